@@ -93,7 +93,7 @@ class RoomtoneSearch:
         if self._embedder is None:
             return 0
         count = 0
-        while waiting := await self._vectors.waiting(limit=_BATCH):
+        while waiting := await self._vectors.unembedded(limit=_BATCH):
             texts = [text for _, text in waiting if text is not None]
             made = iter(await self._embedder.embed(texts) if texts else ())
             await self._vectors.store(

@@ -46,5 +46,5 @@ class AccessLog:
         ranges: defaultdict[SessionId, list[tuple[int, int]]] = defaultdict(list)
         for session_id, first, last in noted:
             ranges[session_id].append((first, last))
-        await self._shelf.touch(ranges, self._last_at)
+        await self._shelf.count_accesses(ranges, self._last_at)
         del self._noted[: len(noted)]

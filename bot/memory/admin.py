@@ -91,7 +91,7 @@ class MemoryAdmin:
 
     async def overview(self, session_id: SessionId) -> SegmentOverview:
         """Return how a session's segments are kept."""
-        standings = await self._shelf.standings(session_id)
+        standings = await self._shelf.tiers_of(session_id)
         stored = await self._sessions.find(session_id)
         total = 0
         if stored is not None and stored.turn_count:
@@ -135,7 +135,7 @@ class MemoryAdmin:
         names. Return which."""
         warm = {
             each.kept.segment.id: each.kept
-            for each in await self._shelf.standings(session_id)
+            for each in await self._shelf.tiers_of(session_id)
             if each.kept.tier is Tier.WARM and each.kept.covers_turns and not each.kept.segment.closing
         }
         if names:

@@ -86,7 +86,7 @@ class Indexer:
     async def step(self) -> bool:
         """Embed a few passages, or wipe what was forgotten; return whether there was anything to do."""
         if self._embedder is not None:
-            waiting = await self._vectors.waiting(limit=BATCH)
+            waiting = await self._vectors.unembedded(limit=BATCH)
             if waiting:
                 texts = [text for _, text in waiting if text is not None]
                 async with asyncio.timeout(EMBED_TIMEOUT_S):
@@ -105,4 +105,4 @@ class Indexer:
         if count:
             log.info("recall_index_caught_up", count=count)
         if self._embedder is not None:
-            await self._vectors.adopt(self._embedder.model)
+            await self._vectors.discard_other_models(self._embedder.model)

@@ -234,7 +234,7 @@ class MemoryUpkeep:
         begun = self._clock.monotonic()
         await self._read_new_segments()
         heard = last_mentions(self._subjects, self._unheard())
-        standings = await self._shelf.standings(self._session_id, self._memory.segments)
+        standings = await self._shelf.tiers_of(self._session_id, self._memory.segments)
         kept = [_heard(standing, heard) for standing in standings]
         done = check_tiers(
             kept,
@@ -305,7 +305,7 @@ async def prune(
     return how many segments, and which sessions. `now`: UTC epoch seconds. Raises `StoreError`."""
     deleted: tuple[SessionId, ...] = ()
     if settings.retention_days is not None:
-        deleted = await shelf.delete_outlived(ended_before=now - settings.retention_days * DAY_S)
+        deleted = await shelf.delete_expired_sessions(ended_before=now - settings.retention_days * DAY_S)
     outdated = await shelf.archived(before=now - settings.prune_after_days * DAY_S, most=most)
     return await shelf.prune(outdated, now=now), deleted
 

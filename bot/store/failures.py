@@ -1,4 +1,4 @@
-"""What a database's errors mean to the person who runs the bot: one plain sentence each, with the remedy."""
+"""Turns database errors into plain sentences that say what to do."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _SENTENCES: dict[str, str] = {
 }
 
 
-# What SQLite calls it when there is no room for its journal or shared memory beside the database.
+# Codes that SQLite may use if there is no room for its journal or shared memory.
 _MAYBE_FULL = ("SQLITE_IOERR", "SQLITE_CANTOPEN")
-# Less than a journal of one transaction and its shared memory take.
+# Less than the journal of one transaction and its shared memory need.
 _FULL_BYTES = 500_000
 
 
 def store_failure(error: BaseException, path: Path) -> StoreError:
-    """Return the `StoreError` that says in a plain sentence what `error` means for the database at `path`."""
+    """Return a `StoreError` that says what `error` means for the database at `path`, and what to do."""
     if isinstance(error, StoreError):
         return error
     if isinstance(error, TimeoutError):
@@ -60,7 +60,7 @@ def store_failure(error: BaseException, path: Path) -> StoreError:
                 return StoreError(sentence.format(path=path))
     if isinstance(error, OSError):
         return StoreError(f"{path} cannot be used: {error.strerror or error}. Check storage.data_dir and its rights.")
-    # Never str(error): SQLAlchemy puts the statement and its parameters, so what people said, into it.
+    # Never str(error): SQLAlchemy includes the statement and its parameters, and so what people said.
     what = f"{type(cause).__name__}: {cause}" if isinstance(cause, sqlite3.Error) else type(error).__name__
     return StoreError(f"{path} refused a request ({what}).")
 
@@ -72,5 +72,5 @@ def _disk_is_full(path: Path) -> bool:
         return False
 
 
-# What the store's own calls raise when the outside fails; anything else is a bug of ours and passes.
+# Errors from outside the code. Anything else is a bug and is not caught.
 FAILURES = (SQLAlchemyError, sqlite3.Error, TimeoutError, OSError)

@@ -1,9 +1,8 @@
-"""Forgetting at somebody's wish: what a person said leaves turns, segments, notes, summaries, search and history.
+"""Removes what a person said, at their request, from turns, segments, notes, summaries, search and history.
 
-A forgotten turn keeps its number and loses its words; what others said in it stays. What the bot said loses its words
-too where it answered the person, named them or repeated them. A fact keeps its place in its
-segment, blank, because other facts name it by its place. Each session is one transaction, after which a room that
-is open on it takes the change over. Raises `StoreError`.
+A forgotten turn keeps its number and what others said in it. What the bot said is removed too where it answered the
+person, named them or repeated them. A forgotten fact leaves a blank in its segment, because other facts refer to it by
+its position. Each session is one transaction, after which an open room takes the change over. Raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredSpeaker:
-    """Somebody who said something. `names`: what they were called, the latest first; `last_at`: UTC epoch seconds."""
+    """A person with stored turns. `names`: latest first. `last_at`: their last turn, UTC epoch seconds."""
 
     id: str
     names: tuple[str, ...]
@@ -55,8 +54,8 @@ class StoredSpeaker:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """What was forgotten: turns that lost words, answers of the bot's that told of them, facts of segments, notes, and
-    things kept about the person."""
+    """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes, and
+    facts about the person (`about`)."""
 
     turns: int = 0
     answers: int = 0
@@ -67,39 +66,39 @@ class ForgetReport:
 
 
 class SpeechForgetter:
-    """Finds people and forgets what they said, in an open `Database`."""
+    """Finds speakers and forgets what they said."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
-        """Return the people of that id, or of that name in any spelling of capitals, who spoke last first."""
+        """Return the speakers with that id, or that name in any capitalisation; who spoke last comes first."""
         wanted = name_or_id.strip()
         async with self._database.reading() as connection:
-            everybody = await _people(connection, _said(session_id))
+            everybody = await _people(connection, _select_turns(session_id))
         if wanted in everybody:
             return (everybody[wanted],)
-        named = [each for each in everybody.values() if any(_same(name, wanted) for name in each.names)]
+        named = [each for each in everybody.values() if any(_same_name(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
     async def forget(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
     ) -> ForgetReport:
-        """Forget what a person said: everywhere, in one session, or in one turn of it. Return how much it was.
+        """Forget what a person said: everywhere, in one session, or in one turn.
 
-        Without a session or turn, everything that is kept about the person goes too.
+        Without a session, the facts about the person are deleted too.
         """
         where = person.sessions if session_id is None else (session_id,)
         async with self._database.reading() as connection:
-            forgotten = [turn for each in where for turn in await _theirs(connection, each, person, seq)]
+            forgotten = [turn for each in where for turn in await _turns_of_speaker(connection, each, person, seq)]
             runs = runs_of(part.text for turn in forgotten for part in turn.parts if part.speaker_id == person.id)
             if session_id is None:
                 where = tuple(dict.fromkeys((*where, *await _sessions_that_repeat(connection, runs))))
         total = ForgetReport()
         for each in where:
             async with self._database.writing() as connection:
-                done = await self._forget_in(connection, each, person, seq, runs)
+                done = await self._forget_in_session(connection, each, person, seq, runs)
             total = ForgetReport(
                 total.turns + done.turns,
                 total.answers + done.answers,
@@ -108,26 +107,25 @@ class SpeechForgetter:
                 total.about + done.about,
                 (*total.sessions, *done.sessions),
             )
-        await self._tell_open_rooms(total.sessions)
+        await self._refresh_open_rooms(total.sessions)
         clear_sentence_caches()
         await self._wipe()
         return total
 
-    async def _tell_open_rooms(self, told: Collection[SessionId]) -> None:
-        """Move the revision of every other session that goes on: a room may hold what it found in one of these, or
-        what somebody said of themselves there."""
+    async def _refresh_open_rooms(self, done: Collection[SessionId]) -> None:
+        """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed ones."""
         async with self._database.reading() as connection:
             found = await connection.execute(select(sessions.c.id).where(sessions.c.ended_at.is_(None)))
-            going_on = [SessionId(each) for each in found.scalars().all()]
-        for session_id in going_on:
-            if session_id not in told:
+            open_sessions = [SessionId(each) for each in found.scalars().all()]
+        for session_id in open_sessions:
+            if session_id not in done:
                 async with self._database.writing() as connection:
                     await rerender_summary(connection, session_id, now=self._clock.now())
 
-    async def _forget_in(
+    async def _forget_in_session(
         self, connection: AsyncConnection, session_id: SessionId, person: StoredSpeaker, seq: int | None, runs: Runs
     ) -> ForgetReport:
-        theirs = await _theirs(connection, session_id, person, seq)
+        theirs = await _turns_of_speaker(connection, session_id, person, seq)
         names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
         answers = await _answers_about(connection, session_id, theirs, names if seq is None else (), runs)
         for turn in theirs:
@@ -140,7 +138,7 @@ class SpeechForgetter:
         facts = await self._clean_segments(connection, session_id, seqs, speakers, gone, runs)
         about = await _delete_about(connection, session_id, person.id, seq)
         if theirs or answers or gone or facts:
-            # Which of them held something that is forgotten now can't be told from their words.
+            # The text of an earlier summary does not show whether it held something that is forgotten now.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
         changed = theirs or answers or gone or facts or about
         if changed:
@@ -157,23 +155,23 @@ class SpeechForgetter:
         gone_notes: frozenset[str],
         runs: Runs,
     ) -> int:
-        """Take forgotten words out of the segments that fold them; return how many facts went."""
+        """Remove forgotten text from the segments; return how many facts were removed."""
         found = await connection.execute(
             select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq)
         )
         stored = [rows.segment_from_row(row) for row in found]
         superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
         count = 0
-        told_on = False
+        retold = False
         for place, segment in enumerate(stored):
-            # A bare answer was told with what it is about, which may stand just before the batch.
+            # A bare answer is folded with its question, which may be just before the batch.
             heard_from = segment.start - REACH_TURNS
             touched = any(heard_from <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
-            told_on = told_on or bool(touched)
-            # A paragraph may go on telling what it had from the ones before it.
-            if not touched and not (told_on and segment.is_recursive):
+            retold = retold or bool(touched)
+            # A recursive summary may repeat what it took from earlier segments.
+            if not touched and not (retold and segment.is_recursive):
                 continue
-            heard = await _turns(connection, _said(session_id, heard_from, segment.end))
+            heard = await _turns(connection, _select_turns(session_id, heard_from, segment.end))
             said = [turn for turn in heard if turn.seq >= segment.start]
             left, went = forget_in_segment(segment, said, heard, seqs, names, gone_notes, runs)
             if segment.is_recursive:
@@ -181,10 +179,10 @@ class SpeechForgetter:
             stored[place] = left
             count += went
             await _store_segment(connection, left)
-            await self._record_anew(connection, left, superseded)
+            await self._rebuild_record(connection, left, superseded)
         return count
 
-    async def _record_anew(self, connection: AsyncConnection, segment: Segment, superseded: frozenset[str]) -> None:
+    async def _rebuild_record(self, connection: AsyncConnection, segment: Segment, superseded: frozenset[str]) -> None:
         same = (segment_tiers.c.session_id == segment.session_id) & (segment_tiers.c.segment_id == segment.id)
         row = (await connection.execute(select(segment_tiers).where(same))).one_or_none()
         if row is None:
@@ -204,12 +202,12 @@ class SpeechForgetter:
         await connection.execute(update(segment_tiers).where(same).values(record_values(record)))
 
     async def _wipe(self) -> None:
-        """Let the words leave the index's own pages and the journal too."""
+        """Remove the text from the index's pages and from the journal too."""
         await VectorStore(self._database).purge()
         await self._database.checkpoint()
 
 
-def _said(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:
+def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:
     wanted = select(turns).where(turns.c.tombstone.is_(False), turns.c.seq >= start)
     if session_id is not None:
         wanted = wanted.where(turns.c.session_id == session_id)
@@ -222,13 +220,13 @@ async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]
     return [rows.turn_from_row(row) for row in await connection.execute(wanted)]
 
 
-async def _theirs(
+async def _turns_of_speaker(
     connection: AsyncConnection, session_id: SessionId, person: StoredSpeaker, seq: int | None
 ) -> list[Turn]:
-    """Return the turns in which a person said something, or the one of this number."""
+    """Return the turns in which the person spoke, or only turn `seq`."""
     return [
         turn
-        for turn in await _turns(connection, _said(session_id))
+        for turn in await _turns(connection, _select_turns(session_id))
         if (seq is None or turn.seq == seq) and any(part.speaker_id == person.id for part in turn.parts)
     ]
 
@@ -236,12 +234,12 @@ async def _theirs(
 async def _answers_about(
     connection: AsyncConnection, session_id: SessionId, theirs: list[Turn], names: Collection[str], runs: Runs
 ) -> list[Turn]:
-    """Return what the bot said that answers one of these turns, has one of the names, or repeats what was said."""
+    """Return the bot's turns that answer one of these turns, contain one of the names, or repeat what was said."""
     answered = {turn.seq + 1 for turn in theirs if turn.kind is TurnKind.SPEECH}
     seqs = {turn.seq for turn in theirs}
     return [
         turn
-        for turn in await _turns(connection, _of_the_bot(_said(session_id)))
+        for turn in await _turns(connection, _only_bot(_select_turns(session_id)))
         if turn.seq not in seqs
         and (
             (turn.seq in answered and turn.kind is TurnKind.ASSISTANT)
@@ -251,8 +249,8 @@ async def _answers_about(
 
 
 async def _sessions_that_repeat(connection: AsyncConnection, runs: Runs) -> list[SessionId]:
-    """Return the sessions in which the bot repeated any of these runs of words."""
-    found = await connection.execute(_of_the_bot(_said(None)))
+    """Return the sessions in which the bot repeated any of these word sequences."""
+    found = await connection.execute(_only_bot(_select_turns(None)))
     return [
         SessionId(row.session_id)
         for row in found
@@ -260,8 +258,8 @@ async def _sessions_that_repeat(connection: AsyncConnection, runs: Runs) -> list
     ]
 
 
-def _of_the_bot(wanted: Select[Any]) -> Select[Any]:
-    """Narrow to what the bot said and what it wrote down of a screen."""
+def _only_bot(wanted: Select[Any]) -> Select[Any]:
+    """Narrow to what the bot said and what it noted from a screen."""
     return wanted.where(turns.c.kind.in_([TurnKind.ASSISTANT.value, TurnKind.EFFECT.value]))
 
 
@@ -280,7 +278,7 @@ async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str,
     return found
 
 
-def _same(name: str, wanted: str) -> bool:
+def _same_name(name: str, wanted: str) -> bool:
     return plain(name).casefold() == plain(wanted).casefold()
 
 
@@ -289,16 +287,16 @@ async def _blank_turn(connection: AsyncConnection, session_id: SessionId, turn: 
     blanked = replace(turn, parts=left, tombstone=not left)
     values = rows.turn_values(session_id, blanked)
     same = (turns.c.session_id == session_id) & (turns.c.seq == turn.seq)
-    # The database's own triggers take the turn out of the index.
+    # Triggers remove the turn from the index.
     await connection.execute(update(turns).where(same).values(parts=values["parts"], tombstone=values["tombstone"]))
     if left:
         await index_source(connection, session_id, blanked)
 
 
 async def _delete_notes(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> frozenset[str]:
-    """Delete what was seen on the screens of somebody of these names; return the ids."""
+    """Delete the screen notes of people with these names; return the ids."""
     found = await connection.execute(select(notes.c.id, notes.c.who).where(notes.c.session_id == session_id))
-    gone = frozenset(row.id for row in found if any(_same(row.who, name) for name in names))
+    gone = frozenset(row.id for row in found if any(_same_name(row.who, name) for name in names))
     for note_id in gone:
         await connection.execute(delete(notes).where(notes.c.session_id == session_id, notes.c.id == note_id))
     return gone

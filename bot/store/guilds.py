@@ -1,6 +1,6 @@
-"""What has been chosen on a guild: how its sessions remember, whether the budget is kept, when the bot speaks.
+"""Stores what each guild has chosen (memory mode, budget, when the bot speaks) and who does not want to be heard there.
 
-One small row a guild, read once and then known; whoever changes it goes through here.
+The choices of a guild are read once and then cached, so all changes must go through `GuildStore`.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 class GuildStore:
-    """The choices of all guilds in an open `Database`. Raises `StoreError`. Safe for all tasks of one loop."""
+    """The choices of all guilds. Raises `StoreError`. Safe for all tasks of one event loop."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._known: dict[int, GuildChoice] = {}
+        self._cache: dict[int, GuildChoice] = {}
 
     async def choice(self, guild_id: int) -> GuildChoice:
         """Return what the guild has chosen."""
-        if guild_id not in self._known:
+        if guild_id not in self._cache:
             wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
             async with self._database.reading() as connection:
                 row = (await connection.execute(wanted)).one_or_none()
-            # Somebody may have chosen meanwhile; that is the newer one.
-            self._known.setdefault(guild_id, GuildChoice() if row is None else _choice(row))
-        return self._known[guild_id]
+            # A choice made meanwhile is newer and wins.
+            self._cache.setdefault(guild_id, GuildChoice() if row is None else _choice(row))
+        return self._cache[guild_id]
 
     async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Store what the guild chooses from now on. `by`: the member who did."""
+        """Store a guild's choice. `by`: the id of the member who made it."""
         values: dict[str, object] = {
             "compaction_mode": None if choice.mode is None else choice.mode.value,
             "budget_enabled": choice.budget_enabled,
@@ -60,7 +60,7 @@ class GuildStore:
             )
             if changed.rowcount == 0:
                 await connection.execute(guild_settings.insert().values(values | {"guild_id": guild_id}))
-        self._known[guild_id] = choice
+        self._cache[guild_id] = choice
 
 
 def _choice(row: Row[Any]) -> GuildChoice:
@@ -84,20 +84,20 @@ def _choice(row: Row[Any]) -> GuildChoice:
 
 
 class OptOutStore:
-    """The opt-outs of all guilds in an open `Database`. Raises `StoreError`. Safe for all tasks of one loop."""
+    """Who does not want to be heard, in all guilds. Raises `StoreError`. Safe for all tasks of one event loop."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def of(self, guild_id: int) -> frozenset[int]:
-        """Return who does not want to be heard on that guild."""
+        """Return the ids of those who opted out of being heard in the guild."""
         wanted = select(hearing_opt_outs.c.person_id).where(hearing_opt_outs.c.guild_id == guild_id)
         async with self._database.reading() as connection:
             return frozenset((await connection.execute(wanted)).scalars())
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Store that a person does not want to be heard there, or does again."""
+        """Store that a person opts out of being heard in the guild, or takes it back."""
         same = and_(hearing_opt_outs.c.guild_id == guild_id, hearing_opt_outs.c.person_id == person_id)
         async with self._database.writing() as connection:
             await connection.execute(delete(hearing_opt_outs).where(same))

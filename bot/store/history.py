@@ -1,6 +1,6 @@
-"""What a session was at an earlier moment: its summary at a revision, the segments that had landed by then, old notes.
+"""A session's summary over time: reads it as it was at an earlier revision, and renders it again after changes.
 
-Reads only; raises `StoreError`.
+Raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionSnapshot:
-    """A session at one revision. `summary` is None where there was none, or it is not known any more (`known`)."""
+    """A session at one revision. `summary` is None if there was none; if it is no longer known, `known` is False."""
 
     summary: str | None
     known: bool
@@ -35,13 +35,13 @@ class SessionSnapshot:
 
 
 class SessionHistory:
-    """Earlier states of the sessions in an open `Database`."""
+    """Reads earlier states of the sessions in an open `Database`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def at(self, session_id: SessionId, revision: int, cursor: int) -> SessionSnapshot:
-        """Return the session as it was at a revision, when turns before `cursor` were folded."""
+        """Return the session as it was at `revision`, when the turns before `cursor` were folded."""
         async with self._database.reading() as connection:
             landed = (
                 await connection.execute(
@@ -58,45 +58,49 @@ class SessionHistory:
             stored = tuple(rows.segment_from_row(row) for row in found)
         last = next((row for row in reversed(landed) if row.revision == revision), None)
         by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
-        # A session of an earlier version has segments without a landing of their own: their range tells.
-        kept = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
+        # Earlier versions of Roomtone stored no landings; there the range of a segment decides.
+        present = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
         return SessionSnapshot(
-            None if last is None else last.summary, last is not None and last.summary is not None, kept
+            None if last is None else last.summary, last is not None and last.summary is not None, present
         )
 
     async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
-        """Return the segments of a session as they are now, the closing one included."""
+        """Return the present segments of a session, including the closing one."""
         wanted = select(segments).where(segments.c.session_id == session_id)
         async with self._database.reading() as connection:
             found = await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))
             return tuple(rows.segment_from_row(row) for row in found)
 
     async def notes(self, session_id: SessionId, note_ids: Iterable[str]) -> dict[str, Note]:
-        """Return these notes by id, wherever they stand now."""
+        """Return these notes by id, whatever their status."""
         wanted = select(notes).where(notes.c.session_id == session_id, notes.c.id.in_(sorted(note_ids)))
         async with self._database.reading() as connection:
             return {row.id: rows.note_from_row(row) for row in await connection.execute(wanted)}
 
     async def names(self, session_id: SessionId, *, until: int) -> dict[str, str]:
-        """Return what people were called when they last spoke up to turn `until`, by their ids."""
+        """Return the name each person had when they last spoke, up to turn `until`, by person id."""
         wanted = (
             select(turns)
             .where(turns.c.session_id == session_id, turns.c.seq <= until, turns.c.tombstone.is_(False))
             .order_by(turns.c.seq)
         )
         async with self._database.reading() as connection:
-            said = [rows.turn_from_row(row) for row in await connection.execute(wanted)]
-        return {part.speaker_id: part.speaker for turn in said for part in turn.parts}
+            spoken = [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+        return {part.speaker_id: part.speaker for turn in spoken for part in turn.parts}
 
 
 async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *, now: float) -> None:
-    """Store the summary of a session's segments as they are now, inside a write transaction. `now`: epoch seconds."""
+    """Render and store the session's summary again, after its segments were pruned or forgotten. `now`: epoch seconds.
+
+    Call it inside a write transaction. It raises the revision, so that an open room takes the new summary over with its
+    next landing.
+    """
     session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()
     found = await connection.execute(
         select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
     )
     stored = [rows.segment_from_row(row) for row in found]
-    # A long session's takes half a second, and the voices of other rooms go through the loop meanwhile.
+    # A long session takes half a second; in a thread it does not delay the audio of other rooms.
     rendered = await asyncio.to_thread(render_summary, stored)
     summary = None if rendered is None else rendered.text
     revision = session.revision + 1

@@ -1,7 +1,7 @@
-"""How turns, notes and segments become passages that can be searched: in the transaction that stores them.
+"""Writes the search index: turns, notes and segments become passages in the transaction that stores them.
 
-Writes only; `bot.store.search` reads. What is deleted or forgotten leaves by the database's own triggers. What was
-stored by an earlier version, or changed since, is brought in by `catch_up`.
+`bot.store.search` reads the index. Database triggers remove what is deleted or forgotten. `catch_up` indexes what an
+earlier version stored, or what has changed since.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from compaction.memory.passage import PassageSource
 
-# Things indexed in one transaction of a catch-up: short, since turns wait to be written meanwhile.
+# Rows indexed in one transaction: few, because new turns wait for it.
 CATCH_UP_BATCH = 50
 # The mark that says which version of `terms` made the index.
 _TERMS_MARK = "terms"
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: PassageSource) -> None:
-    """Make `source` findable, inside the write transaction that stores it. What is indexed already stays."""
+    """Index `source` inside the write transaction that stores it, unless it is indexed already."""
     match source:
         case Turn():
             await _index_turn(connection, session_id, source)
@@ -39,7 +39,7 @@ async def index_source(connection: AsyncConnection, session_id: SessionId, sourc
             await _add(connection, session_id, source, key=source.id, start=None, at=source.at)
         case Segment():
             await _add(connection, session_id, source, key=source.id, start=source.start, at=source.started_at)
-            await _note_corrections(connection, session_id, source)
+            await _store_corrections(connection, session_id, source)
 
 
 async def catch_up(database: Database) -> int:
@@ -94,7 +94,7 @@ async def _renew_terms(database: Database) -> int:
                 found = (await connection.execute(indexed.where(passages.c.id > after))).all()
                 for row in found:
                     source = read(row)
-                    own = _joined(source)
+                    own = _terms_text(source)
                     if own != row.old_terms:
                         count += 1
                         await _replace_terms(connection, row.passage_id, row.session_id, source, own)
@@ -125,7 +125,7 @@ async def _replace_terms(
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:
-    """Add a turn, with its neighbours' terms to it and its terms to theirs."""
+    """Index a turn: it gets its neighbours' terms, and they get its terms."""
     if turn.tombstone:
         return
     beside = and_(
@@ -133,7 +133,7 @@ async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: 
         passages.c.kind == PassageKind.TURN.value,
         passages.c.start_seq.in_((turn.seq - 1, turn.seq + 1)),
     )
-    own = _joined(turn)
+    own = _terms_text(turn)
     around = {row.start_seq: row for row in await connection.execute(select(passages).where(beside))}
     before, after = around.get(turn.seq - 1), around.get(turn.seq + 1)
     added = await _add(
@@ -176,7 +176,7 @@ async def _add(
         "key": key,
         "start_seq": start,
         "at": at,
-        "own": _joined(source) if own is None else own,
+        "own": _terms_text(source) if own is None else own,
         "preceding": preceding,
         "following": following,
         "tags": passage_tags(source, session_id, place.guild_id, place.channel_id),
@@ -184,12 +184,12 @@ async def _add(
     return await add_once(connection, passages, values)
 
 
-def _joined(source: PassageSource) -> str:
+def _terms_text(source: PassageSource) -> str:
     return " ".join(terms(source_text(source)))
 
 
-async def _note_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
-    """Note which turn corrects which, of the facts that replace others."""
+async def _store_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
+    """Store which turn corrects which, from facts that supersede others."""
     replacing = [
         (ref.rpartition("#"), fact.turn_seq)
         for fact in segment.facts
@@ -215,7 +215,7 @@ async def _note_corrections(connection: AsyncConnection, session_id: SessionId, 
 
 
 def _indexed(table: Table, seq: Any) -> Any:
-    """Return the condition under which a row of `table` has its passage."""
+    """Return the condition that joins a row of `table` to its passage."""
     kind = {"turns": PassageKind.TURN, "notes": PassageKind.NOTE, "segments": PassageKind.SEGMENT}[table.name]
     same = passages.c.key == table.c.id if seq is None else passages.c.start_seq == seq
     return and_(passages.c.session_id == table.c.session_id, passages.c.kind == kind.value, same)

@@ -270,7 +270,7 @@ _PERSON_FORGETS = (
     """,
 )
 
-# Version n is reached by the statements of MIGRATIONS[n - 1]. Shipped steps are never edited: add one.
+# MIGRATIONS[n - 1] creates version n. Never edit a shipped step: add a new one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """
@@ -358,10 +358,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 async def migrate(connection: AsyncConnection, *, steps: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
-    """Bring the database up to the last step and return its version.
+    """Run all missing steps and return the new version.
 
-    `connection` is inside a write transaction, which makes all steps one: a crash leaves the old version whole.
-    Raises `StoreError` for a database of a newer Roomtone, which is left as it is.
+    `connection` must be in a write transaction: a crash then leaves the old version intact. Raises `StoreError`, and
+    changes nothing, if a newer Roomtone wrote the database.
     """
     version = int((await connection.exec_driver_sql("PRAGMA user_version")).scalar_one())
     if version > len(steps):
@@ -374,7 +374,7 @@ async def migrate(connection: AsyncConnection, *, steps: tuple[tuple[str, ...], 
 
 
 def too_new(version: int, *, known: int = len(MIGRATIONS)) -> StoreError:
-    """Return what is said of a database that a later Roomtone wrote."""
+    """Return the error for a database that a newer Roomtone wrote."""
     return StoreError(
         f"The database is of version {version}, and this Roomtone knows only {known}: a newer one wrote it. "
         "Install a later Roomtone, or set storage.data_dir to another directory."

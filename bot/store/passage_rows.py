@@ -1,4 +1,4 @@
-"""Passages as the database has them, with what they were made of: one reading of a plain connection."""
+"""Reads passages with their sources and surrounding turns, on a plain connection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Table
 
-# What surrounds a turn that is found: the one before it, and the few after it in which it may be taken back.
+# Turns read around a found turn: one before it, and a few after it in which it may be corrected.
 _BEFORE, _AFTER = 1, 3
 _PASSAGES = f"""
     SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq,
@@ -50,7 +50,7 @@ class _Row(NamedTuple):
 
 
 def read_passages(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
-    """Return these passages in this order; those that are gone are missing."""
+    """Return these passages in this order; deleted ones are missing."""
     if not ids:
         return ()
     found = [_Row(*row) for row in connection.execute(_PASSAGES, (json.dumps(list(ids)),))]
@@ -65,7 +65,7 @@ def read_passages(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> t
 
 
 def _turns_around(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[_Key, Turn]:
-    """Return the turns that were found, with those about them, by session and seq."""
+    """Return the found turns and those around them, by session and seq."""
     ranges = [
         (row.session_id, row.start_seq - _BEFORE, row.start_seq + _AFTER) for row in found if row.start_seq is not None
     ]
@@ -99,12 +99,12 @@ def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple
 
 
 def _row(connection: sqlite3.Connection, table: Table, row: _Row) -> Any:
-    """Return a note's or a segment's row as the functions of `rows` read it."""
+    """Return a note's or segment's row in the form that `rows` reads."""
     names = [column.name for column in table.columns]
     listed = ", ".join(f'"{name}"' for name in names)
-    # Nothing in it is from outside.
-    asked = f'SELECT {listed} FROM {table.name} WHERE session_id = ? AND "id" = ?'  # noqa: S608
-    stored = connection.execute(asked, (row.session_id, row.key)).fetchone()
+    # No outside text is in the SQL.
+    sql = f'SELECT {listed} FROM {table.name} WHERE session_id = ? AND "id" = ?'  # noqa: S608
+    stored = connection.execute(sql, (row.session_id, row.key)).fetchone()
     return None if stored is None else SimpleNamespace(**dict(zip(names, stored, strict=True)))
 
 
@@ -114,7 +114,7 @@ def _passage(
     near: tuple[Turn, ...] = ()
     source: PassageSource | None
     if row.kind == PassageKind.TURN:
-        assert row.start_seq is not None, "a turn's passage has its seq"
+        assert row.start_seq is not None, "the passage of a turn has a seq"
         seq = row.start_seq
         source = around.get((row.session_id, seq))
         beside = (around.get((row.session_id, each)) for each in range(seq - _BEFORE, seq + _AFTER + 1))

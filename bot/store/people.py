@@ -1,7 +1,7 @@
-"""What people said of themselves, on disk: kept with its source, superseded ones as history, deleted on request.
+"""Stores facts that people said about themselves, with their source; superseded facts are kept as history.
 
-A person is known by id within one guild: what is said on one server is told on no other. Every method is one
-transaction and raises `StoreError`.
+Facts belong to a person id within one guild and are never used in another guild. Every method is one transaction and
+raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class PeopleStore:
-    """Facts about people in an open `Database`. Safe for all tasks of one loop."""
+    """Facts about people. Safe for all tasks of one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def drawn_through(self, session_id: SessionId) -> int:
-        """Return up to which turn facts have been drawn from a session: those with `seq <` that."""
+        """Return the turn number before which facts were extracted from a session."""
         async with self._database.reading() as connection:
             wanted = select(person_draws.c.through_seq).where(person_draws.c.session_id == session_id)
             return int(await connection.scalar(wanted) or 0)
@@ -64,7 +64,7 @@ class PeopleStore:
     async def known(
         self, people: Collection[str], guild_id: int | None, *, history: bool = False
     ) -> tuple[PersonFact, ...]:
-        """Return what is known of these people in this guild, oldest first; with `history`, what it replaced too."""
+        """Return the facts about these people in this guild, oldest first. `history`: include superseded facts."""
         wanted = _of_people(people, guild_id)
         if not history:
             wanted = wanted.where(person_facts.c.superseded_at.is_(None))
@@ -72,14 +72,16 @@ class PeopleStore:
             return await _known(connection, wanted)
 
     async def by_id(self, ids: Sequence[str]) -> dict[str, PersonFact]:
-        """Return these facts by their ids; those that are gone are missing."""
+        """Return these facts by id; deleted ones are missing."""
         async with self._database.reading() as connection:
             found = await _known(connection, select(person_facts).where(person_facts.c.id.in_(ids)))
         return {fact.id: fact for fact in found}
 
     async def forget(self, person_id: str, guild_id: int | None) -> int:
-        """Delete everything that is known of a person in this guild, history included; return how much it was. What
-        they have said until now is not drawn from any more."""
+        """Delete all facts about a person in this guild, history included, and return how many there were.
+
+        No facts are extracted later from what the person has said until now.
+        """
         of_guild = select(sessions.c.id).where(sessions.c.guild_id.is_not_distinct_from(guild_id))
         async with self._database.writing() as connection:
             result = await connection.execute(
@@ -87,7 +89,7 @@ class PeopleStore:
                     person_facts.c.person_id == person_id, person_facts.c.session_id.in_(of_guild)
                 )
             )
-            await _draw_no_more(connection, person_id, of_guild)
+            await _exclude_from_extraction(connection, person_id, of_guild)
             await forget_sent_texts(connection)
             return result.rowcount
 
@@ -103,8 +105,8 @@ async def _advance(connection: AsyncConnection, session_id: SessionId, through: 
     return moved.rowcount == 1
 
 
-async def _draw_no_more(connection: AsyncConnection, person_id: str, of_guild: Select[Any]) -> None:
-    """Note in the sessions that are not drawn from to their end that nothing of that person is to be drawn so far."""
+async def _exclude_from_extraction(connection: AsyncConnection, person_id: str, of_guild: Select[Any]) -> None:
+    """Exclude the person's turns so far from extraction, in all sessions that are not fully extracted yet."""
     said = (
         select(turns.c.session_id, (func.max(turns.c.seq) + 1).label("through"))
         .where(turns.c.session_id.in_(of_guild))

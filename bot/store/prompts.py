@@ -1,8 +1,8 @@
-"""What was sent to a model and is no turn, so that it can still be known later: by digest, as the log names it.
+"""Stores texts that were sent to a model and are not turns, by the digest that the log has, so `explain` can show them.
 
-System prompts are the operator's and our words, nobody's who was in a room. Other texts (a summary of what had no room,
-what a spoken conversation is told) hold people's words: they go with their session, and all of them go when anything is
-forgotten anywhere, since whose words are in them can't be told.
+System prompts contain nothing that people said. Other texts (such as a summary of messages that did not fit) do: they
+are deleted with their session, and all of them are deleted whenever anything is forgotten, because nobody can tell
+whose words they contain.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class PromptStore:
         self._database = database
 
     async def keep(self, texts: Iterable[str]) -> None:
-        """Store these prompts; one that is stored already stays."""
+        """Store these prompts, unless they are stored already."""
         async with self._database.writing() as connection:
             for text in texts:
                 await add_once(connection, prompts, {"digest": text_digest(text), "text": text})
 
     async def keep_sent(self, session_id: SessionId, texts: Iterable[str]) -> None:
-        """Store what else was sent of a session; of a session that isn't stored there is nothing to explain."""
+        """Store other texts sent in a session. Does nothing if the session is not stored."""
         async with self._database.writing() as connection:
             known = select(sessions.c.id).where(sessions.c.id == session_id)
             if (await connection.execute(known)).first() is None:
@@ -52,7 +52,7 @@ class PromptStore:
             return {row.digest: row.text for row in await connection.execute(wanted)}
 
     async def sent(self, session_id: SessionId, digests: Iterable[str]) -> dict[str, str]:
-        """Return what else was sent of a session, by digest; what is gone is missing."""
+        """Return other texts sent in a session by digest; deleted ones are missing."""
         wanted = select(sent_texts).where(
             sent_texts.c.session_id == session_id, sent_texts.c.digest.in_(sorted(digests))
         )
@@ -61,5 +61,5 @@ class PromptStore:
 
 
 async def forget_sent_texts(connection: AsyncConnection) -> None:
-    """Delete all sent texts but prompts, inside a write transaction."""
+    """Delete all sent texts except prompts, inside a write transaction."""
     await connection.execute(delete(sent_texts))

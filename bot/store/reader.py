@@ -1,7 +1,7 @@
-"""Reads the database in threads of its own: one way there and back for as many statements as belong together.
+"""Runs reads in threads of its own: several statements in one trip to a thread and back.
 
-For what somebody waits for. SQLAlchemy's connections take a way for each statement, and two more to begin and end; a
-search asks a dozen. Owns its threads and their connections, which can't write.
+It is for reads that somebody waits for. SQLAlchemy's async connections make one trip for each statement and two more
+for the transaction; a search has a dozen statements. Owns its threads and their read-only connections.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Full text beside the embeddings of one search; a third would only wait for a processor.
+# One search reads full text and embeddings at the same time; a third thread would only wait for a processor.
 THREADS = 2
-# Statements are prepared once: a search's differ in their number of terms alone.
+# Prepared statements are cached: those of searches differ only in the number of terms.
 _PREPARED = 256
 
 
 class ThreadedReader:
-    """Threads that read one database. Safe for all tasks of one loop; `aclose` ends them."""
+    """Reader threads of one database. Safe for all tasks of one event loop. Call `aclose` at the end."""
 
     def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
         self._path = path
@@ -35,14 +35,14 @@ class ThreadedReader:
         self._opened: list[sqlite3.Connection] = []
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what `work` makes of a connection, in one of the threads. Raises sqlite3.Error.
+        """Run `work` with a connection in one of the threads and return its result. Raises `sqlite3.Error`.
 
-        *Cancellation*: what is being read is read to its end, and thrown away.
+        *Cancellation*: the read runs to its end and its result is discarded.
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._with_connection, work)
 
     async def aclose(self) -> None:
-        """Let what is being read end, then close the connections."""
+        """Wait for running reads, then close the connections."""
         await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
         for connection in self._opened:
             connection.close()
@@ -55,7 +55,7 @@ class ThreadedReader:
         return work(connection)
 
     def _open(self) -> sqlite3.Connection:
-        # It is closed by another thread, after this one has ended.
+        # `aclose` closes it from another thread, after this thread has ended.
         connection = sqlite3.connect(
             self._path,
             timeout=self._busy_timeout_s,

@@ -1,4 +1,4 @@
-"""Between memory's values and the columns that hold them: nothing is lost on the way there and back."""
+"""Converts turns, notes and segments to database columns and back, without loss."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
 
 
 def turn_from_row(row: Row[Any]) -> Turn:
-    """Return the turn a row holds."""
+    """Return the turn of a row."""
     return Turn(
         seq=Seq(row.seq),
         kind=TurnKind(row.kind),
@@ -51,7 +51,7 @@ def turn_from_row(row: Row[Any]) -> Turn:
 
 
 def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
-    """Return the columns of a note, without its place among the others."""
+    """Return the columns of a note, without its position."""
     return {
         "session_id": session_id,
         "id": note.id,
@@ -65,7 +65,7 @@ def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
 
 
 def note_from_row(row: Row[Any]) -> Note:
-    """Return the note a row holds."""
+    """Return the note of a row."""
     return Note(
         id=NoteId(row.id),
         at=row.at,
@@ -78,7 +78,7 @@ def note_from_row(row: Row[Any]) -> Note:
 
 
 def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]:
-    """Return the columns of a segment, without its place among the others."""
+    """Return the columns of a segment, without its position."""
     return {
         "session_id": session_id,
         "id": segment.id,
@@ -100,7 +100,7 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
 
 
 def segment_from_row(row: Row[Any]) -> Segment:
-    """Return the segment a row holds."""
+    """Return the segment of a row."""
     return Segment(
         id=SegmentId(row.id),
         session_id=SessionId(row.session_id),

@@ -1,8 +1,7 @@
-"""Memory's search port on the database: full text by FTS5, likeness by embeddings (`RecallIndex`, `VectorStore`).
+"""Searches stored passages by full text (SQLite FTS5) and by embeddings.
 
-Reads only, but for `VectorStore.store` and `purge`. The ranking of what is found is memory's business
-(`compaction.memory.recall`); here is what SQLite is asked. FTS5's own rank is BM25, so that the best come first
-without the rest being sorted.
+Only runs queries; `compaction.memory.recall` ranks what is found. FTS5 ranks by BM25 itself, so the best passages come
+first without sorting the rest.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ if TYPE_CHECKING:
     from compaction.memory.passage import Passage, Scope
     from compaction.model import Seq, SessionId
 
-# A turn's own words count whole, its neighbours' half, and what it is filtered by not at all.
+# Column weights: a turn's own words 1, its neighbours' words 0.5, tags 0.
 _RANK = "bm25(1.0, 0.5, 0.5, 0.0)"
 
 
 class SqlRecallIndex:
-    """`compaction.memory.passage.RecallIndex` on an open `Database`. Safe for all tasks of one loop."""
+    """Implements `compaction.memory.passage.RecallIndex`. Safe for all tasks of one event loop."""
 
     def __init__(self, database: Database, vectors: VectorStore) -> None:
         self._database = database
         self._vectors = vectors
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Return how many passages have each term. See `RecallIndex.count`."""
-        asked = json.dumps(list(terms))
-        (_, total), *found = await self._database.rows(_COUNTS, {"terms": asked})
+        """Return how many passages contain each term. See `RecallIndex.count`."""
+        encoded = json.dumps(list(terms))
+        (_, total), *found = await self._database.rows(_COUNTS, {"terms": encoded})
         return TermCounts(dict(found), total or 0)
 
     async def full_text(
@@ -46,43 +45,43 @@ class SqlRecallIndex:
         """Return the best passages by BM25. See `RecallIndex.full_text`."""
         if not terms or scope.is_empty:
             return ()
-        # BM25 counts every word of the query, so a tag that half the passages have is better looked up in the row.
-        conditions, values = _beyond_tags(scope, newest)
+        # BM25 scores every word of the query, so tags that half the passages have are checked in the row instead.
+        conditions, values = _row_conditions(scope, newest)
         narrow = replace(scope, guild_id=None, channel_id=None)
         values["match"] = match_expression(any_term_query(terms), tag_clauses(narrow))
         conditions += ["passage_index MATCH :match", f"rank MATCH '{_RANK}'"]
         for tag in place_tags(scope):
             conditions.append(f"instr(p.tags, :{tag[0]}) > 0")
             values[tag[0]] = f"{tag} "
-        return await self._found(
+        return await self._select_ids(
             "passage_index f JOIN passages p ON p.id = f.rowid", conditions, values, "f.rank", limit
         )
 
     async def newest(
         self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
     ) -> Sequence[PassageId]:
-        """Return what was said last in the scope, newest first. See `RecallIndex.newest`."""
+        """Return the newest passages of the scope, newest first. See `RecallIndex.newest`."""
         if scope.is_empty:
             return ()
-        conditions, values = _beyond_tags(scope, None)
+        conditions, values = _row_conditions(scope, None)
         match = match_expression(all_terms_query(terms), tag_clauses(scope, announcing=announcing))
         if not match:
-            return await self._found("passages p", conditions, values, "p.id DESC", limit)
+            return await self._select_ids("passages p", conditions, values, "p.id DESC", limit)
         values["match"] = match
         conditions.append("passage_index MATCH :match")
         source = "passage_index f JOIN passages p ON p.id = f.rowid"
-        return await self._found(source, conditions, values, "f.rowid DESC", limit)
+        return await self._select_ids(source, conditions, values, "f.rowid DESC", limit)
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages whose embeddings are most like `vector`. See `RecallIndex.find_similar`."""
+        """Return the passages whose embeddings are nearest to `vector`. See `RecallIndex.find_similar`."""
         if scope.is_empty:
             return ()
         return await self._vectors.nearest(vector, scope, model=model, limit=limit)
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        """Return these passages in this order, with what they were made of; those that are gone are missing."""
+        """Return these passages with their sources, in this order; deleted ones are missing."""
         return await self._database.read(lambda connection: read_passages(connection, ids))
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
@@ -90,16 +89,16 @@ class SqlRecallIndex:
         conditions = ["p.session_id = :session", "p.kind = 'turn'"]
         conditions.append("p.start_seq IN (SELECT value FROM json_each(:seqs))")
         values = {"session": session_id, "seqs": json.dumps(list(seqs))}
-        return await self._found("passages p", conditions, values, "p.start_seq", len(seqs))
+        return await self._select_ids("passages p", conditions, values, "p.start_seq", len(seqs))
 
-    async def _found(
+    async def _select_ids(
         self, source: str, conditions: Sequence[str], values: Mapping[str, object], order: str, limit: int
     ) -> tuple[PassageId, ...]:
-        """Ask for passages. What the index doesn't filter is looked up for as many of the ordered as are wanted."""
+        """Return the ids of matching passages in `order`."""
         where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
-        # Nothing in it is from outside: the words are parameters.
-        asked = f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit"  # noqa: S608
-        found = await self._database.rows(asked, {**values, "limit": limit})
+        # No outside text is in the SQL: words are parameters.
+        sql = f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit"  # noqa: S608
+        found = await self._database.rows(sql, {**values, "limit": limit})
         return tuple(PassageId(row[0]) for row in found)
 
 
@@ -109,8 +108,8 @@ _COUNTS = """
 """
 
 
-def _beyond_tags(scope: Scope, newest: int | None) -> tuple[list[str], dict[str, object]]:
-    """Return the conditions that are no tags. A time is given to the index as a range of its own numbers too."""
+def _row_conditions(scope: Scope, newest: int | None) -> tuple[list[str], dict[str, object]]:
+    """Return the conditions that are not tags. Times also become a range of row ids, which the index can use."""
     conditions: list[str] = []
     values: dict[str, object] = {}
     within: list[str] = []

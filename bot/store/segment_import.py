@@ -1,8 +1,8 @@
-"""Segments and queues that come from files: taken into the store, beside what is there.
+"""Imports segments and compression queues from files.
 
-A segment that is known gets its record back. One of a session that is not known makes that session, ended and without
-turns, so that its content can be found. Nothing is added to a session that has turns of its own. Raises `StoreError`,
-and `SegmentImportError` with a plain sentence for what does not fit.
+A known segment gets its record back. A segment of an unknown session creates that session, ended and without turns, so
+that search finds its content. Nothing is added to a session that has turns of its own. Raises `StoreError`, and
+`SegmentImportError` for data that does not fit.
 """
 
 from __future__ import annotations
@@ -32,27 +32,26 @@ SUMMARISER = "import"
 
 
 class SegmentImportError(BotError):
-    """What a file holds does not fit what is stored: a plain sentence says why."""
+    """The data of a file does not fit what is stored. The message says why."""
 
 
 class ImportResult(Enum):
-    """What became of a segment."""
+    """Whether an imported segment was new."""
 
     NEW = "new"
     KNOWN = "known"
 
 
 class SegmentImporter:
-    """Takes records and queues into an open `Database`. Each is one transaction."""
+    """Imports records and queues. Each is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def record(
+    async def import_record(
         self, record: SegmentRecord, *, archived_at: float | None = None, guild_id: int | None = None
     ) -> ImportResult:
-        """Take one segment in. `archived_at` (UTC epoch seconds): into the archive. `guild_id`: of a session that is
-        made for it."""
+        """Import one segment. `archived_at`: archive it (UTC epoch seconds). `guild_id`: the guild of a new session."""
         async with self._database.writing() as connection:
             row = (
                 await connection.execute(
@@ -62,9 +61,9 @@ class SegmentImporter:
                 )
             ).one_or_none()
             if row is None:
-                segment, brought = await _new_segment(connection, record, guild_id), ImportResult.NEW
+                segment, result = await _new_segment(connection, record, guild_id), ImportResult.NEW
             else:
-                segment, brought = rows.segment_from_row(row), ImportResult.KNOWN
+                segment, result = rows.segment_from_row(row), ImportResult.KNOWN
             spoken = max(0, record.end_turn - record.start_turn + 1)
             kept = TieredSegment(
                 segment,
@@ -79,11 +78,13 @@ class SegmentImporter:
             await store_tier(connection, record.session_id, StoredTier(kept, accesses))
             if archived_at is not None:
                 await mark_archived(connection, record.session_id, record.segment_id)
-            return brought
+            return result
 
-    async def queue(self, session_id: SessionId, queue: CompressionQueue) -> tuple[int, tuple[SegmentId, ...]]:
-        """Take a session's queue in: what waits, and when it was last looked at. Return how many entries were, and
-        the segments that are not stored."""
+    async def import_queue(self, session_id: SessionId, queue: CompressionQueue) -> tuple[int, tuple[SegmentId, ...]]:
+        """Import a session's queue and its last check.
+
+        Returns the number of imported entries, and the ids of segments that are not stored.
+        """
         async with self._database.writing() as connection:
             if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is None:
                 raise SegmentImportError(f"There is no session {session_id}. Import its segments first.")
@@ -110,7 +111,7 @@ class SegmentImporter:
 
 
 async def _new_segment(connection: AsyncConnection, record: SegmentRecord, guild_id: int | None) -> Segment:
-    """Store a segment that is not known, with its content for its gist; and its session, where that is new too."""
+    """Store an unknown segment, with its content as gist, and its session if that is unknown too."""
     session_id = record.session_id
     made: dict[str, object] = {
         "id": session_id,
@@ -139,7 +140,7 @@ async def _new_segment(connection: AsyncConnection, record: SegmentRecord, guild
         created_at=record.compressed_at,
         original_tokens=record.original_tokens,
         compressed_tokens=record.compressed_tokens,
-        # It never had facts here; its gist stands for it.
+        # An imported segment has no facts, only its gist.
         pruned=True,
     )
     last = await connection.scalar(select(func.max(segments.c.position)).where(segments.c.session_id == session_id))

@@ -1,8 +1,7 @@
-"""Whose session is whose: which conversation a channel is in, when it began and whether it ended.
+"""Stores sessions: which channel a conversation belongs to, when it began and whether it ended.
 
-Owns the life of a session's row. What is said in it belongs to `turns`. A process that was killed finds here
-the session it was in; one left alone for too long is ended instead, so that an evening does not run into the
-next.
+Owns the session rows; what is said belongs to `turns`. After a crash the bot finds its open session here and resumes
+it, unless the session has been silent for too long.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """One session. `guild_id` and `channel_id` are Discord's; None for one that no channel holds (a replay).
+    """One session. `guild_id` and `channel_id` are Discord's; None for a session without a channel (a replay).
 
     Times are UTC epoch seconds; `last_turn_at` is the end of the last stored turn, or `started_at` before one.
     """
@@ -44,14 +43,14 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """A channel's session, and whether an earlier process began it."""
+    """A channel's session. `resumed`: it existed before."""
 
     session: StoredSession
     resumed: bool
 
 
 def new_session_id(now: float) -> SessionId:
-    """Return an id a person can read, type and sort: the UTC time and six random hex digits."""
+    """Return a readable, sortable id: the UTC time and six random hex digits."""
     return SessionId(f"{datetime.fromtimestamp(now, UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}")
 
 
@@ -70,12 +69,11 @@ class Sessions:
         resume_within_s: float,
         session_id: SessionId | None = None,
     ) -> OpenedSession:
-        """Return the channel's unfinished session, or begin one.
+        """Return the channel's open session, or begin one.
 
-        An unfinished session whose last turn is more than `resume_within_s` old is marked ended first.
-        `session_id` names the one to begin (a new id by default), or one that is stored without a channel and is
-        taken over with its turns; it plays no part when the channel has one already. Raises `StoreError` when it
-        belongs to another channel or has ended.
+        An open session whose last turn is older than `resume_within_s` is ended first. `session_id`: the id of a new
+        session, or of a stored session without a channel, which is taken over with its turns. It is ignored if the
+        channel has an open session. Raises `StoreError` if that session belongs to another channel or has ended.
         """
         now = self._clock.now()
         async with self._database.writing() as connection:
@@ -95,55 +93,55 @@ class Sessions:
                 if taken.rowcount == 0:
                     raise StoreError(f"Session {begun} belongs to another channel or has ended. Choose another name.")
             session = await _one(connection, _open_in(guild_id, channel_id))
-            assert session is not None, "its row was written above"
+            assert session is not None, "the row was written above"
             return OpenedSession(session, resumed=not new)
 
     async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
-        """Return the sessions a dead process left open in a channel and that are young enough to be gone on with."""
+        """Return the open channel sessions, left by a crashed process, that are recent enough to resume."""
         oldest = self._clock.now() - resume_within_s
         async with self._database.reading() as connection:
             found = await connection.execute(
-                _overview()
+                _select_sessions()
                 .where(sessions.c.ended_at.is_(None), sessions.c.channel_id.is_not(None))
                 .order_by(sessions.c.started_at)
             )
             return tuple(each for each in map(_session, found) if each.last_turn_at >= oldest)
 
     async def find(self, session_id: SessionId) -> StoredSession | None:
-        """Return one session, or None for an unknown one."""
+        """Return the session, or None if it is unknown."""
         async with self._database.reading() as connection:
-            return await _one(connection, _overview().where(sessions.c.id == session_id))
+            return await _one(connection, _select_sessions().where(sessions.c.id == session_id))
 
     async def recent(self, *, limit: int = 20) -> tuple[StoredSession, ...]:
         """Return the last sessions, newest first."""
         async with self._database.reading() as connection:
-            found = await connection.execute(_overview().order_by(sessions.c.started_at.desc()).limit(limit))
+            found = await connection.execute(_select_sessions().order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(map(_session, found))
 
     async def end(self, session_id: SessionId) -> None:
-        """Mark a session ended now, without a closing segment; an ended one keeps its time."""
+        """Mark a session ended now, without a closing segment. An ended session keeps its time."""
         async with self._database.writing() as connection:
             await _end(connection, session_id, at=self._clock.now())
 
     async def delete(self, session_id: SessionId) -> bool:
-        """Delete a session with all its turns, notes and segments; False when there is none of that name."""
+        """Delete a session with everything in it. Returns False if it is unknown."""
         async with self._database.writing() as connection:
             result = await connection.execute(delete(sessions).where(sessions.c.id == session_id))
             return result.rowcount == 1
 
 
-def _overview() -> Select[Any]:
-    """Ask for sessions with the figures of their turns."""
+def _select_sessions() -> Select[Any]:
+    """Select sessions with their turn count and last turn time."""
     of_session = turns.c.session_id == sessions.c.id
     last = select(func.max(turns.c.ended_at)).where(of_session).scalar_subquery()
     count = select(func.count()).where(of_session).scalar_subquery()
-    # A restored session may hold turns older than its row: the later of the two is its last sign of life.
+    # A restored session may hold turns older than its row, so take the later of the two.
     last_turn_at = case((last > sessions.c.started_at, last), else_=sessions.c.started_at)
     return select(sessions, last_turn_at.label("last_turn_at"), count.label("turn_count"))
 
 
 def _open_in(guild_id: int, channel_id: int) -> Select[Any]:
-    return _overview().where(
+    return _select_sessions().where(
         sessions.c.guild_id == guild_id, sessions.c.channel_id == channel_id, sessions.c.ended_at.is_(None)
     )
 

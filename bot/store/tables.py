@@ -40,17 +40,17 @@ metadata = MetaData()
 
 
 class Prose(TypeDecorator[str]):
-    """Text from outside. A lone surrogate, which no encoding of text can hold, becomes the replacement character."""
+    """Text from outside. A lone surrogate, which UTF-8 cannot encode, becomes the replacement character."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Return `value` as it can be stored."""
+        """Return `value` in a form that can be stored."""
         return None if value is None else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# A session is made by the first word stored in it, so guild and channel may still be unknown (a replay has none).
+# A session row is created with its first turn, so guild and channel may be unknown (a replay has none).
 sessions = Table(
     "sessions",
     metadata,
@@ -63,7 +63,7 @@ sessions = Table(
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("summary", Prose),
     Column("last_at", Float),
-    # One voice channel holds one conversation: two processes cannot both begin one.
+    # A voice channel has one open session, even if two processes run.
     Index(
         "one_open_session_a_channel",
         "guild_id",
@@ -86,7 +86,7 @@ turns = Table(
     Column("tombstone", Boolean, nullable=False),
 )
 
-# `status` is live, pending or folded; `position` is the order in which notes were taken.
+# `status`: live, pending or folded. `position`: the order in which notes were taken.
 notes = Table(
     "notes",
     metadata,
@@ -103,8 +103,8 @@ notes = Table(
     Index("notes_by_status", "session_id", "status"),
 )
 
-# The unique range is the idempotency key of a landing; the empty ranges of notes-only runs are not ranges.
-# `position` is the order of landing.
+# The unique range makes landing a segment idempotent; segments of notes only have an empty range and are exempt.
+# `position`: the order of landing.
 segments = Table(
     "segments",
     metadata,
@@ -136,9 +136,9 @@ segments = Table(
     ),
 )
 
-# What memory search finds: a turn, note or segment each, as terms (`bot.store.search`). `key` is its seq or id. `own`,
-# `preceding`, `following`: the terms of a turn and of its neighbours; `tags`: whose and where it is. `embedded_by`:
-# the model that has looked at it, null while none has.
+# What memory search finds (`bot.store.search`): one row for each turn, note or segment. `key`: its seq or id. `own`,
+# `preceding`, `following`: the terms of a turn and of its neighbours. `tags`: see `bot.store.tags`. `embedded_by`: the
+# model that has processed it, null before.
 passages = Table(
     "passages",
     metadata,
@@ -160,7 +160,7 @@ passages = Table(
     sqlite_autoincrement=True,
 )
 
-# An embedding as signed bytes: component = byte * scale. Its own `id` tells what came since.
+# An embedding as signed bytes: component = byte * scale. Its `id` increases, so newer vectors can be found.
 passage_vectors = Table(
     "passage_vectors",
     metadata,
@@ -173,7 +173,7 @@ passage_vectors = Table(
     sqlite_autoincrement=True,
 )
 
-# Which turn corrects which, as folding found it.
+# Which turn corrects which, as folding found out.
 corrections = Table(
     "corrections",
     metadata,
@@ -182,7 +182,8 @@ corrections = Table(
     Column("new_seq", Integer, nullable=False),
 )
 
-# `generation` moves when passages go or change hands; `purged`: up to which what went has left the index's own pages.
+# `generation` increases when passages are deleted or retagged. `purged`: the generation whose deleted words are gone
+# from the index pages.
 search_marks = Table(
     "search_marks",
     metadata,
@@ -190,8 +191,8 @@ search_marks = Table(
     Column("value", Integer, nullable=False),
 )
 
-# What the summary was after each landing: by it, what a model saw then can be shown later. `summary` is null where
-# nothing had been folded yet, or where words in it were forgotten since.
+# The summary after each landing, so that `explain` can show what a model saw. `summary` is null if nothing had been
+# folded, or if text in it was forgotten since.
 landings = Table(
     "landings",
     metadata,
@@ -240,7 +241,7 @@ tier_checks = Table(
     Column("last_check_turn", Integer, nullable=False),
 )
 
-# Whose tiers are left alone: `scope` is guild or session, `name` its id.
+# Guilds and sessions that opted out of tiers. `scope`: guild or session. `name`: its id.
 tier_opt_outs = Table(
     "tier_opt_outs",
     metadata,
@@ -248,7 +249,7 @@ tier_opt_outs = Table(
     Column("name", String, primary_key=True),
 )
 
-# What people said of themselves (`compaction.memory.people.PersonFact`), superseded ones included.
+# Facts that people said about themselves (`compaction.memory.people.PersonFact`), superseded ones included.
 person_facts = Table(
     "person_facts",
     metadata,
@@ -267,7 +268,7 @@ person_facts = Table(
     Index("person_facts_by_turn", "session_id", "turn_seq"),
 )
 
-# Up to which turn such facts have been drawn from a session: those with `seq < through_seq`.
+# The turns of a session that facts were extracted from: those with `seq < through_seq`.
 person_draws = Table(
     "person_draws",
     metadata,
@@ -275,7 +276,7 @@ person_draws = Table(
     Column("through_seq", Integer, nullable=False),
 )
 
-# Before which turn nothing is drawn of whom: they had what was kept of them deleted then.
+# People who deleted their facts: nothing is extracted from their turns before `through_seq`.
 person_forgets = Table(
     "person_forgets",
     metadata,
@@ -284,7 +285,7 @@ person_forgets = Table(
     Column("through_seq", Integer, nullable=False),
 )
 
-# The system prompts that were sent, by what `model_context_built` calls them. They hold nobody's words.
+# The system prompts that were sent, by the digest in `model_context_built`. They contain nothing that people said.
 prompts = Table(
     "prompts",
     metadata,
@@ -292,8 +293,8 @@ prompts = Table(
     Column("text", Prose, nullable=False),
 )
 
-# Texts that were sent and can't be made again from what is stored: a summary of what had no room, what a spoken
-# conversation is told of people, screens and earlier talk.
+# Texts that were sent and cannot be rebuilt from the store: summaries of messages that did not fit, and what a
+# speech-to-speech model was told about people, screens and earlier talk.
 sent_texts = Table(
     "sent_texts",
     metadata,
@@ -332,11 +333,11 @@ for _statement in SEARCH_OBJECTS:
 
 
 async def add_once(connection: AsyncConnection, table: Table, values: dict[str, object]) -> bool:
-    """Insert one row unless one of its keys is taken; return whether it was inserted. The one place of this dialect."""
+    """Insert one row unless one of its keys is taken; return whether it was inserted. SQLite only."""
     result = await connection.execute(insert(table).values(values).on_conflict_do_nothing())
     return result.rowcount == 1
 
 
 async def add_all_once(connection: AsyncConnection, table: Table, values: list[dict[str, object]]) -> None:
-    """Insert those of these rows whose keys are free."""
+    """Insert the rows whose keys are free."""
     await connection.execute(insert(table).on_conflict_do_nothing(), values)

@@ -1,7 +1,7 @@
-"""By what passages are filtered: short words in a column of the index, where and whose a passage is. Pure.
+"""Tags that passages are filtered by (guild, channel, session, kind, speaker), and FTS5 queries. Pure functions.
 
-A filter inside the index is exact for any search and costs next to nothing; one laid over a ranked answer would
-leave nothing of it where the filter is narrow.
+Tags are short words in a column of the full-text index. Filtering inside the index is exact and nearly free; filtering
+a ranked result afterwards would leave nothing of it if the filter is narrow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import PassageSource, Scope
 
-# A turn that says that something is no longer as it was.
+# A turn that announces a change.
 CHANGE_TAG = "kchange"
 # A segment in the archive.
 ARCHIVED_TAG = "karchived"
@@ -27,12 +27,12 @@ ARCHIVED_TAG = "karchived"
 # A tag that no passage has.
 NOTHING = '"knothing"'
 
-# Each clause must hold; it holds when a passage has all the tags of one of its alternatives.
+# A passage must match every clause. It matches a clause if it has all tags of one of its alternatives.
 Clauses: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
 
 
 def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
-    """Return what a passage can be filtered by, as words of the index: where it was said and whose it is."""
+    """Return the tags of a passage, separated by spaces."""
     tags = [
         f"g{'none' if guild_id is None else guild_id}",
         f"c{'none' if channel_id is None else channel_id}",
@@ -49,12 +49,12 @@ def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | N
 
 
 def kind_tag(kind: PassageKind) -> str:
-    """Return the tag of a sort of passage."""
+    """Return the tag of a kind of passage."""
     return f"k{kind.value}"
 
 
 def session_tag(session_id: str) -> str:
-    """Return the tag of a session: its id may hold any character, a tag only letters and digits."""
+    """Return the tag of a session. It is hashed, because tags may contain only letters and digits."""
     return f"s{_digest(session_id)}"
 
 
@@ -73,7 +73,7 @@ def _digest(text: str) -> str:
 
 
 def tag_clauses(scope: Scope, *, announcing: bool = False) -> Clauses:
-    """Return what a passage's tags must be for it to be in the scope; times and what is in view are no tags."""
+    """Return the clauses of a scope. Its times and its view are not tags and are not included."""
     clauses: list[tuple[frozenset[str], ...]] = []
     if scope.guild_id is not None:
         clauses.append((frozenset({f"g{scope.guild_id}"}),))
@@ -92,35 +92,35 @@ def tag_clauses(scope: Scope, *, announcing: bool = False) -> Clauses:
 
 
 def tags_match(clauses: Clauses, tags: frozenset[str]) -> bool:
-    """Return whether a passage with these tags fulfils every clause."""
+    """Return whether these tags match every clause."""
     return all(any(needed <= tags for needed in alternatives) for alternatives in clauses)
 
 
 def place_tags(scope: Scope) -> tuple[str, ...]:
-    """Return the tags of where a passage was said, which may be those of half of all passages."""
+    """Return the guild and channel tags of a scope. Half of all passages may have them."""
     tags = [] if scope.guild_id is None else [f"g{scope.guild_id}"]
     return (*tags, *([] if scope.channel_id is None else [f"c{scope.channel_id}"]))
 
 
 def any_term_query(terms: Sequence[str]) -> str:
-    """Return the FTS5 query for passages that speak of any of `terms`, themselves or beside them."""
+    """Return the FTS5 query for passages with any of `terms` in them or in their neighbours."""
     return f"{{own preceding following}} : ({' OR '.join(map(_quoted, terms))})" if terms else ""
 
 
 def all_terms_query(terms: Sequence[str]) -> str:
-    """Return the FTS5 query for passages that speak of all of `terms` themselves."""
+    """Return the FTS5 query for passages with all of `terms` in them."""
     return f"{{own}} : ({' AND '.join(map(_quoted, terms))})" if terms else ""
 
 
 def match_expression(words: str, clauses: Clauses) -> str:
-    """Return the FTS5 query for `words` (a query, or nothing) within the clauses; empty is no condition.
+    """Return the FTS5 query for `words` (a query or empty) within the clauses. Empty means no condition.
 
-    Terms and tags are letters and digits alone, so nothing in it can be taken for syntax.
+    Terms and tags contain only letters and digits, so they cannot be mistaken for syntax.
     """
     wanted = [f"({words})"] if words else []
     for alternatives in clauses:
         either = [f"({' AND '.join(map(_quoted, sorted(needed)))})" for needed in alternatives if needed]
-        # No alternative: nothing can be in it.
+        # A clause without alternatives matches nothing.
         wanted.append(f"({{tags}} : ({' OR '.join(either) or NOTHING}))")
     return " AND ".join(wanted)
 

@@ -1,6 +1,4 @@
-"""How one segment stands in the store, and the columns that hold it: what `memory.tiers.TieredSegment` says of it,
-its record, and how often it was retrieved. Nothing is asked of the database here.
-"""
+"""Converts a segment's tier state, with its record and access count, to the `segment_tiers` columns and back."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from compaction.model import Segment, SegmentId, SessionId
 
 
-_OF_THE_RECORD = (
+_RECORD_COLUMNS = (
     "queued_at_turn",
     "queued_at",
     "compressed_at_turn",
@@ -42,7 +40,7 @@ _OF_THE_RECORD = (
 
 @dataclass(frozen=True, slots=True)
 class AccessCount:
-    """How often a segment was retrieved, when last (UTC epoch seconds), and how relevant that makes it."""
+    """How often a segment was retrieved, when last (UTC epoch seconds), and its resulting relevance."""
 
     count: int
     last_at: float | None
@@ -59,7 +57,7 @@ class StoredTier:
 
 
 def record_values(record: SegmentRecord) -> dict[str, object]:
-    """Return the columns of a record. What was retrieved before it was compressed stays counted."""
+    """Return the columns of a record. Retrievals from before the compression still count."""
     return {
         "compressed_at": record.compressed_at,
         "topic": record.topic,
@@ -76,7 +74,7 @@ def record_values(record: SegmentRecord) -> dict[str, object]:
 
 
 def with_accesses(standing: StoredTier, record: SegmentRecord) -> SegmentRecord:
-    """Return a segment's record with how often it was retrieved."""
+    """Return `record` with the segment's access count."""
     accesses = standing.accesses
     return replace(
         record,
@@ -129,6 +127,6 @@ def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
 
 
 async def drop_record(connection: AsyncConnection, session_id: SessionId, segment_id: SegmentId) -> None:
-    """Forget what a segment was compressed to, inside a write transaction. How often it was retrieved stays."""
+    """Clear a segment's record, inside a write transaction. The access count is kept."""
     same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == segment_id)
-    await connection.execute(update(segment_tiers).where(same).values(dict.fromkeys(_OF_THE_RECORD)))
+    await connection.execute(update(segment_tiers).where(same).values(dict.fromkeys(_RECORD_COLUMNS)))

@@ -1,7 +1,7 @@
-"""How folded segments are kept: which wait for compression, which are compressed, archived, pruned.
+"""Stores which folded segments are queued for compression, compressed, archived or pruned.
 
-Decides nothing (`compaction.memory.tiers` does); every method is one transaction and raises `StoreError`. What a
-segment says stays in `segments` until it is pruned; here is only how it is kept.
+`compaction.memory.tiers` decides that; this module only stores it. A segment's text stays in `segments` until the
+segment is pruned. Every method is one transaction and raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ _SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What a pruning did. `segments`: archived ones whose time was over. `sessions`: deleted whole."""
+    """What pruning did. `segments`: how many archived segments were pruned. `sessions`: the deleted sessions."""
 
     segments: int
     sessions: tuple[SessionId, ...] = ()
 
 
 class TierStore:
-    """Tiers in an open `Database`. Safe for all tasks of one loop."""
+    """The tiers of all segments. Safe for all tasks of one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     # -- reading ---------------------------------------------------------------------------------------------
 
-    async def standings(self, session_id: SessionId, folded: Sequence[Segment] | None = None) -> tuple[StoredTier, ...]:
-        """Return how each segment of a session is kept, in order.
+    async def tiers_of(self, session_id: SessionId, folded: Sequence[Segment] | None = None) -> tuple[StoredTier, ...]:
+        """Return the tier state of each segment of a session, in order.
 
-        `folded`: the segments, where the caller has them in memory; read from the store otherwise.
+        `folded`: the segments, if the caller has them in memory; otherwise they are read from the store.
         """
         async with self._database.reading() as connection:
             if folded is None:
@@ -91,7 +91,7 @@ class TierStore:
             return await _last_check(connection, session_id)
 
     async def opted_out(self, session_id: SessionId) -> bool:
-        """Return whether this session, or its guild, wants its tiers left alone."""
+        """Return whether this session or its guild opted out of tiers."""
         async with self._database.reading() as connection:
             guild = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == session_id))
             wanted = and_(tier_opt_outs.c.scope == "session", tier_opt_outs.c.name == session_id)
@@ -100,7 +100,7 @@ class TierStore:
             return bool(await connection.scalar(select(func.count()).select_from(tier_opt_outs).where(wanted)))
 
     async def opt_outs(self) -> tuple[tuple[str, str], ...]:
-        """Return every (scope, id) that opted out."""
+        """Return the (scope, id) of everything that opted out."""
         async with self._database.reading() as connection:
             found = await connection.execute(
                 select(tier_opt_outs).order_by(tier_opt_outs.c.scope, tier_opt_outs.c.name)
@@ -118,12 +118,12 @@ class TierStore:
         total_turns: int,
         now: float,
     ) -> None:
-        """Write what a check decided, and how the segments stood when it did. `now`: UTC epoch seconds.
+        """Store the changes of a tier check and the segments' last mentions. `now`: UTC epoch seconds.
 
         `kept`: the segments that are new or were spoken of since the last check.
         """
         async with self._database.writing() as connection:
-            await _remember(connection, session_id, kept)
+            await _upsert(connection, session_id, kept)
             await _change(connection, session_id, check.queue, {"queued_at_turn": total_turns, "queued_at": now})
             await _change(connection, session_id, check.release, {"queued_at_turn": None, "queued_at": None})
             for record in check.compress:
@@ -132,16 +132,18 @@ class TierStore:
             await _archive(connection, session_id, check.archive, now)
             await _set_last_check(connection, session_id, total_turns)
 
-    async def touch(self, found: Mapping[SessionId, Iterable[tuple[int, int]]], at: float) -> None:
-        """Count a retrieval of the segments that hold these turns (inclusive ranges of seqs), at `at` (UTC epoch
-        seconds). They count as spoken of: what is asked for is not cold."""
+    async def count_accesses(self, found: Mapping[SessionId, Iterable[tuple[int, int]]], at: float) -> None:
+        """Count one access of the segments that contain these turns, and treat it as a mention.
+
+        `found`: inclusive ranges of turn numbers by session. `at`: UTC epoch seconds.
+        """
         async with self._database.writing() as connection:
             for session_id, ranges in found.items():
                 for first, last in ranges:
-                    await _touch(connection, session_id, first, last, at)
+                    await _count_access(connection, session_id, first, last, at)
 
     async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> int:
-        """Leave of these archived segments their content alone; return how many there were."""
+        """Reduce these archived segments to their short content. Returns how many were pruned."""
         count = 0
         async with self._database.writing() as connection:
             for session_id, names in segment_ids.items():
@@ -154,8 +156,10 @@ class TierStore:
     async def archived(
         self, *, before: float | None = None, most: int | None = None
     ) -> Mapping[SessionId, tuple[SegmentId, ...]]:
-        """Return the archived segments that are not pruned, of all sessions, at most `most`, those archived first
-        before others. `before`: archived no later (epoch s)."""
+        """Return the archived, unpruned segments of all sessions.
+
+        `before`: only those archived by then (epoch seconds). `most`: at most so many, the earliest archived first.
+        """
         wanted = select(segment_tiers.c.session_id, segment_tiers.c.segment_id).where(
             segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
         )
@@ -171,23 +175,23 @@ class TierStore:
         return found
 
     async def archive(self, session_id: SessionId, segment_ids: Sequence[SegmentId], *, now: float) -> None:
-        """Move segments into the archive, whatever the context holds."""
-        standings = await self.standings(session_id)
+        """Archive segments, regardless of how full the context is."""
+        stored = await self.tiers_of(session_id)
         async with self._database.writing() as connection:
-            chosen = [each.kept for each in standings if each.kept.segment.id in segment_ids]
-            await _remember(connection, session_id, chosen)
+            chosen = [each.kept for each in stored if each.kept.segment.id in segment_ids]
+            await _upsert(connection, session_id, chosen)
             await _archive(connection, session_id, segment_ids, now)
 
-    async def delete_outlived(self, *, ended_before: float) -> tuple[SessionId, ...]:
-        """Delete the sessions that ended before then (UTC epoch seconds), with all that is in them."""
-        outlived = sessions.c.ended_at.is_not(None) & (sessions.c.ended_at < ended_before)
+    async def delete_expired_sessions(self, *, ended_before: float) -> tuple[SessionId, ...]:
+        """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them."""
+        expired = sessions.c.ended_at.is_not(None) & (sessions.c.ended_at < ended_before)
         async with self._database.writing() as connection:
-            names = (await connection.execute(select(sessions.c.id).where(outlived))).scalars().all()
-            await connection.execute(delete(sessions).where(outlived))
+            names = (await connection.execute(select(sessions.c.id).where(expired))).scalars().all()
+            await connection.execute(delete(sessions).where(expired))
         return tuple(SessionId(name) for name in names)
 
-    async def opt(self, scope: str, name: str, *, out: bool) -> bool:
-        """Leave the tiers of a guild or session alone from now on (`out`), or no longer; return whether that is new."""
+    async def set_opt_out(self, scope: str, name: str, *, out: bool) -> bool:
+        """Store or remove the opt-out of a guild or session. Returns whether anything changed."""
         async with self._database.writing() as connection:
             if out:
                 return await add_once(connection, tier_opt_outs, {"scope": scope, "name": name})
@@ -196,9 +200,9 @@ class TierStore:
 
 
 async def store_tier(connection: AsyncConnection, session_id: SessionId, standing: StoredTier) -> None:
-    """Write how a segment is kept, whole, inside a write transaction: what an import brings."""
+    """Store a segment's whole tier state, inside a write transaction. For imports."""
     kept, accesses = standing.kept, standing.accesses
-    await _remember(connection, session_id, [kept])
+    await _upsert(connection, session_id, [kept])
     values: dict[str, object] = {
         "queued_at_turn": kept.queued_at_turn,
         "queued_at": kept.queued_at,
@@ -216,12 +220,12 @@ async def store_tier(connection: AsyncConnection, session_id: SessionId, standin
 
 
 async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
-    """Note when the last check was, inside a write transaction."""
+    """Store at which turn the last check was, inside a write transaction."""
     await _set_last_check(connection, session_id, total_turns)
 
 
 async def mark_archived(connection: AsyncConnection, session_id: SessionId, name: SegmentId) -> None:
-    """Let search find a segment only when it is asked for the archive; inside a write transaction."""
+    """Tag a segment's passage as archived, inside a write transaction: search then skips it by default."""
     here = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.SEGMENT.value)
     unmarked = passages.c.tags.not_like(f"%{ARCHIVED_TAG}%")
     await connection.execute(
@@ -232,7 +236,7 @@ async def mark_archived(connection: AsyncConnection, session_id: SessionId, name
 async def _message_counts(
     connection: AsyncConnection, session_id: SessionId, new: Sequence[Segment]
 ) -> dict[SegmentId, int]:
-    """Return in how many turns of each segment somebody spoke."""
+    """Return the number of spoken turns in each segment."""
     if not new:
         return {}
     spoken = (turns.c.session_id == session_id) & turns.c.kind.in_(_SPOKEN) & turns.c.tombstone.is_(False)
@@ -246,8 +250,8 @@ async def _message_counts(
     return {SegmentId(row.id): row.messages for row in await connection.execute(counted)}
 
 
-async def _remember(connection: AsyncConnection, session_id: SessionId, kept: Iterable[TieredSegment]) -> None:
-    """Make the segments' rows, or move when they were last spoken of."""
+async def _upsert(connection: AsyncConnection, session_id: SessionId, kept: Iterable[TieredSegment]) -> None:
+    """Insert the segments' rows, or update their last mention."""
     values: list[dict[str, object]] = [
         {
             "session_id": session_id,
@@ -279,13 +283,13 @@ async def _change(
 
 
 async def _archive(connection: AsyncConnection, session_id: SessionId, names: Sequence[SegmentId], now: float) -> None:
-    """Move segments into the archive: from now on search finds them only when it is asked to."""
+    """Archive segments; search then skips them by default."""
     await _change(connection, session_id, names, {"archived_at": now})
     for name in names:
         await mark_archived(connection, session_id, name)
 
 
-async def _touch(connection: AsyncConnection, session_id: SessionId, first: int, last: int, at: float) -> None:
+async def _count_access(connection: AsyncConnection, session_id: SessionId, first: int, last: int, at: float) -> None:
     holding = (
         select(segments)
         .where(segments.c.session_id == session_id, segments.c.start_seq <= last, segments.c.end_seq > first)
@@ -298,12 +302,12 @@ async def _touch(connection: AsyncConnection, session_id: SessionId, first: int,
     counts = await _message_counts(connection, session_id, found)
     for segment in found:
         spoken_of = TieredSegment(segment, counts.get(segment.id, 0), total or segment.end - 1)
-        await _remember(connection, session_id, [spoken_of])
-        before = await connection.scalar(select(segment_tiers.c.relevance_score).where(_is(session_id, segment.id)))
+        await _upsert(connection, session_id, [spoken_of])
+        before = await connection.scalar(select(segment_tiers.c.relevance_score).where(_row_of(session_id, segment.id)))
         relevance = more_relevant(relevance_of(segment.facts) if before is None else before)
         await connection.execute(
             update(segment_tiers)
-            .where(_is(session_id, segment.id))
+            .where(_row_of(session_id, segment.id))
             .values(
                 access_count=segment_tiers.c.access_count + 1,
                 last_accessed=case(
@@ -318,7 +322,7 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
     row = (
         await connection.execute(
             select(segment_tiers).where(
-                _is(session_id, name), segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
+                _row_of(session_id, name), segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
             )
         )
     ).one_or_none()
@@ -339,7 +343,7 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
             "contains_errors": False,
         },
     )
-    # The database's own triggers have taken the old words out of the index.
+    # Triggers have removed the old text from the index.
     left = (await connection.execute(select(segments).where(same))).one()
     await index_source(connection, session_id, rows.segment_from_row(left))
     await mark_archived(connection, session_id, name)
@@ -347,7 +351,7 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
 
 
 async def _is_open(connection: AsyncConnection, session_id: SessionId) -> bool:
-    """Return whether a room may go on with the session, and so with a summary made of its segments."""
+    """Return whether the session is open, so that a room may still use its summary."""
     wanted = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.ended_at.is_(None))
     return await connection.scalar(wanted) is not None
 
@@ -365,5 +369,5 @@ async def _set_last_check(connection: AsyncConnection, session_id: SessionId, to
         )
 
 
-def _is(session_id: SessionId, name: SegmentId) -> Any:
+def _row_of(session_id: SessionId, name: SegmentId) -> Any:
     return (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == name)

@@ -1,7 +1,7 @@
-"""Memory's port on the database: turns, notes, segments and the state of compaction (`TurnStore`).
+"""Stores turns, notes, segments and the compaction state. Implements `compaction.ports.TurnStore`.
 
-Each method is one transaction, and what it stores can be searched from then on. Storing again what is stored already
-changes nothing, so a caller who does not know whether a call went through may repeat it.
+Each method is one transaction and also indexes what it stores. All methods are idempotent: a caller that does not know
+whether a call succeeded may repeat it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SqlTurnStore:
         self._clock = clock
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """Return everything a restart needs, read in one transaction; an unknown session is an empty one."""
+        """Return everything a restart needs, read in one transaction. An unknown session is empty."""
         async with self._database.reading() as connection:
             session = await _session(connection, session_id)
             cursor = 0 if session is None else session.cursor
@@ -62,8 +62,10 @@ class SqlTurnStore:
             )
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. The same turn again changes nothing, also where words of it were forgotten meanwhile; another
-        one under its number is a `StoreError`."""
+        """Store one turn. Storing it again changes nothing, even if parts of it were forgotten meanwhile.
+
+        Raises `StoreError` if another turn is stored under its number.
+        """
         values = rows.turn_values(session_id, turn)
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=turn.started_at)
@@ -71,19 +73,19 @@ class SqlTurnStore:
                 await index_source(connection, session_id, turn)
                 return
             stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
-            if stored != (turn,) and not _left_of(turn, stored):
+            if stored != (turn,) and not _is_remainder(turn, stored):
                 raise StoreError(
                     f"Turn {turn.seq} of session {session_id} is stored already with other content. Two processes "
                     "seem to write the same session: stop one of them."
                 )
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
-        """Return the stored turns with `start <= seq < end`, in order; absent ones are simply missing."""
+        """Return the stored turns with `start <= seq < end`, in order."""
         async with self._database.reading() as connection:
             return await _turns(connection, session_id, start=start, end=end)
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note; a note whose id is stored already changes nothing."""
+        """Store one live note, unless its id is stored already."""
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=note.at)
             place = {"position": await _next_position(connection, notes, session_id), "status": "live"}
@@ -91,12 +93,12 @@ class SqlTurnStore:
                 await index_source(connection, session_id, note)
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
-        """Turn live notes into pending ones; notes that are not live stay what they are."""
+        """Make live notes pending. Notes that are not live are left unchanged."""
         async with self._database.writing() as connection:
             await _move_notes(connection, session_id, note_ids, before="live", after="pending")
 
     async def land(self, landing: Landing) -> bool:
-        """Apply one landing as one transaction, or nothing of it (False) when it comes too late or twice."""
+        """Apply one landing in one transaction. Returns False, and changes nothing, if it is outdated or a repeat."""
         session_id = landing.session_id
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=self._clock.now())
@@ -110,14 +112,14 @@ class SqlTurnStore:
             elif landing.segment is not None and not await _add_segment(connection, session_id, landing.segment):
                 return False
             await _store_state(connection, session_id, landing.state)
-            await _note_landing(connection, landing)
+            await _store_landing(connection, landing)
             await _move_notes(connection, session_id, landing.folded_note_ids, before="pending", after="folded")
             return True
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
-        """Store the closing segment and the final state, and mark the session ended. An ended one stays as it is.
+        """Store the closing segment and the final state, and mark the session ended. An ended session is unchanged.
 
-        Raises `StoreError`, and changes nothing, when `state` is not of the stored (cursor, revision).
+        Raises `StoreError`, and changes nothing, if the stored cursor or revision differs from that of `state`.
         """
         async with self._database.writing() as connection:
             now = self._clock.now()
@@ -136,8 +138,8 @@ class SqlTurnStore:
             await connection.execute(update(sessions).where(sessions.c.id == session_id).values(ended_at=now))
 
 
-def _left_of(turn: Turn, stored: tuple[Turn, ...]) -> bool:
-    """Return whether what is stored is what a forgetting left of `turn`."""
+def _is_remainder(turn: Turn, stored: tuple[Turn, ...]) -> bool:
+    """Return whether `stored` is what remains of `turn` after parts of it were forgotten."""
     if len(stored) != 1:
         return False
     (left,) = stored
@@ -147,7 +149,7 @@ def _left_of(turn: Turn, stored: tuple[Turn, ...]) -> bool:
 
 
 async def _ensure_session(connection: AsyncConnection, session_id: SessionId, *, started_at: float) -> None:
-    """Make the session's row where `Sessions` has not (a replay, a test)."""
+    """Create the session's row if `Sessions` has not (in a replay or a test)."""
     await add_once(connection, sessions, {"id": session_id, "started_at": started_at})
 
 
@@ -174,7 +176,7 @@ async def _notes(connection: AsyncConnection, session_id: SessionId, *, status: 
 async def _move_notes(
     connection: AsyncConnection, session_id: SessionId, note_ids: Sequence[NoteId], *, before: str, after: str
 ) -> None:
-    """Give the notes of that status among `note_ids` the next one."""
+    """Change the status of those notes among `note_ids` whose status is `before`."""
     for note_id in note_ids:
         await connection.execute(
             update(notes)
@@ -193,8 +195,10 @@ async def _add_segment(connection: AsyncConnection, session_id: SessionId, segme
 
 
 async def _replace_segment(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> bool:
-    """Store a segment in the place of the degraded one of its id and range; False when there is none, or it is in the
-    archive, where nothing changes any more."""
+    """Replace the degraded segment of the same id and range.
+
+    Returns False if there is none, or if it is archived: archived segments never change.
+    """
     archived = exists().where(
         segment_tiers.c.session_id == session_id,
         segment_tiers.c.segment_id == segment.id,
@@ -215,14 +219,14 @@ async def _replace_segment(connection: AsyncConnection, session_id: SessionId, s
     )
     if replaced.rowcount == 0:
         return False
-    # The database's own trigger has taken the old words out of the index; the record was of the old words too.
+    # A trigger has removed the old text from the index. The record was made of the old text too.
     await index_source(connection, session_id, segment)
     await drop_record(connection, session_id, segment.id)
     return True
 
 
-async def _note_landing(connection: AsyncConnection, landing: Landing) -> None:
-    """Keep what the summary says from now on, so that what a model saw can be shown when it says something else."""
+async def _store_landing(connection: AsyncConnection, landing: Landing) -> None:
+    """Store the summary of this revision, so that `explain` can show it after it has changed."""
     state, segment = landing.state, landing.segment
     values: dict[str, object] = {
         "session_id": landing.session_id,
@@ -236,13 +240,13 @@ async def _note_landing(connection: AsyncConnection, landing: Landing) -> None:
 
 
 async def _next_position(connection: AsyncConnection, table: Table, session_id: SessionId) -> int:
-    """Return the place after the last one among a session's rows."""
+    """Return the position after the last row of the session."""
     last = await connection.scalar(select(func.max(table.c.position)).where(table.c.session_id == session_id))
     return 0 if last is None else int(last) + 1
 
 
 async def _store_state(connection: AsyncConnection, session_id: SessionId, state: CompactionState) -> None:
-    """Write the state, pending notes excepted: their rows are the truth, and more may have come meanwhile."""
+    """Write the state without pending notes: their rows are authoritative, and more may have come meanwhile."""
     await connection.execute(
         update(sessions)
         .where(sessions.c.id == session_id)

@@ -1,8 +1,8 @@
-"""The embeddings in the database, and the copy of them in memory that is searched.
+"""Stores embeddings in the database and searches a copy of them in memory.
 
-A guild's vectors are loaded when it is first searched and kept up to date by what came since; when anything was
-deleted they are loaded anew, so that nothing forgotten stays in memory. At most so many are held in all; the guild
-that was not asked for longest goes first.
+A guild's vectors are loaded at its first search, and new ones are added later. After any deletion they are loaded
+again, so that nothing forgotten stays in memory. The number of vectors in memory is limited; the guild that was
+searched longest ago is dropped first.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from compaction.memory.passage import PassageSource, Scope
 
-# Rows read at once: about 2 ms of the event loop.
+# Rows read at once: they block the event loop for about 2 ms.
 _PAGE_ROWS = 1_000
-# Pages of the index's own b-trees that one step of a purge rewrites: some 100 ms of the write lock.
+# Index pages that one step of a purge rewrites: it holds the write lock for about 100 ms.
 _PURGE_PAGES = 500
 
 
 class VectorStore:
-    """Embeddings of passages: stored, and searched in memory. `most`: how many are held in memory in all."""
+    """The embeddings of passages. `most`: how many are held in memory."""
 
     def __init__(self, database: Database, *, most: int = 200_000) -> None:
         self._database = database
         self._most = most
         self._model: str | None = None
-        # The guild asked for last stands last. None holds those of all guilds.
+        # Least recently searched guild first. None: the vectors of all guilds.
         self._sets: dict[int | None, VectorSet] = {}
         self._searching = asyncio.Lock()
 
@@ -50,26 +50,26 @@ class VectorStore:
     async def nearest(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages whose embeddings by `model` are most like `vector`, with their cosine, best first."""
+        """Return the passages whose embeddings by `model` are nearest to `vector`, with their cosine, nearest first."""
         wanted = VectorFilter(tag_clauses(scope), scope.since, scope.until, scope.in_view)
         async with self._searching:
             vectors = await self._loaded(scope.guild_id, model)
-            # Ten milliseconds in a thread of its own: the voices of the room go through the loop meanwhile.
+            # It takes ten milliseconds; in a thread it does not delay audio.
             found = await asyncio.to_thread(vectors.nearest, vector, wanted, limit)
         return tuple((PassageId(passage_id), score) for passage_id, score in found)
 
     async def _loaded(self, guild_id: int | None, model: str) -> VectorSet:
-        """Return the guild's vectors as they are in the database now."""
-        (generation, newest) = await self._database.read(_standing)
+        """Return the guild's vectors, up to date with the database."""
+        (generation, newest) = await self._database.read(_read_marks)
         vectors = self._sets.get(guild_id)
         kept = self._model == model and all(each.generation == generation for each in self._sets.values())
         if kept and vectors is not None and vectors.seen_id >= newest:
             self._sets[guild_id] = self._sets.pop(guild_id)
             return vectors
-        return await self._brought_up(guild_id, model)
+        return await self._refreshed(guild_id, model)
 
-    async def _brought_up(self, guild_id: int | None, model: str) -> VectorSet:
-        """Return the guild's vectors after reading what came since, or all of them where anything went."""
+    async def _refreshed(self, guild_id: int | None, model: str) -> VectorSet:
+        """Return the guild's vectors after reading new ones, or all of them if anything was deleted."""
         async with self._database.reading() as connection:
             generation = await _mark(connection, "generation")
             newest = int(await connection.scalar(select(func.max(passage_vectors.c.id))) or 0)
@@ -90,7 +90,7 @@ class VectorStore:
         return vectors
 
     async def _load(self, connection: AsyncConnection, vectors: VectorSet, wanted: Select[Any]) -> None:
-        """Add what is wanted, newest first, page by page, as far as there is room for it."""
+        """Add the selected vectors, newest first, page by page, until the limit."""
         below: int | None = None
         loaded = 0
         while loaded < self._most:
@@ -115,15 +115,15 @@ class VectorStore:
 
     # -- storing ---------------------------------------------------------------------------------------------
 
-    async def adopt(self, model: str) -> None:
-        """Forget the embeddings of every other model: they can't be compared with this one's."""
+    async def discard_other_models(self, model: str) -> None:
+        """Delete the embeddings of all other models: they are not comparable with this model's."""
         others = passages.c.embedded_by.is_not(None) & (passages.c.embedded_by != model)
         async with self._database.writing() as connection:
             await connection.execute(delete(passage_vectors).where(passage_vectors.c.model != model))
             await connection.execute(update(passages).where(others).values(embedded_by=None))
 
-    async def waiting(self, *, limit: int) -> Sequence[tuple[PassageId, str | None]]:
-        """Return passages that no model has looked at, newest first, with the text to embed (None: not worth it)."""
+    async def unembedded(self, *, limit: int) -> Sequence[tuple[PassageId, str | None]]:
+        """Return passages without an embedding, newest first, with the text to embed (None: not worth embedding)."""
         wanted = (
             select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.start_seq, passages.c.key)
             .where(passages.c.embedded_by.is_(None))
@@ -135,7 +135,7 @@ class VectorStore:
             return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
 
     async def store(self, model: str, embedded: Mapping[PassageId, Sequence[float] | None]) -> None:
-        """Store the embeddings of these passages; None is one that needs none. Those gone meanwhile are left out."""
+        """Store the embeddings of these passages. None: it needs none. Passages deleted meanwhile are ignored."""
         async with self._database.writing() as connection:
             there = await connection.execute(select(passages.c.id).where(passages.c.id.in_(list(embedded))))
             for passage_id in there.scalars().all():
@@ -148,15 +148,15 @@ class VectorStore:
                 await connection.execute(update(passages).where(passages.c.id == passage_id).values(embedded_by=model))
 
     async def purge(self) -> bool:
-        """Wipe what was deleted from the index's own pages, which keep words until they are rewritten.
+        """Rewrite the index pages, which otherwise keep deleted words. Returns whether there was anything to do.
 
-        Returns whether there was anything to wipe. Short transactions, so that turns can be stored between them.
+        It uses short transactions, so that turns can be stored between them.
         """
         async with self._database.reading() as connection:
             generation = await _mark(connection, "generation")
             if await _mark(connection, "purged") >= generation:
                 return False
-        pages = -_PURGE_PAGES  # the first step marks everything for merging, the others go on with it
+        pages = -_PURGE_PAGES  # a negative number marks everything for merging; later steps continue
         while True:
             async with self._database.writing() as connection:
                 before = await _changes(connection)
@@ -192,7 +192,7 @@ def _of_guild(guild_id: int | None, model: str) -> Select[Any]:
 
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
-    """Return what is embedded of one passage."""
+    """Return the text to embed for a passage."""
     source: PassageSource
     if row.kind == PassageKind.TURN:
         of_turn = select(turns).where(turns.c.session_id == row.session_id, turns.c.seq == row.start_seq)
@@ -215,8 +215,8 @@ async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
     return text_to_embed(source)
 
 
-def _standing(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return the generation, and the number of the newest vector: when neither moved, nothing was stored or deleted."""
+def _read_marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the generation and the newest vector id. If both are unchanged, nothing was stored or deleted."""
     generation, newest = connection.execute(
         "SELECT (SELECT value FROM search_marks WHERE name = 'generation'), (SELECT max(id) FROM passage_vectors)"
     ).fetchone()

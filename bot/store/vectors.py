@@ -1,8 +1,8 @@
-"""Embeddings of passages, in memory for as long as they are searched: signed bytes, and the signs of each as bits.
+"""An in-memory set of quantised embeddings, and nearest-neighbour search in it.
 
-Comparing 100,000 vectors of 384 bytes takes 15 ms of one core. So of many the few thousand are chosen whose signs
-agree most with the query's, which takes one, and those are compared: what is nearest is nearly always among them.
-Few are compared all. Owns no database: `bot.store.search` loads it.
+Comparing 100,000 vectors of 384 bytes takes 15 ms of one core. In a large set, the few thousand vectors whose signs
+agree most with the query's are chosen first (1 ms), and only those are compared; the nearest is nearly always among
+them. In a small set all are compared. `bot.store.vector_store` loads the set.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
     from bot.store.tags import Clauses
 
-# Bytes are turned into floats for so many rows at once, in one buffer that stays in the processor's cache: with blocks
-# of 4,096 the memory had to be made each time, and a search took 200 ms instead of 10.
+# Rows converted to floats at once, in a buffer that stays in the processor's cache. With blocks of 4,096 rows the
+# buffer was allocated each time, and a search took 200 ms instead of 10.
 _BLOCK_ROWS = 256
 _MAX_BYTE = 127.0
-# Of more than so many the signs choose; for each wanted one they choose at least as many more.
+# Larger sets are narrowed by signs to this many vectors, or to `_COMPARED_EACH` for each filter_by result.
 _COMPARED = 4_096
 _COMPARED_EACH = 40
 _LEAST = 1e-30
-# Signs are counted by so many bits at once.
+# Signs are compared this many bits at once.
 _WORD_BITS = 64
-# What is known of a row besides its vector; sessions and tags by number.
+# The fields of a row besides its vector; sessions and tags as numbers.
 _ABOUT = np.dtype([("id", "i8"), ("seq", "i8"), ("at", "f8"), ("session", "i4"), ("tags", "i4"), ("scale", "f4")])
-# What is too much is dropped by the tenth, not row by row.
+# Surplus rows are dropped a tenth at a time, not one by one.
 _SLACK = 1.1
-# The arrays grow by this share, so that appending stays cheap.
+# The arrays grow by this factor, so that appending stays cheap.
 _GROWTH = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVector:
-    """One embedding with what it is filtered by. `seq` is -1 where the passage is no turn and no segment."""
+    """One embedding with its filter fields. `seq` is -1 if the passage is neither a turn nor a segment."""
 
     passage_id: int
     session_id: str
@@ -54,7 +54,7 @@ class StoredVector:
 
 @dataclass(frozen=True, slots=True)
 class VectorFilter:
-    """What a vector must fulfil: clauses on its tags, a time, and not to be in view already (session, first seq)."""
+    """Which vectors to search. `in_view` (session, first seq): leave out turns that the model sees anyway."""
 
     clauses: Clauses = ()
     since: float | None = None
@@ -67,7 +67,7 @@ def quantize(vector: Sequence[float]) -> tuple[float, bytes]:
     values = np.asarray(vector, dtype=np.float32)
     largest = float(np.abs(values).max(initial=0.0))
     if not np.isfinite(largest) or largest < _LEAST:
-        # No direction, or one that floats of 32 bits can't divide.
+        # A zero vector, or one too small for 32-bit floats.
         return 0.0, bytes(len(values))
     scale = largest / _MAX_BYTE
     return scale, np.rint(values / scale).astype(np.int8).tobytes()
@@ -75,9 +75,9 @@ def quantize(vector: Sequence[float]) -> tuple[float, bytes]:
 
 @dataclass(slots=True)
 class VectorSet:
-    """The vectors of one guild (or of all). Not thread-safe: one task fills it, and searches run one by one.
+    """The vectors of one guild, or of all. Not thread-safe: one task fills it, and searches run one at a time.
 
-    `seen_id` is the database's number of the newest vector when it was loaded; `generation` the mark it was loaded at.
+    `seen_id`: the id of the newest vector when the set was loaded. `generation`: the search generation at that time.
     """
 
     most: int
@@ -85,7 +85,7 @@ class VectorSet:
     seen_id: int = 0
     _count: int = 0
     _bytes: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int8))
-    # The signs by word and row: so a word of all rows lies in one piece.
+    # Sign words by word and row, so that one word of all rows is contiguous.
     _signs: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint64))
     _about: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, dtype=_ABOUT))
     _session_codes: dict[str, int] = field(default_factory=dict)
@@ -93,11 +93,13 @@ class VectorSet:
     _tag_sets: list[frozenset[str]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """Return how many vectors are in it."""
+        """Return the number of vectors."""
         return self._count
 
     def add(self, vectors: Iterable[StoredVector]) -> None:
-        """Take vectors in. Of another width than the first are left out. Beyond `most` the oldest passages go."""
+        """Add vectors. Vectors of another width than the first are ignored. Beyond `most`, the oldest passages are
+        dropped.
+        """
         new = list(vectors)
         if not new:
             return
@@ -112,12 +114,12 @@ class VectorSet:
         if self._count > self.most * _SLACK:
             self._keep(np.sort(np.argsort(self._about["id"][: self._count])[-self.most :]))
 
-    def nearest(self, vector: Sequence[float], wanted: VectorFilter, limit: int) -> list[tuple[int, float]]:
-        """Return (passage id, cosine) of the vectors most like `vector`, best first. `vector`: unit length."""
+    def nearest(self, vector: Sequence[float], filter_by: VectorFilter, limit: int) -> list[tuple[int, float]]:
+        """Return (passage id, cosine) of the vectors nearest to `vector` (unit length), nearest first."""
         query = np.asarray(vector, dtype=np.float32)
         if not self._count or query.shape != (self._bytes.shape[1],):
             return []
-        rows = self._rows(wanted)
+        rows = self._rows(filter_by)
         if rows is not None and not len(rows):
             return []
         rows = self._likely(query, rows, max(_COMPARED, limit * _COMPARED_EACH))
@@ -131,7 +133,7 @@ class VectorSet:
     def _likely(
         self, query: NDArray[np.float32], rows: NDArray[np.int64] | None, most: int
     ) -> NDArray[np.int64] | None:
-        """Return about `most` of the rows, those whose signs agree most with the query's; all where there are fewer."""
+        """Return about `most` rows, those whose signs agree most with the query's; all rows if there are fewer."""
         count = self._count if rows is None else len(rows)
         if count <= most:
             return rows
@@ -150,25 +152,25 @@ class VectorSet:
             block = slice(start, min(start + _BLOCK_ROWS, count))
             floats = buffer[: block.stop - start]
             np.copyto(floats, self._bytes[block if rows is None else rows[block]])
-            # Not the matrix library: its threads would contend with the recogniser's for less than a millisecond.
+            # Not matmul: its threads would compete with the recogniser's to save less than a millisecond.
             np.einsum("ij,j->i", floats, query, out=scores[block])
         scales = self._about["scale"]
         scores *= scales[: self._count] if rows is None else scales[rows]
         return scores
 
-    def _rows(self, wanted: VectorFilter) -> NDArray[np.int64] | None:
-        """Return which rows fulfil what is wanted, or None for all."""
+    def _rows(self, filter_by: VectorFilter) -> NDArray[np.int64] | None:
+        """Return the row numbers that match, or None for all rows."""
         about = self._about[: self._count]
         mask = np.ones(self._count, dtype=bool)
-        if wanted.clauses:
-            fits = np.array([tags_match(wanted.clauses, tags) for tags in self._tag_sets], dtype=bool)
+        if filter_by.clauses:
+            fits = np.array([tags_match(filter_by.clauses, tags) for tags in self._tag_sets], dtype=bool)
             mask &= fits[about["tags"]]
-        if wanted.since is not None:
-            mask &= about["at"] >= wanted.since
-        if wanted.until is not None:
-            mask &= about["at"] < wanted.until
-        if wanted.in_view is not None:
-            session, seq = wanted.in_view
+        if filter_by.since is not None:
+            mask &= about["at"] >= filter_by.since
+        if filter_by.until is not None:
+            mask &= about["at"] < filter_by.until
+        if filter_by.in_view is not None:
+            session, seq = filter_by.in_view
             code = self._session_codes.get(session, -1)
             mask &= (about["session"] != code) | (about["seq"] < seq)
         return None if mask.all() else np.flatnonzero(mask)
@@ -206,7 +208,7 @@ class VectorSet:
 
 
 def _sign_words(vectors: NDArray[np.generic]) -> NDArray[np.uint64]:
-    """Return which components of each vector are positive, as bits: words by rows, missing components as zeros."""
+    """Return the signs of each vector as bits (1 for positive), shape (words, rows), padded with zeros."""
     bits = np.packbits(np.asarray(vectors) > 0, axis=1)
     whole = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), dtype=np.uint8)
     whole[:, : bits.shape[1]] = bits

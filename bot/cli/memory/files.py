@@ -158,13 +158,13 @@ async def _bring_one(bringing: object, path: Path, guild: int | None, done: _Don
     written = _read_json(path)
     if is_queue(written):
         session_id = SessionId(_unfiled(path.name.removesuffix(_QUEUE_ENDING)))
-        count, missing = await bringing.queue(session_id, read_queue(written))
+        count, missing = await bringing.import_queue(session_id, read_queue(written))
         done.waiting += count
         if missing:
             done.trouble.append(f"{path}: not stored, so not queued: {', '.join(missing)}.")
         return
     archived = _ARCHIVE_FOLDER in path.parts
-    brought = await bringing.record(
+    brought = await bringing.import_record(
         read_record(written), archived_at=SystemClock().now() if archived else None, guild_id=guild
     )
     if brought is ImportResult.NEW:

@@ -171,7 +171,7 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
         told: list[str] = []
         for scope, name in wanted:
             what = "Server" if scope == "guild" else "Session"
-            new = await shelf.opt(scope, name, out=out)
+            new = await shelf.set_opt_out(scope, name, out=out)
             now = "is left alone from now on" if out else "is tended again"
             told.append(f"{what} {name} {now}." if new else f"{what} {name}: nothing changed, it was so already.")
         if not wanted:

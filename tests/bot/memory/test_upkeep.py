@@ -43,12 +43,12 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_
         await evening.talk(100)
         filled(evening, 0.5)
         await evening.keeper.tend()
-        standings = await evening.shelf.standings(evening.session_id)
+        standings = await evening.shelf.tiers_of(evening.session_id)
         assert [each.kept.queued_at_turn for each in standings] == [None] * 4
         await evening.talk(10)
         filled(evening, 0.7)
         await evening.keeper.tend()
-        standings = await evening.shelf.standings(evening.session_id)
+        standings = await evening.shelf.tiers_of(evening.session_id)
         assert [each.kept.queued_at_turn for each in standings] == [110] * 5
         assert all(each.kept.record is None for each in standings)
         await evening.talk(10)
@@ -60,7 +60,7 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_
         filled(evening, 0.85)
         await evening.talk(10)
         await evening.keeper.tend()
-        standings = await evening.shelf.standings(evening.session_id)
+        standings = await evening.shelf.tiers_of(evening.session_id)
         assert [each.kept.tier for each in standings] == [Tier.COLD] * 5 + [Tier.WARM] * 2
         record = standings[0].kept.record
         assert record is not None
@@ -91,7 +91,7 @@ async def test_what_is_spoken_of_again_leaves_the_queue(tmp_path: Path) -> None:
         await evening.say("Where was parcel 3? In shed 5003, I think.", "Bob")
         await evening.talk(9)
         await evening.keeper.tend()
-        first, second, *_ = await evening.shelf.standings(evening.session_id)
+        first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
         assert first.kept.record is None
         assert first.kept.queued_at_turn is None
         assert first.kept.last_mention == 100
@@ -106,17 +106,17 @@ async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
     async with Evening(tmp_path / "a.db", tiers=settings) as evening:
         if scope != "setting":
             name = str(GUILD) if scope == "guild" else evening.session_id
-            assert await evening.shelf.opt(scope, name, out=True)
-            assert not await evening.shelf.opt(scope, name, out=True)
+            assert await evening.shelf.set_opt_out(scope, name, out=True)
+            assert not await evening.shelf.set_opt_out(scope, name, out=True)
             assert await evening.shelf.opt_outs() == ((scope, name),)
         await evening.talk(100)
         filled(evening, 0.9)
         await evening.keeper.tend()
-        assert not any(each.known for each in await evening.shelf.standings(evening.session_id))
+        assert not any(each.known for each in await evening.shelf.tiers_of(evening.session_id))
         if scope != "setting":
-            assert await evening.shelf.opt(scope, name, out=False)
+            assert await evening.shelf.set_opt_out(scope, name, out=False)
             await evening.new_keeper().tend()
-            assert all(each.known for each in await evening.shelf.standings(evening.session_id))
+            assert all(each.known for each in await evening.shelf.tiers_of(evening.session_id))
 
 
 @pytest.mark.asyncio
@@ -124,7 +124,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
     """Its segments; the turns in it are found as ever. After thirty days its content alone is left."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(80)
-        segments = await evening.shelf.standings(evening.session_id)
+        segments = await evening.shelf.tiers_of(evening.session_id)
         first = segments[0].kept.segment
         await evening.shelf.archive(evening.session_id, [first.id], now=evening.clock.now())
         recall = Recall(
@@ -147,7 +147,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
             await evening.keeper.tend()
         (told,) = [line for line in logs if line["event"] == "archive_pruned"]
         assert told["pruned"] == 1
-        pruned = (await evening.shelf.standings(evening.session_id))[0].kept
+        pruned = (await evening.shelf.tiers_of(evening.session_id))[0].kept
         assert pruned.pruned_at is not None
         assert pruned.segment.pruned
         assert (pruned.segment.facts, pruned.segment.gist) == ((), first.gist)
@@ -168,7 +168,7 @@ async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
         await recall.search("parcel 3", limit=1)
         await evening.accesses.write()
         await evening.accesses.write()
-        first, second, *_ = await evening.shelf.standings(evening.session_id)
+        first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
         assert (first.accesses.count, first.accesses.last_at) == (1, evening.clock.now())
         assert first.kept.last_mention == 99
         assert second.accesses.count == 0
@@ -176,7 +176,7 @@ async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
         assert before is not None
         await recall.search("parcel 3", limit=1)
         await evening.accesses.write()
-        (first, *_) = await evening.shelf.standings(evening.session_id)
+        (first, *_) = await evening.shelf.tiers_of(evening.session_id)
         assert first.accesses.relevance is not None
         assert before < first.accesses.relevance <= 1.0
 
@@ -198,7 +198,7 @@ async def test_a_sessions_retention_deletes_everything(tmp_path: Path) -> None:
         await new.talk(50)
         await new.keeper.tend()
         assert await new.store.turns(old.session_id, 0, 100) == ()  # type: ignore[arg-type]
-        assert await new.shelf.standings(old.session_id) == ()
+        assert await new.shelf.tiers_of(old.session_id) == ()
         assert await new.shelf.archived() == {}
         assert not await new.facts.known(["id-Ada"], GUILD)
         assert len(await new.store.turns(new.session_id, 0, 100)) == 50  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ async def an_evening(evening: Evening) -> None:
     await evening.memory.retire_live_notes()
     await evening.talk(70)
     await evening.keeper.tend()
-    first, *_ = await evening.shelf.standings(evening.session_id)
+    first, *_ = await evening.shelf.tiers_of(evening.session_id)
     await evening.shelf.archive(evening.session_id, [first.kept.segment.id], now=at)
     await evening.say(f"I still love {SECRET}.", "Ada")
 
@@ -210,12 +210,12 @@ async def test_a_pruned_segment_is_cleaned_too(tmp_path: Path) -> None:
     """Its gist is made of what is left of its turns."""
     async with Evening(tmp_path / "a.db") as evening:
         await an_evening(evening)
-        first = (await evening.shelf.standings(evening.session_id))[0].kept.segment
+        first = (await evening.shelf.tiers_of(evening.session_id))[0].kept.segment
         await evening.shelf.prune({evening.session_id: [first.id]}, now=evening.clock.now())
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        cleaned = (await evening.shelf.standings(evening.session_id))[0].kept.segment
+        cleaned = (await evening.shelf.tiers_of(evening.session_id))[0].kept.segment
         assert cleaned == replace(first, facts=(), gist=cleaned.gist, note_ids=(NoteId("cat"),), pruned=True)
         assert SECRET not in cleaned.gist
         assert "4411" in cleaned.gist

@@ -23,7 +23,7 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(tmp_path: 
         await evening.talk(100)
         done = await evening.keeper_check()
         assert len(done.compress) == 4
-        await evening.shelf.touch({evening.session_id: [(0, 0)]}, evening.clock.now())
+        await evening.shelf.count_accesses({evening.session_id: [(0, 0)]}, evening.clock.now())
         async with evening.database.writing() as connection:
             await connection.execute(text("UPDATE segments SET degraded = 1 WHERE start_seq = 0"))
         state = evening.memory.state
@@ -40,7 +40,7 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(tmp_path: 
                 repairs=True,
             )
         )
-        standing, other, *_ = await evening.shelf.standings(evening.session_id)
+        standing, other, *_ = await evening.shelf.tiers_of(evening.session_id)
         assert standing.kept.segment.gist == "Ada: It was made again."
         assert (standing.kept.record, standing.kept.queued_at_turn) == (None, None)
         assert standing.accesses.count == 1

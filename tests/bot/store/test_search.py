@@ -76,7 +76,7 @@ class _Room:
 
     async def embed(self) -> None:
         embedder = LetterEmbedder()
-        while waiting := await self.vectors.waiting(limit=3):
+        while waiting := await self.vectors.unembedded(limit=3):
             embedded = {}
             for passage_id, words in waiting:
                 embedded[passage_id] = None if words is None else (await embedder.embed([words]))[0]

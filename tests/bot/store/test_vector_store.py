@@ -53,12 +53,12 @@ async def test_another_model_starts_anew(tmp_path: Path) -> None:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
-        await room.vectors.adopt("letters")
+        await room.vectors.discard_other_models("letters")
         assert await count(database) == 3
-        assert await room.vectors.waiting(limit=9) == []
-        await room.vectors.adopt("numbers")
+        assert await room.vectors.unembedded(limit=9) == []
+        await room.vectors.discard_other_models("numbers")
         assert await count(database) == 0
-        assert len(await room.vectors.waiting(limit=9)) == 3
+        assert len(await room.vectors.unembedded(limit=9)) == 3
         assert await like(room.vectors, "lighthouse", model="numbers") == []
 
 
@@ -68,7 +68,7 @@ async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> No
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
-        waiting = await room.vectors.waiting(limit=9)
+        waiting = await room.vectors.unembedded(limit=9)
         assert [text for _, text in waiting] == [
             "Ada Lovelace: The lighthouse is closed until May.",
             None,
@@ -84,7 +84,7 @@ async def test_what_went_while_it_was_embedded_is_left_out(tmp_path: Path) -> No
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
-        waiting = await room.vectors.waiting(limit=9)
+        waiting = await room.vectors.unembedded(limit=9)
         await room.forget(EVENING, 1)
         await room.vectors.store("letters", {each: [1.0, 0.0] for each, _ in waiting})
         assert await count(database) == 2
