@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from compaction.ports import StoredMemory
 
+pytestmark = pytest.mark.slow
+
 _T = TypeVar("_T")
 
 

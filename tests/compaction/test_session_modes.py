@@ -52,6 +52,7 @@ def note_of(payload: tuple[PayloadPart, ...]) -> str:
 # -- rolling -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_long_rolling_session_stays_within_its_bounds() -> None:
     """3,000 turns: every payload within the budget and without a hole, memory bounded, no model asked."""
 

@@ -32,6 +32,7 @@ class FirstWords:
         return Fold(gist=fact.attributed_text, facts=(fact,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
 def test_ten_thousand_turns(mode: Mode) -> None:
     """A reply every tenth turn, for models of every size."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rehearsal.runner.evening_record import EveningRecord
     from rehearsal.script.written_evening import WrittenEvening
 
+pytestmark = pytest.mark.slow
+
 OURS = ("bot.", "compaction.", "voice.")
 EVENING_S = 3 * 3600.0
 # What a prompt of this house may cost.

@@ -42,6 +42,7 @@ def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replypath, "_REPLIES", 12)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_only_who_is_named_is_heard_and_parts_come_as_they_are_done() -> None:
     """An hour's run that breaks leaves what it had; the whole report doesn't say that it is unfinished."""

@@ -43,6 +43,7 @@ async def test_endpoint_that_was_named_must_answer() -> None:
             await find_endpoint(MemoryBenchOptions(base_url="http://127.0.0.1:9/v1"), stack, print, NoProgress())
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_library_that_cannot_be_installed_is_a_remark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are measured."""

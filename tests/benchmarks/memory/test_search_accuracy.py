@@ -11,6 +11,7 @@ from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.progress import NoProgress
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_ours_and_the_plain_one_are_asked_the_same() -> None:
     """Each at every checkpoint, about as many facts."""

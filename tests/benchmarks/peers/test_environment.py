@@ -14,6 +14,8 @@ from benchmarks.progress import NoProgress
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("library", PEERS, ids=lambda library: str(library.name))
 def test_every_requirement_is_exact(library: PeerLibrary) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.reply.decisions import measure_decisions, score_dialogues
 from benchmarks.reply.dialogues import Dialogue, DialogueLine, DialogueSet, ReplyExpected
 
@@ -49,6 +51,7 @@ def test_time_alone_with_the_bot_is_no_time_in_which_it_can_be_unwanted() -> Non
     assert verdicts.unwanted_in_10_min == 2.0
 
 
+@pytest.mark.slow
 def test_the_held_out_part_tells_no_examples() -> None:
     """Whoever tunes must not see what it holds."""
     figures = measure_decisions()

@@ -36,6 +36,7 @@ def test_an_hour_is_looked_at_both_ways() -> None:
     assert fixed_looks(cut, 10).cut_waits_s == (8.0,)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_small_run_has_a_whole_report() -> None:
     """With the real reader."""

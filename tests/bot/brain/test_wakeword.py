@@ -275,6 +275,7 @@ def test_a_short_name_must_be_said_exactly() -> None:
     assert not mentions_name("Ida, hello", ("Ada",))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:

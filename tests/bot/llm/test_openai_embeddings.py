@@ -74,7 +74,8 @@ async def endpoint(*, timeout_s: float = 5.0) -> AsyncIterator[tuple[OpenAIEmbed
     server = Server()
     app = web.Application()
     app.router.add_post("/v1/embeddings", server.handle)
-    runner = web.AppRunner(app)
+    # A handler that hangs is cut off; by default the server would wait a minute for it.
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", 0)

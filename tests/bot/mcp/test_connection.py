@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from bot.mcp.servers import McpServers
 
+pytestmark = pytest.mark.process
+
 SERVER = Path(__file__).with_name("server.py")
 ADA = Asker(1, "Ada", "Please create a note: milk.", present=True)
 

@@ -102,6 +102,7 @@ async def an_evening(evening: Evening, *, logged: bool = False) -> Replies:
     return replies
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_every_payload_of_an_evening_comes_out_word_for_word(tmp_path: Path) -> None:
     """With prompts, people, summary, window, notes, quotes and the question, while the memory has moved on since."""
@@ -129,6 +130,7 @@ async def test_every_payload_of_an_evening_comes_out_word_for_word(tmp_path: Pat
         }
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_what_was_evicted_is_told_as_it_was(tmp_path: Path) -> None:
     """A window too large for the model: the note in its place, its range and why."""
@@ -148,6 +150,7 @@ async def test_what_was_evicted_is_told_as_it_was(tmp_path: Path) -> None:
         assert record.max_input_tokens == 900
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path) -> None:
     """Its segment, its turn, the very words; for what was sent then and for the summary now."""

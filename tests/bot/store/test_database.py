@@ -123,6 +123,7 @@ async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
     assert path.read_text().startswith("Dear diary")
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_damaged_database_is_told(tmp_path: Path) -> None:
     """Pages overwritten with rubbish are a sentence about backups, not a traceback about a b-tree."""
@@ -176,6 +177,7 @@ async def test_a_cancelled_write_is_whole_or_absent(tmp_path: Path) -> None:
         assert (await store.load(EVENING)).window == tuple(turn(seq) for seq in range(60))
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_cancelled_reading_write_leaves_no_lock(tmp_path: Path) -> None:
     """However long somebody keeps a task that was cancelled in the middle of a SELECT, others can write."""

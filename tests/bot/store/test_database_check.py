@@ -29,6 +29,7 @@ async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
     verify_database_file(path)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_damage_inside_is_found(tmp_path: Path) -> None:
     """An index that no longer agrees with its table is damage, though every page can be read."""

@@ -133,6 +133,7 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
     """With the facts that were taken from it; what the person said elsewhere stays."""

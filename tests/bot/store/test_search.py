@@ -100,6 +100,7 @@ class TestSqlRecallIndex(RecallIndexContract):
             yield _Room(database)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
     """Over random talk, queries and places: the same passages, and the same one first where it is clear."""

@@ -81,6 +81,7 @@ def test_another_width_is_left_out() -> None:
     assert VectorSet(most=3).nearest([1.0], VectorFilter(), 5) == []
 
 
+@pytest.mark.slow
 def test_of_many_the_nearest_are_chosen_by_their_signs() -> None:
     """Nearly all of what comparing every one finds, the first ones among them; filters hold as with few."""
     random = np.random.default_rng(5)

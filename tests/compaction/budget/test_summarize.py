@@ -102,6 +102,7 @@ def test_a_model_that_fails_is_stood_in_for(writer: Writer) -> None:
     assert len(writer.asked) == 1
 
 
+@pytest.mark.slow
 def test_the_model_is_sent_no_more_than_it_takes() -> None:
     """The newest first, whatever there is."""
     writer = Writer("Ada takes the cabin in Braemar.")

@@ -198,6 +198,7 @@ SAYINGS = (
 
 
 # Berlin, said twice, is ended by Lisbon, which is taken back: drawn again, its second saying has no rival to end it.
+@pytest.mark.slow
 @example(
     [
         [("I live in Berlin.", "Ada")],

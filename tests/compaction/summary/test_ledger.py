@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -166,6 +167,7 @@ _facts = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.lists(_facts, max_size=6), _texts.filter(lambda text: text.strip() != "")), max_size=12))
 def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact], str]]) -> None:
     """Whatever the facts are: at most 1,200 characters, whole sentences, one line, and the same every time."""

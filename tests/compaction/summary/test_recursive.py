@@ -217,6 +217,7 @@ def test_extractor_retells_without_a_model() -> None:
     assert asyncio.run(ExtractiveSummariser().fold(REQUEST)) == result
 
 
+@pytest.mark.slow
 def test_extractor_retells_over_and_over_within_the_budget() -> None:
     """A hundred batches of an outage."""
     previous: str | None = None

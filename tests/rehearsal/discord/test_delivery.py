@@ -23,6 +23,7 @@ _USERS = st.integers(1, 5)
 _COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1, max_size=14)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS)
 def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]]) -> None:
@@ -42,6 +43,7 @@ def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tup
     assert all(client.refused_proposals == 0 for client in channel.clients.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32), events=st.lists(st.tuples(st.integers(0, 9), _USERS, st.integers(0, 8)), max_size=16)

@@ -65,6 +65,7 @@ def test_slow_changes_add_up() -> None:
     assert changes == [ChangeKind.SAME, ChangeKind.TEXT, ChangeKind.SAME, ChangeKind.TEXT]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(LUMA, LUMA)
 def test_any_two_pictures_have_a_verdict(before: np.ndarray, after: np.ndarray) -> None:

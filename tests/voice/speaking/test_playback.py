@@ -262,6 +262,7 @@ async def test_two_voices_in_one_piece_have_each_their_rate() -> None:
     assert pulled(playback, 30).count("#") in (20, 21)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=20), st.data())
 def test_streamed_or_whole_it_is_the_same_sound(sizes: list[int], data: st.DataObject) -> None:
     """However the sound comes and whenever it is pulled, the same samples leave, each once."""

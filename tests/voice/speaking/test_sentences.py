@@ -128,6 +128,7 @@ _PARTS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(parts=st.lists(_PARTS, max_size=60), cuts=st.lists(st.integers(0, 400), max_size=30))
 @settings(max_examples=400)
 def test_the_same_pieces_however_the_stream_is_cut(parts: list[str], cuts: list[int]) -> None:

@@ -147,6 +147,7 @@ MARKUP = st.lists(
 ).map("".join)  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.one_of(MARKUP, st.text(max_size=120)))
 def test_nothing_unspeakable_is_ever_said(reply: str) -> None:
     """Whatever a model writes, the voice gets words: no markup, address, tag or picture."""

@@ -159,6 +159,7 @@ def test_the_session_is_left_out_when_it_is_the_same_everywhere() -> None:
     assert "evening" not in "".join(text for text, _ in format_event(event, zone=UTC, with_session=False))
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.text(), st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists), max_size=6)
 )
