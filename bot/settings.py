@@ -1,4 +1,4 @@
-"""What an operator can set about the bot: each field says its unit, why the default, and when it takes effect.
+"""What an operator can set about the bot: each field says its unit and why the default.
 
 A field with `internal` in its schema is no setting: only tests, rehearsals and benchmarks change it.
 """
@@ -25,27 +25,22 @@ class DiscordSettings(BaseModel):
         SecretStr | None,
         Field(
             description="The bot's token from Discord's developer portal. DISCORD_TOKEN sets it too. Without it "
-            "`roomtone run` plays the rehearsal. Takes effect at start."
+            "`roomtone run` plays the rehearsal."
         ),
     ] = None
     api_base: Annotated[
         str,
-        Field(
-            description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another. "
-            "Takes effect at start."
-        ),
+        Field(description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another."),
     ] = ""
     gateway: Annotated[
         str,
-        Field(
-            description="URL of Discord's gateway (wss:// or ws://). Empty means Discord itself. Takes effect at start."
-        ),
+        Field(description="URL of Discord's gateway (wss:// or ws://). Empty means Discord itself."),
     ] = ""
     ca_file: Annotated[
         str,
         Field(
             description="Path of a PEM certificate to trust besides the system's, for a local Discord. Empty means "
-            "none. Takes effect at start."
+            "none."
         ),
     ] = ""
     message_content: Annotated[
@@ -53,7 +48,7 @@ class DiscordSettings(BaseModel):
         Field(
             description="Let the bot see all messages and files in the chat, not only those that mention it "
             "(tools.attachments reads the files). Default off: it needs the Message Content intent, which you allow on "
-            "the Bot page of the developer portal. Takes effect at start."
+            "the Bot page of the developer portal."
         ),
     ] = False
 
@@ -69,7 +64,7 @@ class RoomSettings(BaseModel):
             gt=0,
             le=86_400,
             description="Seconds alone in the channel after which the bot leaves. Default 300: long enough for a "
-            "break, short enough not to haunt a channel. Takes effect at the next join.",
+            "break, short enough not to haunt a channel.",
         ),
     ] = 300.0
     resume_within_s: Annotated[
@@ -78,16 +73,14 @@ class RoomSettings(BaseModel):
             ge=0,
             le=86_400,
             description="After a crash: seconds since the last turn within which the bot rejoins the channel and "
-            "continues the session. Default 1800: half an hour later most people have left. 0 means never. Takes "
-            "effect at start.",
+            "continues the session. Default 1800: half an hour later most people have left. 0 means never.",
         ),
     ] = 1800.0
     notice: Annotated[
         str,
         Field(
             max_length=1000,
-            description="What the bot writes into the channel when it joins, so that everybody knows that it listens. "
-            "Takes effect at the next join.",
+            description="What the bot writes into the channel when it joins, so that everybody knows that it listens.",
         ),
     ] = (
         "I am listening in this channel: what is said is transcribed and remembered so that I can take part. "
@@ -104,15 +97,14 @@ class RecallSettings(BaseModel):
         bool,
         Field(
             description="Put quotes of what was said earlier into the prompt of a reply, where they are about the "
-            "question. The model can search by itself either way. Takes effect at the next join."
+            "question. The model can search by itself either way."
         ),
     ] = True
     scope: Annotated[
         Literal["session", "channel", "guild"],
         Field(
             description="Where the bot searches when it answers: this session, all sessions of this voice channel, or "
-            "all of the server. Default channel: not everybody here may enter the other channels. Takes effect at the "
-            "next join."
+            "all of the server. Default channel: not everybody here may enter the other channels."
         ),
     ] = "channel"
     # Most quotes in the prompt of a reply; 0 means none, which makes the model search. Rehearsals do so.
@@ -124,29 +116,25 @@ class RecallSettings(BaseModel):
         Field(
             description="What finds the same thing said in other words. minilm: a local model of 23 MB (`roomtone "
             "models pull embed`). endpoint: recall.base_url. auto: the endpoint if one is set, else the local model if "
-            "it is there. off: only the same words are found. Takes effect at start."
+            "it is there. off: only the same words are found."
         ),
     ] = "auto"
     base_url: Annotated[
         EndpointUrl,
         Field(
             description="URL of an OpenAI-compatible embeddings endpoint, for example http://127.0.0.1:11434/v1. "
-            "Empty with recall.embedder = endpoint means OpenAI itself. Takes effect at start."
+            "Empty with recall.embedder = endpoint means OpenAI itself."
         ),
     ] = ""
     api_key: Annotated[
         EndpointKey | None,
-        Field(
-            description="The endpoint's key. Without it llm.api_key is used if both are at the same address. Takes "
-            "effect at start."
-        ),
+        Field(description="The endpoint's key. Without it llm.api_key is used if both are at the same address."),
     ] = None
     model: Annotated[
         str,
         Field(
             min_length=1,
-            description="The embedding model's name at the endpoint. After a change all memory is embedded again. "
-            "Takes effect at start.",
+            description="The embedding model's name at the endpoint. After a change all memory is embedded again.",
         ),
     ] = "text-embedding-3-small"
 
@@ -161,12 +149,12 @@ class WebSettings(BaseModel):
         Field(
             min_length=1,
             description="Address to listen on. Default 127.0.0.1: only this machine, with a reverse proxy in front "
-            "for everybody else (docs/reverse-proxy.md). Takes effect at start.",
+            "for everybody else (docs/reverse-proxy.md).",
         ),
     ] = "127.0.0.1"
     port: Annotated[
         int,
-        Field(ge=0, le=65_535, description="Port to listen on; 0 takes any free one. Takes effect at start."),
+        Field(ge=0, le=65_535, description="Port to listen on; 0 takes any free one."),
     ] = 8095
     public_url: Annotated[
         str,
@@ -174,14 +162,14 @@ class WebSettings(BaseModel):
             pattern=r"^(https?://[^\s/?#@]+/?)?$",
             description="Address under which people reach the pages, for example https://watch.example.org. PUBLIC_URL "
             "sets it too. Browsers share a screen only with https:// addresses and with their own machine. Empty: "
-            "http://localhost and the port, for people at this machine. Takes effect at start.",
+            "http://localhost and the port, for people at this machine.",
         ),
     ] = ""
     trusted_proxies: Annotated[
         tuple[str, ...],
         Field(
             description="Addresses or networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted. Default: "
-            "none. Takes effect at start."
+            "none."
         ),
     ] = ()
 
@@ -195,7 +183,7 @@ class StorageSettings(BaseModel):
         Path,
         Field(
             description="Directory of everything that the bot writes: the database (roomtone.db) and the logs (logs/). "
-            "A relative path starts at the working directory. Takes effect at start."
+            "A relative path starts at the working directory."
         ),
     ] = Path("data")
 
@@ -217,18 +205,18 @@ class LogsSettings(BaseModel):
         LogLevel,
         Field(
             description="Least severe event that goes to the log file, <data_dir>/logs/roomtone.jsonl, which "
-            "`roomtone tail` shows. Takes effect at start."
+            "`roomtone tail` shows."
         ),
     ] = "info"
     console_level: Annotated[
         LogLevel,
-        Field(description="Least severe event that is also shown on the terminal (stderr). Takes effect at start."),
+        Field(description="Least severe event that is also shown on the terminal (stderr)."),
     ] = "warning"
     speech: Annotated[
         bool,
         Field(
             description="Write what people say into the logs too, for debugging. Default off: more people read a log "
-            "than were in the room. Takes effect at start."
+            "than were in the room."
         ),
     ] = False
 
@@ -242,6 +230,6 @@ class ModelsSettings(BaseModel):
         Path,
         Field(
             description="Directory of the model files (whisper-base/, voice-joe/ …), which `roomtone models pull` "
-            "fills. A relative path starts at the working directory. Takes effect at start."
+            "fills. A relative path starts at the working directory."
         ),
     ] = Path("data/models")

@@ -1,4 +1,4 @@
-"""The options of `compaction`. Each says its unit, why its default, and when a change takes effect.
+"""The options of `compaction`. Each says its unit and why its default.
 
 Those marked `LIBRARY_OPTION` are for programs that use the package: no file or variable of an operator sets them. The
 shape of the memory itself (50 recent turns, batches of 10, 1,200 characters) is not here, because those numbers depend
@@ -47,7 +47,7 @@ class CompactionSettings(BaseModel):
         default=Mode.SUMMARY,
         description="What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are left "
         "out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns and nothing "
-        "older. A server's /rolling-context overrides it. Takes effect at start.",
+        "older. A server's /rolling-context overrides it.",
     )
     rolling_target_utilization: float = Field(
         default=0.8,
@@ -80,20 +80,20 @@ class CompactionSettings(BaseModel):
     summariser: SummariserKind = Field(
         default=SummariserKind.AUTO,
         description="What writes the summary. llm: the language model. extractive: rules that pick sentences, without "
-        "any model. auto: llm if a language model is configured, else extractive. Takes effect at start.",
+        "any model. auto: llm if a language model is configured, else extractive.",
     )
     strategy: Strategy = Field(
         default=Strategy.LEDGER,
         description="What the language model writes. ledger: a gist and facts of each ten turns; the summary is put "
         "together from all of them, so nothing fades by being retold. recursive: one paragraph, rewritten from the "
-        "previous one and the ten turns; easier for small models. Takes effect at start.",
+        "previous one and the ten turns; easier for small models.",
     )
     prompts_dir: Path | None = Field(
         default=None,
         examples=["data/prompts"],
         description="Directory with your own prompts for summaries, for example in another language. The files are "
         "named as in compaction/summary/prompts (ledger.v2.txt, ledger.v2.json.txt, ledger.v2.lines.txt, "
-        "recursive.v2.txt); a missing one keeps its default. Takes effect at start.",
+        "recursive.v2.txt); a missing one keeps its default.",
     )
     timeout_s: float = Field(
         default=120.0,
@@ -180,7 +180,7 @@ class BudgetSettings(BaseModel):
         ge=1_024,
         le=4_000_000,
         description="Tokens that the language model can take, prompt and answer together. Set it to your model's own "
-        "limit; a quarter of it, at most 4096, is kept free for the answer. Takes effect at start.",
+        "limit; a quarter of it, at most 4096, is kept free for the answer.",
     )
     reserved_output_tokens: int | None = Field(
         default=None,
@@ -289,7 +289,7 @@ class TierSettings(BaseModel):
         le=3650.0,
         description="Days after its end at which a session is deleted with everything in it: turns, notes, summaries, "
         "and what people said about themselves. Without it sessions are kept for ever. Checked every 50 turns and by "
-        "`roomtone memory prune`. Takes effect at the next join.",
+        "`roomtone memory prune`.",
     )
 
 
@@ -301,6 +301,5 @@ class PeopleSettings(BaseModel):
     enabled: bool = Field(
         default=True,
         description="Remember a few lasting things that people say about themselves (where they live, what their dog "
-        "is called), and tell the model about the people present. They see and delete it with /memory. Takes effect at "
-        "the next join.",
+        "is called), and tell the model about the people present. They see and delete it with /memory.",
     )

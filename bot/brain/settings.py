@@ -17,30 +17,28 @@ class BrainSettings(BaseModel):
         Field(
             min_length=1,
             max_length=60,
-            description="The bot's own name, in transcripts and prompts. Takes effect at the next join.",
+            description="The bot's own name, in transcripts and prompts.",
         ),
     ] = "Roomtone"
     wake_names: Annotated[
         tuple[str, ...],
         Field(
             min_length=1,
-            description="Names that people call the bot by. Mishearings close to them count too. Takes effect at the "
-            "next join.",
+            description="Names that people call the bot by. Mishearings close to them count too.",
         ),
     ] = ("Roomtone", "Room tone")
     instructions: Annotated[
         str,
         Field(
             max_length=4000,
-            description="Sentences added to the system prompt: a persona, house rules. Takes effect at start.",
+            description="Sentences added to the system prompt: a persona, house rules.",
         ),
     ] = ""
     guild_instructions: Annotated[
         dict[str, Annotated[str, Field(max_length=4000)]],
         Field(
             description="Sentences added to the system prompt on one server, by its id: "
-            '{ 123456789012345678 = "Speak German." }. What its moderators set with /persona comes after them. Takes '
-            "effect at start."
+            '{ 123456789012345678 = "Speak German." }. What its moderators set with /persona comes after them.'
         ),
     ] = Field(default_factory=dict)
     preemptive_reply: Annotated[
@@ -48,8 +46,7 @@ class BrainSettings(BaseModel):
         Field(
             description="Ask the model in a pause that sounds like the end of a turn, before the end is certain. The "
             "answer comes 0.03 to 0.5 s sooner. About one such call in six is wasted; all count towards "
-            "participation.max_calls_per_hour. Nothing is said, recorded or done before the end is certain. Takes "
-            "effect at the next join."
+            "participation.max_calls_per_hour. Nothing is said, recorded or done before the end is certain."
         ),
     ] = True
     reply_timeout_s: Annotated[
@@ -58,6 +55,6 @@ class BrainSettings(BaseModel):
             gt=0,
             le=120,
             description="Seconds after which a reply that has not begun to sound is given up. Default 20: later the "
-            "conversation has moved on. Takes effect at the next join.",
+            "conversation has moved on.",
         ),
     ] = 20.0

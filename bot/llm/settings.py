@@ -35,21 +35,18 @@ class LlmSettings(BaseModel):
         EndpointUrl,
         Field(
             description="URL of an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp …), for example "
-            "http://127.0.0.1:11434/v1. Empty means OpenAI itself. Takes effect at start."
+            "http://127.0.0.1:11434/v1. Empty means OpenAI itself."
         ),
     ] = ""
     api_key: Annotated[
         EndpointKey | None,
-        Field(
-            description="The endpoint's key. OPENAI_API_KEY sets it too. Most local servers need none. Takes effect at "
-            "start."
-        ),
+        Field(description="The endpoint's key. OPENAI_API_KEY sets it too. Most local servers need none."),
     ] = None
     model: Annotated[
         str,
         Field(
             min_length=1,
-            description="The model's name at the endpoint. Takes effect at start.",
+            description="The model's name at the endpoint.",
         ),
     ] = "gpt-4.1-mini"
     max_output_tokens: Annotated[
@@ -57,8 +54,7 @@ class LlmSettings(BaseModel):
         Field(
             ge=16,
             le=4096,
-            description="Most tokens of one reply. Default 300: about a minute of speech. Takes effect at the next "
-            "reply.",
+            description="Most tokens of one reply. Default 300: about a minute of speech.",
         ),
     ] = 300
     first_token_timeout_s: Annotated[
@@ -68,7 +64,7 @@ class LlmSettings(BaseModel):
             le=120,
             description="Seconds to wait for the first piece of an answer; then the next of llm.fallback_models is "
             "asked. Raise it for a slow local model, and brain.reply_timeout_s too. Default 10: half of "
-            "brain.reply_timeout_s, so that a second model has time. Takes effect at the next reply.",
+            "brain.reply_timeout_s, so that a second model has time.",
         ),
     ] = 10.0
     # Seconds one whole spoken answer may take. Longer for the small models that rehearsals serve.
@@ -82,7 +78,7 @@ class LlmSettings(BaseModel):
             max_length=4,
             description="Models that are asked in turn when the one before is down, slow or answers nonsense. Each is "
             "a table [[llm.fallback_models]] with a model and, if it is elsewhere, a base_url and an api_key. All "
-            "share brain.reply_timeout_s; a model that failed twice is left out for a while. Takes effect at start.",
+            "share brain.reply_timeout_s; a model that failed twice is left out for a while.",
             examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
         ),
     ] = ()

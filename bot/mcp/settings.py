@@ -86,7 +86,7 @@ class McpSettings(BaseModel):
         tuple[McpServerSettings, ...],
         Field(
             description="The servers, each a table [[mcp.servers]] with a name, a command or a url, and the tools that "
-            "may be called (docs/tools.md). Takes effect at start.",
+            "may be called (docs/tools.md).",
             examples=[[{"name": "files", "command": "uvx", "args": ["mcp-server-files"], "tools": ["read_file"]}]],
         ),
     ] = ()

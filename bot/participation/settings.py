@@ -17,7 +17,7 @@ class ParticipationSettings(BaseModel):
         Field(
             description="When the bot speaks. name: only when somebody calls it by name. engaged: also when somebody "
             "whom it has just answered goes on, and always when it is alone with one person. free: also to questions "
-            "to the whole room. A server's /voice-mode overrides it. Takes effect at start."
+            "to the whole room. A server's /voice-mode overrides it."
         ),
     ] = "engaged"
     engagement_s: Annotated[
@@ -26,7 +26,7 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=600,
             description="Seconds after the bot's answer to somebody in which they can go on without its name. Default "
-            "35: people take that long to think of the next question. 0 means never. Takes effect at the next join.",
+            "35: people take that long to think of the next question. 0 means never.",
         ),
     ] = 35.0
     quiet_thought_after_minutes: Annotated[
@@ -35,7 +35,7 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=240,
             description="Minutes of silence after which the bot may say something unasked, at most once in half an "
-            "hour. Default 0: never. Needs a language model or speech-to-speech. Takes effect at the next join.",
+            "hour. Default 0: never. Needs a language model or speech-to-speech.",
         ),
     ] = 0.0
     # Minutes in which there is at most one such remark. Rehearsals shorten it.
@@ -47,7 +47,7 @@ class ParticipationSettings(BaseModel):
             le=100_000,
             description="Most calls of the language model for answers in an hour, for each server. At the limit the "
             "bot says so once and stays silent until enough time has passed. Default 240: one every 15 s. 0 means no "
-            "limit. Takes effect at start.",
+            "limit.",
         ),
     ] = 240
     max_tokens_per_hour: Annotated[
@@ -56,8 +56,7 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=1_000_000_000,
             description="Most tokens of prompts and answers in an hour, for each server, with the same effect. Default "
-            "1000000: some tens of cents with a small model. Summaries are not counted. 0 means no limit. Takes effect "
-            "at start.",
+            "1000000: some tens of cents with a small model. Summaries are not counted. 0 means no limit.",
         ),
     ] = 1_000_000
     max_spoken_s_per_hour: Annotated[
@@ -66,6 +65,6 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=3_600,
             description="Most seconds that the bot speaks in an hour, for each server, with the same effect. Default "
-            "1800: more than half of the time is a monologue. 0 means no limit. Takes effect at start.",
+            "1800: more than half of the time is a monologue. 0 means no limit.",
         ),
     ] = 1_800.0

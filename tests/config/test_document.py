@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from config.document import DEFAULTS, render
+from config.document import COMMON, DEFAULTS, REFERENCE, render, render_reference
 from config.load import load
 from config.schema import SETTINGS, Setting
 
@@ -40,6 +40,35 @@ def stated(setting: Setting) -> Any:
 def test_the_file_is_what_the_schema_writes() -> None:
     """After changing a settings class, `python -m config.document` writes the file anew."""
     assert render() == TEXT, "default.toml is not of this schema: run `python -m config.document`"
+
+
+def test_the_reference_is_what_the_schema_writes() -> None:
+    """The page in the docs too, by the same command."""
+    text = REFERENCE.read_text(encoding="utf-8")
+    assert render_reference() == text, "docs/settings.md is not of this schema: run `python -m config.document`"
+    for setting in SETTINGS.values():
+        assert f"\n| `{setting.key[-1]}` | " in text, setting.name
+
+
+def test_the_first_screen_holds_what_people_change() -> None:
+    """Forty lines with the usual settings and their defaults, which can be copied as they are."""
+    lines = TEXT.split("\n\n", 1)[0].splitlines()
+    assert len(lines) <= 40
+    start = lines.index("#     [discord]")
+    shown = tomllib.loads("\n".join(line.removeprefix("#     ") for line in lines[start:]))
+    assert sorted(COMMON) == sorted(f"{section}.{key}" for section, table in shown.items() for key in table)
+    for name in COMMON:
+        section, key = name.split(".")
+        default = SETTINGS[(section, key)].default
+        assert shown[section][key] == ("…" if default is None else in_toml(default)), name
+
+
+def test_settings_are_explained_without_their_neighbours() -> None:
+    """Each meaning is whole sentences, and all change at the same time, which is said once."""
+    for setting in SETTINGS.values():
+        description = setting.field.description or ""
+        assert description.endswith("."), setting.name
+        assert "Takes effect" not in description, setting.name
 
 
 def test_every_value_is_the_schemas() -> None:

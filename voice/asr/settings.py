@@ -19,55 +19,54 @@ class AsrSettings(BaseModel):
         default="auto",
         pattern=r"^(auto|[a-z]{2,3})$",
         description="Language code that everybody speaks, for example en. auto detects it for each person. A fixed "
-        "language makes fewer errors on short words. Takes effect at start.",
+        "language makes fewer errors on short words.",
     )
     fallback_language: str = Field(
         default="en",
         pattern=r"^[a-z]{2,3}$",
         description="Language code assumed with asr.language = auto while detection is unsure, as on a short first "
-        "word. Takes effect at start.",
+        "word.",
     )
     glossary_words: tuple[str, ...] = Field(
         default=(),
         examples=[["Valheim", "Xiomara"]],
         description="Names and words of your community that the recogniser should expect in every room. It already "
-        "expects the bot's names and those of the people present. Takes effect at the next join.",
+        "expects the bot's names and those of the people present.",
     )
     engine: Literal["local", "endpoint"] = Field(
         default="local",
         description="What recognises speech. local: the model in asr.model_dir; no sound leaves the machine. endpoint: "
         "asr.base_url, to which everybody's speech is sent; where it fails the local model takes over, if it is "
-        "there. Takes effect at start.",
+        "there.",
     )
     base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/transcriptions, for example "
-        "http://127.0.0.1:8000/v1. Empty with asr.engine = endpoint means OpenAI itself. Takes effect at start.",
+        "http://127.0.0.1:8000/v1. Empty with asr.engine = endpoint means OpenAI itself.",
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if both are at the same address. Takes effect "
-        "at start.",
+        description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
     )
     model: str = Field(
         default="whisper-1",
         min_length=1,
         description="The endpoint's model. Whisper models say how sure they are and which language they heard, which "
-        "helps to tell noise from speech; OpenAI's later models say less. Takes effect at start.",
+        "helps to tell noise from speech; OpenAI's later models say less.",
     )
     model_dir: Path = Field(
         default=Path("data/models/whisper-base"),
         description="Directory of the local model, a CTranslate2 Whisper model. `roomtone models pull whisper` fills "
-        "the default. Larger models make fewer errors and are slower. Takes effect at start.",
+        "the default. Larger models make fewer errors and are slower.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         default="auto",
-        description="Where the local model runs. auto takes a CUDA device if there is one. Takes effect at start.",
+        description="Where the local model runs. auto takes a CUDA device if there is one.",
     )
     cpu_threads: int = Field(
         default=2,
         ge=0,
         le=64,
         description="Threads of one recognition on the CPU; 0 lets CTranslate2 choose. Default 2: twice as fast as one "
-        "for a tenth more CPU; more gain little with a small model. Takes effect at start.",
+        "for a tenth more CPU; more gain little with a small model.",
     )

@@ -17,45 +17,44 @@ class RealtimeSettings(BaseModel):
     enabled: bool = Field(
         default=False,
         description="Answer with a speech-to-speech model instead of recogniser, language model and voice. It costs "
-        "many times as much. When it fails the other three take over. Takes effect at the next join.",
+        "many times as much. When it fails the other three take over.",
     )
     base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that speaks the Realtime protocol, for example http://127.0.0.1:8000/v1. Empty "
-        "means OpenAI itself. Takes effect at the next join.",
+        "means OpenAI itself.",
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if realtime.base_url is empty. Takes effect at "
-        "start.",
+        description="The endpoint's key. Without it llm.api_key is used if realtime.base_url is empty.",
     )
     model: str = Field(
         default="gpt-realtime",
         min_length=1,
-        description="The model's name at the endpoint. Takes effect at the next join.",
+        description="The model's name at the endpoint.",
     )
     voice: str = Field(
         default="marin",
         min_length=1,
-        description="The voice's name at the endpoint. Takes effect at the next join.",
+        description="The voice's name at the endpoint.",
     )
     transcription_model: str = Field(
         default="gpt-4o-mini-transcribe",
         min_length=1,
-        description="The model with which the endpoint writes down what people say. Takes effect at the next join.",
+        description="The model with which the endpoint writes down what people say.",
     )
     mode: Literal["turns", "mixed"] = Field(
         default="turns",
         description="turns: each person's utterance is sent by itself, after their name, and the endpoint writes it "
         "down. mixed: what several people say at once is sent as one sound after all their names, and the local "
-        "recogniser writes it down for each. Takes effect at the next join.",
+        "recogniser writes it down for each.",
     )
     session_s: float = Field(
         default=3_540.0,
         ge=30,
         le=7_200,
         description="Seconds after which the session is renewed, with the summary and the recent turns. Default 3540: "
-        "a minute less than OpenAI allows; for accounts that are allowed 1800 set 1740. Takes effect at the next join.",
+        "a minute less than OpenAI allows; for accounts that are allowed 1800 set 1740.",
     )
     # Seconds after which a model that was given up is tried again: a passing trouble of the service costs a minute.
     # Longer each time that it fails again before its first answer, up to half an hour. Rehearsals shorten it.

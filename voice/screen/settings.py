@@ -15,38 +15,34 @@ class ScreenSettings(BaseModel):
     enabled: bool = Field(
         default=True,
         description="Let people share a screen with the bot by /watch. Nothing is watched until somebody does. Off: "
-        "the bot serves no web pages. Takes effect at start.",
+        "the bot serves no web pages.",
     )
     model: str = Field(
         default="",
         description="The name of a vision model that describes screens; each look costs one call, and the picture goes "
-        "to its endpoint. Where it fails, and with no name, the bot reads the screen's text on this machine. Takes "
-        "effect at start.",
+        "to its endpoint. Where it fails, and with no name, the bot reads the screen's text on this machine.",
     )
     base_url: EndpointUrl = Field(
         default="",
-        description="URL of the vision model's OpenAI-compatible endpoint. Empty means llm.base_url. Takes effect at "
-        "start.",
+        description="URL of the vision model's OpenAI-compatible endpoint. Empty means llm.base_url.",
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if screen.base_url is empty. Takes effect at "
-        "start.",
+        description="The endpoint's key. Without it llm.api_key is used if screen.base_url is empty.",
     )
     max_looks_per_hour: int = Field(
         default=400,
         ge=0,
         le=100_000,
         description="Most looks of the vision model in an hour, of all rooms together; then the bot reads the screen's "
-        "text instead. Default 400: one screen that moves all the time. 0 means no limit. Takes effect at start.",
+        "text instead. Default 400: one screen that moves all the time. 0 means no limit.",
     )
     commentary_every_s: float = Field(
         default=15.0,
         ge=0,
         le=3600,
         description="Least seconds between two remarks about a screen that nobody asked for. The bot makes them only "
-        "where it would also answer questions to the room (participation.voice_mode). 0 means none. Takes effect at "
-        "the next join.",
+        "where it would also answer questions to the room (participation.voice_mode). 0 means none.",
     )
     # Most screens shared in one room at a time.
     max_shares: int = Field(default=4, ge=1, le=50, json_schema_extra={"internal": True})

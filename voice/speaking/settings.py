@@ -17,60 +17,51 @@ class SpeakingSettings(BaseModel):
     engine: Literal["auto", "piper", "endpoint"] = Field(
         default="auto",
         description="Which voice speaks. piper: the embedded one. endpoint: the one at speaking.base_url. auto: the "
-        "endpoint if speaking.base_url or speaking.api_key is set, else the embedded one. Takes effect at start.",
+        "endpoint if speaking.base_url or speaking.api_key is set, else the embedded one.",
     )
     fallback: Literal["piper", "none"] = Field(
         default="piper",
         description="What happens to a sentence that the endpoint fails to speak. piper: the embedded voice says it. "
-        "none: it is written in the text channel. Default piper: another voice is better than silence. Takes effect "
-        "at start.",
+        "none: it is written in the text channel. Default piper: another voice is better than silence.",
     )
     base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/speech, for example http://127.0.0.1:8880/v1. "
-        "Empty with speaking.engine = endpoint means OpenAI itself. Takes effect at start.",
+        "Empty with speaking.engine = endpoint means OpenAI itself.",
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if both are at the same address. Takes effect "
-        "at start.",
+        description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
     )
-    model: str = Field(
-        default="gpt-4o-mini-tts", min_length=1, description="The endpoint's speech model. Takes effect at start."
-    )
-    voice_name: str = Field(
-        default="alloy", min_length=1, description="The endpoint's voice by name. Takes effect at start."
-    )
+    model: str = Field(default="gpt-4o-mini-tts", min_length=1, description="The endpoint's speech model.")
+    voice_name: str = Field(default="alloy", min_length=1, description="The endpoint's voice by name.")
     audio_format: Literal["pcm", "wav", "opus"] = Field(
         default="pcm",
         description="The sound format that the endpoint is asked for. pcm starts soonest and needs no decoding; opus "
-        "is a tenth of the traffic. Any of the three is understood, whichever the endpoint sends. Takes effect at "
-        "start.",
+        "is a tenth of the traffic. Any of the three is understood, whichever the endpoint sends.",
     )
     speed: float = Field(
         default=1.0,
         ge=0.5,
         le=2,
-        description="Pace of speech, a factor; 1 is the voice's own. Takes effect at start.",
+        description="Pace of speech, a factor; 1 is the voice's own.",
     )
     pronunciations: dict[str, dict[str, str]] = Field(
         default_factory=dict,
         description="How to say words that the voice gets wrong, by server id, or by `all` for every server: "
         '{ all = { Xiomara = "see oh mara" }, 123456789012345678 = { GG = "good game" } }. Whole words, upper or '
-        "lower case; a server's own come first. The transcript keeps the word as it is written. Takes effect at the "
-        "next join.",
+        "lower case; a server's own come first. The transcript keeps the word as it is written.",
     )
     blocked_words: dict[str, list[str]] = Field(
         default_factory=dict,
         description="Words that the bot does not say aloud, by server id, or by `all` for every server: "
         '{ all = ["some phrase", "rude*"] }. Whole words, upper or lower case; * stands for any letters. A sentence '
-        "with one of them is left out, and the text channel is told. Takes effect at the next join.",
+        "with one of them is left out, and the text channel is told.",
     )
     moderation: Literal["off", "endpoint"] = Field(
         default="off",
         description="endpoint: the moderation API at llm.base_url checks every sentence before it is spoken; a "
-        "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence. "
-        "Takes effect at start.",
+        "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence.",
     )
     # Seconds that the endpoint may take until a sentence begins to sound. Rehearsals shorten it.
     timeout_s: float = Field(default=8.0, gt=0, le=60, json_schema_extra={"internal": True})

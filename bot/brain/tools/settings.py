@@ -16,8 +16,7 @@ class ToolsSettings(BaseModel):
         bool,
         Field(
             description="Offer read_attachment, which reads text files that people dropped in the channel's chat. "
-            "Discord shows the bot only files of messages that mention it, unless discord.message_content is set. "
-            "Takes effect at start."
+            "Discord shows the bot only files of messages that mention it, unless discord.message_content is set."
         ),
     ] = True
     link_words: Annotated[
@@ -26,7 +25,7 @@ class ToolsSettings(BaseModel):
             description="Words that allow post_link, which posts a link or a few words into the channel's chat: it "
             "runs only if the person who asks has said one of them. Of longer words the beginning is enough. Add "
             "those of your language. Not 'share': people who ask about a shared screen want nothing posted. Empty: "
-            "post_link is not offered. Takes effect at start."
+            "post_link is not offered."
         ),
     ] = ("post", "link", "url", "send", "paste")
     filler: Annotated[
@@ -34,7 +33,7 @@ class ToolsSettings(BaseModel):
         Field(
             max_length=120,
             description="What the bot says while a tool takes longer than a second, once a reply, and only if it has "
-            "said nothing yet and is sure to answer. Empty: it stays silent. Takes effect at start.",
+            "said nothing yet and is sure to answer. Empty: it stays silent.",
         ),
     ] = "Let me look."
     # Offer memory_search and recall_turns, which find what was said, word for word.
