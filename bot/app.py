@@ -1,6 +1,6 @@
-"""The composition root: makes every part of the running bot out of the settings, and closes them in reverse.
+"""The composition root: builds the running bot from the settings and closes its parts in reverse order.
 
-Whoever starts the process enters `running_bot`; nothing else makes these parts, and none of them is global.
+`running_bot` is the way in; it builds every part, and none is global.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """The bot, connected to Discord. `supervisor` has its rooms, `metronome` sends what it says in them."""
+class RunningBot:
+    """The bot, connected to Discord. `supervisor` runs its rooms; `metronome` sends their sound."""
 
     client: RoomtoneClient
     supervisor: RoomSupervisor
     metronome: Metronome | None
 
-    async def until(self, stop: asyncio.Event) -> None:
-        """Live until `stop` is set. Raises `SetupError` when Discord's connection is lost for good before."""
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that."""
         assert self.client.running is not None, "the client runs while the bot does"
         stopping = asyncio.create_task(stop.wait(), name="until-stopped")
         try:
@@ -76,11 +76,11 @@ async def running_bot(
     rejoin: bool = True,
     zone: tzinfo,
     clock: Clock | None = None,
-) -> AsyncIterator[Running]:
-    """Start the bot and lend it; leaving ends its rooms in order (sessions closed and stored), then everything else.
+) -> AsyncIterator[RunningBot]:
+    """Start the bot and yield it. On exit its rooms end in order, with their sessions stored, then everything else.
 
-    `rejoin`: go on with the sessions that a crashed process left open. `zone`: whose clock times are told in.
-    Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence when something needed is missing.
+    `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times that people read.
+    Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
@@ -117,16 +117,16 @@ async def running_bot(
             partial(add_persona, choices=stores.guilds),
         ]
         client = await stack.enter_async_context(connected(settings.discord, supervisor, commands, metronome))
-        # Entered after the client, so that rooms end while Discord can still be told.
+        # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
         if rejoin:
             await _rejoin(client, supervisor, stores.sessions, settings.room)
         stack.enter_context(low_latency_interpreter())
-        yield Running(client, supervisor, metronome)
+        yield RunningBot(client, supervisor, metronome)
 
 
 def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:
-    """Return what puts /rolling-context on the bot's commands."""
+    """Return what adds /rolling-context to the bot's commands."""
     defaults = MemoryDefaults(
         mode=settings.compaction.mode,
         budget_enabled=settings.budget.enabled,
@@ -144,7 +144,7 @@ def _metronome_problems(metronome: Metronome) -> list[DegradedPart]:
 async def _rejoin(
     client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, settings: RoomSettings
 ) -> None:
-    """Go back into the channels that a crashed process left, where people still are."""
+    """Rejoin the channels of a crashed process's sessions where people still are."""
     for session in await sessions.unfinished(resume_within_s=settings.resume_within_s):
         if session.guild_id is None or session.channel_id is None:
             continue

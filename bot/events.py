@@ -1,7 +1,7 @@
-"""What happened in a room, for whoever watches it: the rehearsal, later a dashboard. Values only.
+"""What happens in a room, as values for its observers (the rehearsal) and for its own parts.
 
-Observers are called in order on the event loop and return at once. These events carry what people said, so they
-stay in the process; logs never hold it. Times are monotonic seconds unless a name says otherwise.
+Observers are called in order on the event loop and must return at once. Events contain what people said, so they stay
+in the process; logs never contain it. Times are monotonic seconds unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SpokenText:
 
 @dataclass(frozen=True, slots=True)
 class RoomOpened:
-    """The bot is in the channel and hears it. `resumed`: the session goes on from a process that ended."""
+    """The bot is in the channel and hears it. `resumed`: the session was begun by an earlier room."""
 
     session_id: str
     guild_id: int
@@ -77,7 +77,7 @@ class RoomOpened:
 
 @dataclass(frozen=True, slots=True)
 class RoomClosed:
-    """The room ended; `reason` is one word (left, empty, stopped, crashed)."""
+    """The room ended. `reason`: one word (left, empty, stopped, crashed)."""
 
     session_id: str
     reason: str
@@ -85,8 +85,8 @@ class RoomClosed:
 
 
 @dataclass(frozen=True, slots=True)
-class UtteranceHeard:
-    """Somebody's speech became text. `started_at`, `ended_at`: acoustic; `text_at`: when the text stood."""
+class UtteranceTranscribed:
+    """An utterance has its text. `started_at`, `ended_at`: acoustic; `text_at`: when the text was ready."""
 
     utterance_id: str
     speaker_id: int
@@ -97,8 +97,8 @@ class UtteranceHeard:
 
 
 @dataclass(frozen=True, slots=True)
-class UtteranceDropped:
-    """Somebody's sound did not become a turn; `reason` names the guard or the failure."""
+class SpeechDropped:
+    """Sound that becomes no turn. `reason`: the guard that dropped it, or the failure."""
 
     utterance_id: str
     speaker_id: int
@@ -120,7 +120,7 @@ class TurnRecorded:
 
 @dataclass(frozen=True, slots=True)
 class ScreenNoted:
-    """Something was seen on a shared screen and is remembered."""
+    """A note about a shared screen was added to the memory."""
 
     note: Note
     at: float
@@ -128,7 +128,7 @@ class ScreenNoted:
 
 @dataclass(frozen=True, slots=True)
 class CompactionLanded:
-    """A batch was folded. `summary` is the text now in force; `covered_through_turn` the highest folded seq."""
+    """A compaction was applied. `summary`: the new summary; `covered_through_turn`: the highest folded seq."""
 
     old_cursor: int
     new_cursor: int
@@ -141,7 +141,7 @@ class CompactionLanded:
 
 @dataclass(frozen=True, slots=True)
 class CompactionFailed:
-    """A compaction did not land; nothing moved."""
+    """A compaction failed; the cursor stays."""
 
     cursor: int
     reason: str
@@ -150,7 +150,7 @@ class CompactionFailed:
 
 @dataclass(frozen=True, slots=True)
 class ContextBuilt:
-    """What a model is sent for the answer to turn `answer_to`."""
+    """What a model is sent for the reply to turn `answer_to`."""
 
     parts: tuple[PayloadPart, ...]
     answer_to: int
@@ -159,7 +159,7 @@ class ContextBuilt:
 
 @dataclass(frozen=True, slots=True)
 class ReplySpoken:
-    """An answer ended. `text` is what was really played. Milliseconds count from when the answer was begun."""
+    """A reply ended. `text`: what was played of it. Milliseconds count from the beginning of the reply."""
 
     text: str
     answer_to: int
@@ -173,7 +173,7 @@ class ReplySpoken:
 
 @dataclass(frozen=True, slots=True)
 class LinkChanged:
-    """The voice connection's state, in one word, and its counters by reason so far."""
+    """The voice connection's state, in one word, and the number of packets by outcome so far."""
 
     state: str
     counters: Mapping[str, int]
@@ -182,7 +182,7 @@ class LinkChanged:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something went wrong; `sentence` is plain and has the remedy, and never holds what people said."""
+    """Something failed. `sentence`: plain, with the remedy, and without anything that people said."""
 
     where: str
     sentence: str
@@ -192,8 +192,8 @@ class Problem:
 Event: TypeAlias = (
     RoomOpened
     | RoomClosed
-    | UtteranceHeard
-    | UtteranceDropped
+    | UtteranceTranscribed
+    | SpeechDropped
     | TurnRecorded
     | ScreenNoted
     | CompactionLanded
@@ -207,5 +207,5 @@ Event: TypeAlias = (
 Observer: TypeAlias = Callable[[Event], None]
 
 
-def nobody(event: Event) -> None:
-    """Observe nothing: the default."""
+def ignore_event(event: Event) -> None:
+    """The observer that does nothing."""

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from pydantic import SecretStr
 
-from bot.app import Running, running_bot
+from bot.app import RunningBot, running_bot
 from bot.cli.environment import local_zone
 from bot.discord.client import connected
 from bot.wiring.settings import BotSettings
@@ -50,7 +50,7 @@ class ManyRoomsBot:
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._parts: BotSettings | None = None
-        self._running: Running | None = None
+        self._running: RunningBot | None = None
         self._blocking: asyncio.Task[None] | None = None
 
     async def start(self, settings: Fields, discord: Fields) -> None:

@@ -39,15 +39,15 @@ async def _run(settings: Settings) -> None:
     from bot.app import running_bot
     from bot.cli.environment import local_zone, logging_from_settings
     from bot.cli.signals import stop_on_signals
-    from bot.events import nobody
+    from bot.events import ignore_event
     from bot.wiring.settings import BotSettings
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
     with logging_from_settings(settings) as logs, stop_on_signals(stop):
         typer.echo("Starting: loading the recogniser and the voice, then connecting to Discord …")
-        async with running_bot(parts, observe=nobody, zone=local_zone()) as running:
+        async with running_bot(parts, observe=ignore_event, zone=local_zone()) as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"
             typer.echo(f"{running.client.user} is on Discord, in {guilds}. Call it with /join. Log: {logs.path}")
-            await running.until(stop)
+            await running.run_until(stop)
             typer.echo("Ending: last words become turns, sessions are stored …")

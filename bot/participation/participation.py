@@ -1,7 +1,7 @@
 """When the bot takes part in one room, and when it keeps silent.
 
 `Participation` shows the decider (`bot.brain.decider`) the situation, counts decisions and costs, carries out spoken
-requests to be silent, and notices when the room has been quiet for long. It speaks through its `Speaker`.
+requests to be silent, and notices when the room has been quiet for long. It speaks through its `ReplyControl`.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ OVER_CEILING = (
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakerState:
+class ReplyState:
     """What waits to be answered, and whether a reply is in progress or somebody is speaking."""
 
     waiting: PendingReply
     busy: bool
 
 
-class Speaker(Protocol):
-    """What speaks in the room; `bot.room.conversation.Conversation` implements it.
+class ReplyControl(Protocol):
+    """What replies in the room; `bot.room.conversation.Conversation` implements it.
 
     Participation and conversation need each other: decisions depend on the reply in progress, and a request to be
     silent stops it. So the conversation, which owns the participation, hands itself in.
     """
 
     @property
-    def state(self) -> SpeakerState:
+    def reply_state(self) -> ReplyState:
         """Return what the replier is doing."""
 
     @property
@@ -121,7 +121,7 @@ class Participation:
         place: Place,
         participants: Participants,
         clock: Clock,
-        speaker: Speaker,
+        replies: ReplyControl,
     ) -> None:
         settings = guilds.settings
         self._guilds = guilds
@@ -130,7 +130,7 @@ class Participation:
         self._place = place
         self._participants = participants
         self._clock = clock
-        self._speaker = speaker
+        self._replies = replies
         self._engagement = Engagement(window_s=settings.engagement_s)
         self._quiet = QuietTimer(
             after_s=60 * settings.quiet_thought_after_minutes,
@@ -219,7 +219,7 @@ class Participation:
     def _speak_unprompted(self, situation: Situation) -> bool:
         decision = decide(None, situation)
         log.debug("remark_considered", answers=decision.answer, reason=decision.reason.value)
-        if not decision.answer or not self._speaker.speak_unprompted(decision):
+        if not decision.answer or not self._replies.speak_unprompted(decision):
             return False
         log.info("remark_begun", reason=decision.reason.value, may_skip=decision.may_skip)
         self._count(decision)
@@ -227,7 +227,7 @@ class Participation:
 
     def stop_speaking(self) -> None:
         """Stop the reply in progress and discard the waiting question."""
-        self._speaker.stop_speaking()
+        self._replies.stop_speaking()
 
     # -- what people say -------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class Participation:
         if asks_for_silence(request):
             self._guild.silence = silence.silence_session(self._session_id)
             self._engagement.clear()
-            self._speaker.stop_speaking()
+            self._replies.stop_speaking()
             if not silenced_for_now:
                 self._notify(SILENCED, silenced_by=user_id)
         elif named and silenced_for_now and asks_to_talk(request):
@@ -286,7 +286,7 @@ class Participation:
     def _situation(
         self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
     ) -> Situation:
-        state, people = self._speaker.state, self._participants.people
+        state, people = self._replies.reply_state, self._participants.people
         return Situation(
             people=len(people),
             wake_names=self.wake_names,
@@ -299,7 +299,7 @@ class Participation:
             over_ceiling=self._guild.costs.is_over(self._clock.monotonic()),
             pending=state.waiting,
             busy=state.busy,
-            can_skip=self._speaker.can_skip,
+            can_skip=self._replies.can_skip,
             long_silence=long_silence,
         )
 

@@ -57,7 +57,7 @@ class BargeInHandler:
 
     def __init__(
         self,
-        ears: VoicedSpeech,
+        listener: VoicedSpeech,
         playback: Playback,
         replier: Replier,
         wake_names: HasWakeNames,
@@ -65,12 +65,12 @@ class BargeInHandler:
         stop_after_s: float,
         clock: Clock,
     ) -> None:
-        self._ears = ears
+        self._listener = listener
         self._playback = playback
         self._replier = replier
         self._wake_names = wake_names
         self._clock = clock
-        self._bargein = BargeInDetector(duck_after_s=min(DUCK_AFTER_S, stop_after_s), stop_after_s=stop_after_s)
+        self._detector = BargeInDetector(duck_after_s=min(DUCK_AFTER_S, stop_after_s), stop_after_s=stop_after_s)
 
     async def run(self) -> None:
         """Update as time passes. Never returns."""
@@ -80,22 +80,22 @@ class BargeInHandler:
 
     def update(self) -> None:
         """Decide anew from how long everybody has spoken by now."""
-        voiced, now = self._ears.voiced_s, self._clock.monotonic()
-        self._apply(self._bargein.hear(voiced, audible=self._replier.speaking, now=now))
+        voiced, now = self._listener.voiced_s, self._clock.monotonic()
+        self._apply(self._detector.hear(voiced, audible=self._replier.speaking, now=now))
 
     def on_event(self, event: events.Event) -> None:
         """Take what somebody's sound turned out to be; ignore other events."""
         match event:
-            case events.UtteranceHeard():
+            case events.UtteranceTranscribed():
                 self._on_meaning(event, classify_overlap(strip_call(event.text, self._wake_names.wake_names)))
-            case events.UtteranceDropped():
+            case events.SpeechDropped():
                 meaning = OverlapIntent.MAKE_ROOM if event.reason in _MAYBE_SPEECH else OverlapIntent.GO_ON
                 self._on_meaning(event, meaning)
             case _:
                 pass
 
-    def _on_meaning(self, event: events.UtteranceHeard | events.UtteranceDropped, meaning: OverlapIntent) -> None:
-        act = self._bargein.judged(
+    def _on_meaning(self, event: events.UtteranceTranscribed | events.SpeechDropped, meaning: OverlapIntent) -> None:
+        act = self._detector.judged(
             event.speaker_id,
             meaning,
             started_at=event.started_at,

@@ -16,7 +16,7 @@ from bot.brain.decider import PendingReply
 from bot.brain.reply import Question, Replier
 from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
-from bot.participation.participation import Participation, SpeakerState
+from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
 from bot.room.hearing import Hearing
@@ -86,7 +86,7 @@ class Conversation:
         self._finishing = False
         # Each is built after those that it is given.
         self.playback = Playback(monotonic=services.clock.monotonic)
-        self._ears = RoomListener(services.detector, judged=services.turn_judge is not None)
+        self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
         self._participants = Participants(place)
         self._participation = Participation(
             services.participation,
@@ -95,7 +95,7 @@ class Conversation:
             place=place,
             participants=self._participants,
             clock=services.clock,
-            speaker=self,
+            replies=self,
         )
         self._turn_recorder = TurnRecorder(
             memory, place, own_name=services.brain.name, clock=services.clock, observe=self._on_recorded
@@ -142,7 +142,7 @@ class Conversation:
             speech_to_speech=self._bridge,
         )
         self._barge_in = BargeInHandler(
-            self._ears,
+            self._listener,
             self.playback,
             self._replier,
             self._participation,
@@ -159,7 +159,7 @@ class Conversation:
                 request_remark=self._participation.request_remark,
             )
         self._hearing = Hearing(
-            ears=self._ears,
+            listener=self._listener,
             recognizer=self._bridge or services.recognizer,
             glossary=self._glossary,
             language=None if services.asr.language == "auto" else services.asr.language,
@@ -167,7 +167,7 @@ class Conversation:
             clock=services.clock,
             observe=self._on_heard,
             on_group=self._on_utterances,
-            turn_judge=services.turn_judge,
+            turn_end_detector=services.turn_end_detector,
             is_urgent=self._is_addressed,
             own_words=self.playback.words_between,
             on_tentative=self._on_tentative,
@@ -277,7 +277,7 @@ class Conversation:
         """Pass what hearing found to the observer, and at once to barge-in and to requests for silence."""
         self._observe(event)
         self._barge_in.on_event(event)
-        if isinstance(event, events.UtteranceHeard):
+        if isinstance(event, events.UtteranceTranscribed):
             self._participation.on_utterance(
                 event.speaker_id, event.text, started_at=event.started_at, ended_at=event.ended_at
             )
@@ -324,16 +324,16 @@ class Conversation:
         ):
             self._preemptive_reply.start(_question(turn, spoken, decision))
 
-    # -- speaking: what participation asks (see `Speaker`) and what commentary asks ---------------------------
+    # -- speaking: what participation asks (see `ReplyControl`) and what commentary asks ---------------------------
 
     @property
-    def state(self) -> SpeakerState:
+    def reply_state(self) -> ReplyState:
         """Return what the replier is doing."""
         question = self._replier.waiting
         waiting = PendingReply.NONE
         if question is not None:
             waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
-        return SpeakerState(waiting, busy=self._is_busy())
+        return ReplyState(waiting, busy=self._is_busy())
 
     @property
     def can_skip(self) -> bool:
@@ -360,7 +360,7 @@ class Conversation:
         self._replier.ask(question)
 
     def _is_busy(self) -> bool:
-        return self._replier.busy or bool(self._ears.speaking)
+        return self._replier.busy or bool(self._listener.speaking)
 
     def _uses_realtime(self) -> bool:
         return self._bridge is not None and self._bridge.usable

@@ -1,4 +1,4 @@
-"""Recognises speech in a pause, before the end of the utterance is certain, and asks the turn judge.
+"""Recognises speech in a pause, before the end of the utterance is certain, and asks the turn-end detector.
 
 If the person goes on, the result is thrown away. If not, the text is ready as soon as the end is certain.
 """
@@ -30,23 +30,23 @@ HeardT = TypeVar("HeardT")
 class EagerRecognition(Generic[HeardT]):
     """The eager recognition of one room.
 
-    `on_judged` gets the turn judge's probability for a pause that asks for it; None without a judge. `recognise` runs
-    in a task and must not raise; None: nothing is recognised early. `on_recognised` gets its result and whether the
-    person sounds finished; it must not wait. `pace_s`: what a recognition takes at present. *Ownership*: `run` owns
-    the tasks; before it runs, every pause is judged None.
+    `on_judged` gets the turn-end detector's probability for a pause that asks for it; None without a detector.
+    `recognise` runs in a task and must not raise; None: nothing is recognised early. `on_recognised` gets its result
+    and whether the person sounds finished; it must not wait. `pace_s`: what a recognition takes at present.
+    *Ownership*: `run` owns the tasks; before it runs, every pause is judged None.
     """
 
     def __init__(
         self,
         *,
-        turn_judge: TurnEndDetector | None,
+        turn_end_detector: TurnEndDetector | None,
         on_judged: Callable[[PauseBegan, float | None], None],
         recognise: Callable[[Utterance], Awaitable[HeardT]] | None,
         pace_s: Callable[[], float],
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
     ) -> None:
-        self._turn_judge = turn_judge
+        self._turn_end_detector = turn_end_detector
         self._on_judged = on_judged
         self._recognise = recognise
         self._pace_s = pace_s
@@ -92,8 +92,8 @@ class EagerRecognition(Generic[HeardT]):
     async def _recognise_pause(self, pause: PauseBegan) -> HeardT | None:
         probability = None
         if pause.asks:
-            if self._turn_judge is not None:
-                probability = await self._turn_judge.judge(pause.utterance.pcm)
+            if self._turn_end_detector is not None:
+                probability = await self._turn_end_detector.judge(pause.utterance.pcm)
             self._on_judged(pause, probability)
         if self._recognise is None:
             return None

@@ -76,17 +76,17 @@ class Hearing:
     """The hearing of one room.
 
     `on_group` gets one utterance group after the other. `language`: the code that everybody speaks; None: detect it for
-    each person. `turn_judge` judges in pauses whether a speaker sounds finished; the ears must be made accordingly.
-    `is_urgent`: whether a text must not wait for others to finish. `own_words`: what the bot said between two times.
-    `on_tentative` gets the text so far in a pause that may be the end, and whether the speaker sounds finished;
-    `on_resumed` the id of an utterance that goes on after such a pause. *Ownership*: `run` is the room's task; call
-    everything on its loop.
+    each person. `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made
+    accordingly. `is_urgent`: whether a text must not wait for others to finish. `own_words`: what the bot said between
+    two times. `on_tentative` gets the text so far in a pause that may be the end, and whether the speaker sounds
+    finished; `on_resumed` the id of an utterance that goes on after such a pause. *Ownership*: `run` is the room's
+    task; call everything on its loop.
     """
 
     def __init__(
         self,
         *,
-        ears: RoomListener,
+        listener: RoomListener,
         recognizer: Recognizer,
         glossary: Callable[[], tuple[str, ...]],
         language: str | None,
@@ -94,13 +94,13 @@ class Hearing:
         clock: Clock,
         observe: events.Observer,
         on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
-        turn_judge: TurnEndDetector | None = None,
+        turn_end_detector: TurnEndDetector | None = None,
         is_urgent: Callable[[str], bool] = lambda text: False,
         own_words: Callable[[float, float], str] = lambda since, until: "",
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._ears = ears
+        self._listener = listener
         self._recognizer = recognizer
         self._glossary = glossary
         self._languages = SpeakerLanguages(language)
@@ -115,7 +115,7 @@ class Hearing:
         self._on_resumed = on_resumed
         self._pace_s = 0.0  # average duration of a recognition; the latest count most
         self._eager_recognition = EagerRecognition(
-            turn_judge=turn_judge,
+            turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
             recognise=self._transcribe if recognise_ahead else None,
             pace_s=lambda: self._pace_s,
@@ -131,7 +131,7 @@ class Hearing:
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
         """Take sound from the voice connection. Returns quickly."""
-        self._dispatch(self._ears.hear(batch, self._clock.monotonic()))
+        self._dispatch(self._listener.hear(batch, self._clock.monotonic()))
 
     async def run(self) -> None:
         """Endpoint, recognise and hand groups on. Never returns."""
@@ -158,7 +158,7 @@ class Hearing:
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(TICK_S)
-            self._dispatch(self._ears.tick(self._clock.monotonic()))
+            self._dispatch(self._listener.tick(self._clock.monotonic()))
             await self._release_group()
 
     def _dispatch(self, listening_events: Sequence[ListeningEvent]) -> None:
@@ -179,7 +179,7 @@ class Hearing:
                     assert_never(event)
 
     def _on_judged(self, pause: PauseBegan, probability: float | None) -> None:
-        self._dispatch(self._ears.answer(pause, probability, self._clock.monotonic()))
+        self._dispatch(self._listener.answer(pause, probability, self._clock.monotonic()))
 
     def _on_early_text(self, utterance: Utterance, attempt: _Attempt, likely_finished: bool) -> None:
         """Hand on the text of an utterance that may go on, if the guards accept it."""
@@ -234,7 +234,7 @@ class Hearing:
         self._remember(utterance, recognition, detected=attempt.expected is None)
         text_at = self._clock.monotonic()
         self._observe(
-            events.UtteranceHeard(
+            events.UtteranceTranscribed(
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
             )
         )
@@ -266,7 +266,7 @@ class Hearing:
 
     async def _recognise(self, utterance: Utterance, *, again: bool = False) -> _Attempt:
         asked_at = self._clock.monotonic()
-        # Interim until the end is certain, which may happen while the turn judge works or before the second attempt.
+        # Interim until the end is certain, which may happen between the two attempts.
         interim = utterance.id not in self._pending
         expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
         try:
@@ -326,7 +326,7 @@ class Hearing:
 
     async def _release_group(self) -> None:
         """Hand the open group on if nobody's words are still to come, or it has waited long enough."""
-        anybody_speaks = bool(self._ears.speaking or self._pending)
+        anybody_speaks = bool(self._listener.speaking or self._pending)
         group = self._coalescing.release(anybody_speaks=anybody_speaks, now=self._clock.monotonic())
         if group:
             await self._groups.put(group)
@@ -361,5 +361,5 @@ class Hearing:
             duration_s=round(ended_at - started_at, 2),
         )
         self._observe(
-            events.UtteranceDropped(utterance_id, user_id, reason, text, started_at, ended_at, self._clock.monotonic())
+            events.SpeechDropped(utterance_id, user_id, reason, text, started_at, ended_at, self._clock.monotonic())
         )

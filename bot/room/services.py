@@ -79,7 +79,7 @@ class RoomServices:
     # Checks what the bot is about to say; None: nothing is checked.
     moderator: Moderator | None = None
     # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
-    turn_judge: TurnEndDetector | None = None
+    turn_end_detector: TurnEndDetector | None = None
     # Speech-to-speech; None: recogniser, responder and voice are used.
     realtime: RealtimeServices | None = None
     # Whether the responder can find that there is nothing to say; the embedded one cannot.

@@ -140,7 +140,7 @@ async def open_services(
         speaking=settings.speaking,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
         responder_name=responder_name,
-        turn_judge=judge,
+        turn_end_detector=judge,
         realtime=_realtime(
             settings,
             instructions=instructions,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FakeChat:
-    """`bot.channel.chat.Chat` for tests. `error`: everything fails with this."""
+    """`bot.channel.port.Chat` for tests. `error`: everything fails with this."""
 
     def __init__(self) -> None:
         self.contents: dict[int, tuple[DroppedFile, bytes]] = {}

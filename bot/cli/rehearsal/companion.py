@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Self
 
 from bot import events
-from bot.app import Running, running_bot
+from bot.app import RunningBot, running_bot
 from bot.cli.environment import local_zone
 from bot.cli.failures import first_cause
 from bot.clock import SystemClock
@@ -49,7 +49,7 @@ class InProcessCompanion:
         self._folder = tempfile.TemporaryDirectory(prefix="roomtone-rehearsal-", ignore_cleanup_errors=True)
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
-        self._running: Running | None = None
+        self._running: RunningBot | None = None
         self._watch: ProblemLogHandler | None = None
 
     async def __aenter__(self) -> Self:
@@ -69,7 +69,7 @@ class InProcessCompanion:
         self._stopping = asyncio.Event()
         self._watch = ProblemLogHandler(report)
         logging.getLogger().addHandler(self._watch)
-        ready: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
+        ready: asyncio.Future[RunningBot] = asyncio.get_running_loop().create_future()
         # With a history somebody is about to call the bot; after a crash it goes back by itself.
         life = self._live(settings, report, ready, rejoin=not setup.history)
         self._task = asyncio.create_task(life, name="rehearsed-bot")
@@ -135,7 +135,7 @@ class InProcessCompanion:
             self._watch = None
 
     async def _live(
-        self, settings: Settings, report: ObservationCallback, ready: asyncio.Future[Running], *, rejoin: bool
+        self, settings: Settings, report: ObservationCallback, ready: asyncio.Future[RunningBot], *, rejoin: bool
     ) -> None:
         """Run the bot to its end, and tell a crash. Raises what goes wrong when it is asked to end, for `stop`."""
         parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
@@ -144,7 +144,7 @@ class InProcessCompanion:
                 parts, observe=lambda event: _tell(event, report), rejoin=rejoin, zone=local_zone()
             ) as running:
                 ready.set_result(running)
-                await running.until(self._stopping)
+                await running.run_until(self._stopping)
         except Exception as error:
             if not ready.done():
                 ready.set_exception(error)
@@ -218,13 +218,13 @@ def observations(event: events.Event) -> list[seen.Observation]:
             return [seen.RoomReady(event.session_id, event.at)]
         case events.RoomClosed():
             return [seen.RoomLeft(event.session_id, event.at, event.reason)]
-        case events.UtteranceHeard():
+        case events.UtteranceTranscribed():
             return [
                 seen.ObservedUtterance(
                     event.utterance_id, event.speaker_id, event.text, event.started_at, event.ended_at, event.text_at
                 )
             ]
-        case events.UtteranceDropped():
+        case events.SpeechDropped():
             return [
                 seen.ObservedUtterance(
                     event.utterance_id,

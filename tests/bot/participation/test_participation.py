@@ -14,7 +14,7 @@ from bot.brain.decider import Decision, PendingReply, Reason
 from bot.channel.participants import Participants
 from bot.guild import VoiceMode
 from bot.participation.guild_participation import GuildParticipations
-from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation, QuietTimer, SpeakerState
+from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation, QuietTimer, ReplyState
 from bot.participation.settings import ParticipationSettings
 from tests.fakes.brain import until
 from tests.fakes.choices import FakeChoices, FakeOptOuts
@@ -74,15 +74,15 @@ class Table:
             place=self.place,
             participants=Participants(self.place),
             clock=self.clock,
-            speaker=self,
+            replies=self,
         )
         guild.room = participation
         return participation, guild
 
     @property
-    def state(self) -> SpeakerState:
+    def reply_state(self) -> ReplyState:
         """Nothing is said."""
-        return SpeakerState(PendingReply.NONE, busy=False)
+        return ReplyState(PendingReply.NONE, busy=False)
 
     @property
     def can_skip(self) -> bool:

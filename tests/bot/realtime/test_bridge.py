@@ -55,7 +55,7 @@ SPEECH = np.full(16_000, 50, np.int16)
 class FakePrompt:
     """What the model is told of Ada and Bo. `guild`: the server's instructions."""
 
-    def __init__(self, observe: events.Observer = events.nobody) -> None:
+    def __init__(self, observe: events.Observer = events.ignore_event) -> None:
         self.guild = ""
         self._observe = observe
 
@@ -394,8 +394,8 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
     ("name", "arguments", "told"),
     [
         ("echo", '{"text": "hello"}', "hello"),
-        ("echo", "{", "The arguments are no JSON."),
-        ("echo", "[]", "The arguments are no JSON object."),
+        ("echo", "{", "The arguments are not JSON."),
+        ("echo", "[]", "The arguments are not a JSON object."),
         ("rm", "{}", "There is no tool 'rm'."),
     ],
 )

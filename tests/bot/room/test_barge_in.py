@@ -71,7 +71,7 @@ class Room:
         """Let her words become text."""
         self.voiced.clear()
         now = self.clock.monotonic()
-        self.barge_in.on_event(events.UtteranceHeard("u1", ADA, text, now - 1.0, now, now))
+        self.barge_in.on_event(events.UtteranceTranscribed("u1", ADA, text, now - 1.0, now, now))
 
 
 @pytest.mark.asyncio
@@ -114,7 +114,7 @@ async def test_noise_that_became_no_text_is_waited_out_too() -> None:
             room.speak(0.74)
             room.voiced.clear()
             now = room.clock.monotonic()
-            room.barge_in.on_event(events.UtteranceDropped("u1", ADA, reason, "", now - 1, now, now))
+            room.barge_in.on_event(events.SpeechDropped("u1", ADA, reason, "", now - 1, now, now))
             async with room.bench.listener.listening():
                 reply = await room.bench.next_reply()
         assert reply.interrupted is interrupted, reason

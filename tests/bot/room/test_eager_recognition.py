@@ -38,7 +38,7 @@ class Bench:
         self.gate = asyncio.Event()
         self.gate.set()
         self.eager: EagerRecognition[str] = EagerRecognition(
-            turn_judge=self,
+            turn_end_detector=self,
             on_judged=lambda pause, probability: self.answers.append((pause.utterance.id, probability)),
             recognise=self._recognise if ahead else None,
             pace_s=lambda: pace_s,

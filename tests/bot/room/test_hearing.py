@@ -62,7 +62,7 @@ class Bench:
         self.guesses: list[SpokenText] = []
         self.went_on: list[str] = []
         self.hearing = Hearing(
-            ears=RoomListener(LoudnessDetector(), judged=judge is not None),
+            listener=RoomListener(LoudnessDetector(), judged=judge is not None),
             recognizer=self.recognizer,
             glossary=lambda: ("Roomtone", "Ada"),
             language=language,
@@ -70,7 +70,7 @@ class Bench:
             clock=self.clock,
             observe=self.seen.append,
             on_group=self._keep,
-            turn_judge=judge,
+            turn_end_detector=judge,
             is_urgent=lambda text: "Roomtone" in text,
             own_words=lambda since, until: self.own_words,
             on_tentative=lambda spoken, likely: self.guesses.append(spoken),
@@ -112,7 +112,7 @@ class Bench:
     @property
     def dropped(self) -> list[str]:
         """Return the reasons of what was dropped."""
-        return [event.reason for event in self.seen if isinstance(event, events.UtteranceDropped)]
+        return [event.reason for event in self.seen if isinstance(event, events.SpeechDropped)]
 
 
 @pytest.mark.asyncio
@@ -125,7 +125,7 @@ async def test_speech_becomes_text_with_its_times() -> None:
     spoken = bench.texts[0]
     assert (spoken.utterance.user_id, spoken.recognition.text) == (ADA, "Bo brings the lantern.")
     assert spoken.utterance.ended_at <= spoken.utterance.closed_at <= spoken.begun_at <= spoken.text_at
-    heard = [event for event in bench.seen if isinstance(event, events.UtteranceHeard)]
+    heard = [event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]
     assert [(event.utterance_id, event.text) for event in heard] == [(spoken.utterance.id, spoken.recognition.text)]
     assert bench.recognizer.asked == [(ADA, None, ("Roomtone", "Ada"))]
 
@@ -282,7 +282,7 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     assert [spoken.text for spoken in bench.texts] == ["I think we should go."]
     assert [guess.text for guess in bench.guesses] == ["I think", "I think we should go."]
     assert bench.went_on == [bench.guesses[0].utterance.id], "who looked ahead can throw it away"
-    assert len([event for event in bench.seen if isinstance(event, events.UtteranceHeard)]) == 1
+    assert len([event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]) == 1
 
 
 @pytest.mark.asyncio

@@ -36,7 +36,7 @@ class Judge:
 
 @asynccontextmanager
 async def a_judged_house(
-    folder: Path, *, probability: float = 0.9, head_start: bool = True
+    folder: Path, *, probability: float = 0.9, preemptive: bool = True
 ) -> AsyncIterator[tuple[House, ScriptedResponder]]:
     """A house whose room hears how finished people sound, with a model that says one thing."""
     async with a_house(folder) as house:
@@ -45,7 +45,9 @@ async def a_judged_house(
         plain = house.services
 
         def services() -> RoomServices:
-            return replace(plain(), turn_judge=Judge(probability), brain=BrainSettings(preemptive_reply=head_start))
+            return replace(
+                plain(), turn_end_detector=Judge(probability), brain=BrainSettings(preemptive_reply=preemptive)
+            )
 
         house.services = services  # type: ignore[method-assign]
         yield house, responder
@@ -97,7 +99,7 @@ async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("text", "probability", "head_start"),
+    ("text", "probability", "preemptive"),
     [
         ("Roomtone, who brings the lantern?", 0.4, True),
         ("Roomtone, who brings the", 0.9, True),
@@ -105,10 +107,10 @@ async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
         ("Roomtone, who brings the lantern?", 0.9, False),
     ],
 )
-async def test_when_nothing_is_thought_ahead(tmp_path: Path, text: str, probability: float, head_start: bool) -> None:
+async def test_when_nothing_is_thought_ahead(tmp_path: Path, text: str, probability: float, preemptive: bool) -> None:
     """Who sounds or reads unfinished, who is not talking to the bot, and where the operator does not want it."""
     async with (
-        a_judged_house(tmp_path, probability=probability, head_start=head_start) as (house, _),
+        a_judged_house(tmp_path, probability=probability, preemptive=preemptive) as (house, _),
         living(house),
     ):
         with capture_logs() as logs:

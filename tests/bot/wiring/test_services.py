@@ -47,7 +47,7 @@ class EquippedHouse(House):
             recognizer=self.recognizer,
             detector=LoudnessDetector(),
             synthesizer=self.voice,
-            turn_judge=None,
+            turn_end_detector=None,
         )
 
 

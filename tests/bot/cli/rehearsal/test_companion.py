@@ -35,11 +35,11 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
         (events.RoomOpened("s", 5, 6, False, 1.0), [seen.RoomReady("s", 1.0)]),
         (events.RoomClosed("s", "left", 1.0), [seen.RoomLeft("s", 1.0, "left")]),
         (
-            events.UtteranceHeard("u", 1, "Yes.", 1.0, 2.0, 3.0),
+            events.UtteranceTranscribed("u", 1, "Yes.", 1.0, 2.0, 3.0),
             [seen.ObservedUtterance("u", 1, "Yes.", 1.0, 2.0, 3.0)],
         ),
         (
-            events.UtteranceDropped("u", 1, "too_short", "", 1.0, 2.0, 3.0),
+            events.SpeechDropped("u", 1, "too_short", "", 1.0, 2.0, 3.0),
             [seen.ObservedUtterance("u", 1, "", 1.0, 2.0, 3.0, "too_short")],
         ),
         (
