@@ -16,7 +16,7 @@ from bot.embedding.factory import open_embedder
 from bot.settings import LlmSettings
 from config.load import load
 from rehearsal.errors import LanguageModelError
-from rehearsal.servers.language_model import find_llama, served_model
+from rehearsal.servers.language_model import find_llama_python, serve_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,9 +44,9 @@ async def find_endpoint(
     else:
         try:
             model_file = find_model_file(options.model_file, load().models.directory)
-            python = await find_llama(options.llama_python)
+            python = await find_llama_python(options.llama_python)
             progress.say(f"loading {model_file.name}")
-            served = await stack.enter_async_context(served_model(python, model_file))
+            served = await stack.enter_async_context(serve_model(python, model_file))
         except LanguageModelError as error:
             remark(f"Without a language model only what needs none was measured. {error} Or give --base-url.")
             return None

@@ -39,7 +39,7 @@ async def measure_interruption(repeats: int, *, settings: Mapping[str, object], 
     qualifies_s = await asyncio.to_thread(voiced_after_s, interruption.path, QUALIFIES_AFTER_S)
     stopped: list[float] = []
     async with open_room(people=1, settings=settings) as room:
-        room.model.conduct.answer = _answer
+        room.model.behaviour.answer = _answer
         for _ in range(repeats):
             after_ms = await _interrupt(room, question, interruption, qualifies_s)
             if after_ms is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.reply.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
-    from rehearsal.people.person import Said
+    from rehearsal.people.person import ClipPlayback
     from rehearsal.runner.observations import ObservedReply, ObservedUtterance
 
 STAGES = ("endpointing", "recogniser", "decision_and_context", "model", "synthesis", "sending")
@@ -47,7 +47,7 @@ class LatencySample:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    said: Said
+    said: ClipPlayback
     utterances: Sequence[ObservedUtterance]
     reply: ObservedReply | None
 

@@ -19,13 +19,13 @@ from benchmarks.errors import BenchmarkError
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import Person
-from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
+from rehearsal.people.person import ScriptedPerson
+from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from rehearsal.discord.arrivals import Arrival
+    from rehearsal.discord.arrivals import PacketArrival
 
 _PERSON_ID = 2001
 _FIRST_GUILD_ID, _FIRST_CHANNEL_ID = 5001, 6001
@@ -56,17 +56,17 @@ class ManyRooms:
         self._process = process
         self._clip = clip
         self._settings = {**_SETTINGS, "llm.base_url": model_url}
-        self._people: list[Person] = []
+        self._people: list[ScriptedPerson] = []
         self._saying: list[asyncio.Task[None]] = []
-        self.arrivals: list[list[Arrival]] = []
+        self.arrivals: list[list[PacketArrival]] = []
 
     async def open_another(self, data_dir: Path) -> None:
         """Open one more room and return when the bot speaks in it. Raises `BenchmarkError`."""
         number = len(self._people)
         discord = await self._stack.enter_async_context(LocalDiscord(guild=_guild(number)))
-        kept: list[Arrival] = []
+        kept: list[PacketArrival] = []
 
-        def keep(arrival: Arrival) -> None:
+        def keep(arrival: PacketArrival) -> None:
             if arrival.user_id == ROOMTONE_BOT_ID:
                 kept.append(arrival)
 
@@ -92,7 +92,7 @@ class ManyRooms:
         self._saying.append(saying)
         await person.wait_for_sound(ROOMTONE_BOT_ID, since=0.0, timeout_s=_SOUND_TIMEOUT_S)
 
-    async def _go_on_saying(self, person: Person) -> None:
+    async def _go_on_saying(self, person: ScriptedPerson) -> None:
         while True:
             await person.say(self._clip)
             await asyncio.sleep(_SAY_EVERY_S)
@@ -125,7 +125,7 @@ async def open_many_rooms(clip: Path) -> AsyncIterator[tuple[ManyRooms, Path]]:
     """Lend rooms, none of them open yet, and a folder for the bot's data. `clip`: what people say, again and again."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-rooms-")))
-        model = await stack.enter_async_context(LocalChatServer(ChatConduct(answer=lambda _: _SENTENCE * _SENTENCES)))
+        model = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda _: _SENTENCE * _SENTENCES)))
         sound = await asyncio.to_thread(Clip.load, clip)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -157,7 +157,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _person(discord: LocalDiscord) -> Person:
+def _person(discord: LocalDiscord) -> ScriptedPerson:
     async def join() -> Mapping[str, object]:
         credentials = await discord.join(_PERSON_ID)
         return {"state": credentials.state, "server": credentials.server}
@@ -166,7 +166,7 @@ def _person(discord: LocalDiscord) -> Person:
         await discord.leave(_PERSON_ID)
 
     trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
-    return Person(user_id=_PERSON_ID, name="Ada", join=join, leave=leave, tls=trusted)
+    return ScriptedPerson(user_id=_PERSON_ID, name="Ada", join=join, leave=leave, tls=trusted)
 
 
 def _guild(number: int) -> GuildSpec:

@@ -19,18 +19,18 @@ from bot.cli.rehearsal.companion import InProcessCompanion
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import RunRecord
-from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
+from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
-    from rehearsal.people.hearing import HeardSpeech
-    from rehearsal.people.person import Said
+    from rehearsal.people.person import ClipPlayback
+    from rehearsal.people.received_speech import ReceivedSpeech
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
 _FIRST_PERSON_ID, LISTENER_ID = 2001, 1002
@@ -52,15 +52,15 @@ _TROUBLE = frozenset({"warning", "error", "critical"})
 class BenchmarkRoom:
     """A bot in its room. `lines`: the bot's log, as it wrote it; `record`: what it reported."""
 
-    people: list[Person]
-    listener: Person
+    people: list[ScriptedPerson]
+    listener: ScriptedPerson
     record: RunRecord
     model: LocalChatServer
     lines: list[Mapping[str, Any]]
     clips: dict[Path, Clip] = field(default_factory=dict)
 
     @property
-    def heard(self) -> HeardSpeech:
+    def heard(self) -> ReceivedSpeech:
         """What the listener received of the bot."""
         return self.listener.heard(ROOMTONE_BOT_ID)
 
@@ -70,7 +70,7 @@ class BenchmarkRoom:
         named = [str(line.get("event", "")) for line in self.lines if line.get("level") in _TROUBLE]
         return list(dict.fromkeys(named))
 
-    async def say(self, path: Path, *, person: int = 0) -> Said:
+    async def say(self, path: Path, *, person: int = 0) -> ClipPlayback:
         """Let somebody say a recording, at its own pace."""
         if path not in self.clips:
             self.clips[path] = await asyncio.to_thread(Clip.load, path)
@@ -87,8 +87,8 @@ async def open_room(
     """
     with _log_kept() as lines:
         async with AsyncExitStack() as stack:
-            conduct = ChatConduct(answer=lambda call: SHORT_ANSWER, first_token_delay_s=first_token_s)
-            model = await stack.enter_async_context(LocalChatServer(conduct))
+            behaviour = ChatBehaviour(answer=lambda call: SHORT_ANSWER, first_token_delay_s=first_token_s)
+            model = await stack.enter_async_context(LocalChatServer(behaviour))
             discord = await stack.enter_async_context(LocalDiscord(guild=_guild(people)))
             overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "compaction.summariser": "extractive"}
             companion = await stack.enter_async_context(InProcessCompanion({**overrides, **settings}))
@@ -104,7 +104,7 @@ async def open_room(
             yield BenchmarkRoom(present, listener, record, model, lines)
 
 
-async def _enter(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> Person:
+async def _enter(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> ScriptedPerson:
     async def join() -> Mapping[str, object]:
         credentials = await discord.join(user_id, channel_id=_VOICE_ID)
         return {"state": credentials.state, "server": credentials.server}
@@ -114,7 +114,9 @@ async def _enter(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> 
 
     trusted = ssl.create_default_context(cafile=str(discord.certificate_path))
     name = discord.guild.member(user_id).name
-    return await stack.enter_async_context(Person(user_id=user_id, name=name, join=join, leave=leave, tls=trusted))
+    return await stack.enter_async_context(
+        ScriptedPerson(user_id=user_id, name=name, join=join, leave=leave, tls=trusted)
+    )
 
 
 def _guild(people: int) -> GuildSpec:

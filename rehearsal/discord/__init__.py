@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from rehearsal.discord.guild import Channel, GuildSpec, Member
-from rehearsal.discord.interactions import InteractionResult, Reply
-from rehearsal.discord.network import Network
+from rehearsal.discord.guild_state import PostedMessage, VoiceCredentials
+from rehearsal.discord.interactions import InteractionReply, InteractionResult
+from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.discord.world import PostedMessage, VoiceCredentials
 
 __all__ = [
     "Channel",
     "GuildSpec",
+    "InteractionReply",
     "InteractionResult",
     "LocalDiscord",
     "Member",
-    "Network",
+    "NetworkConditions",
     "PostedMessage",
-    "Reply",
     "VoiceCredentials",
 ]

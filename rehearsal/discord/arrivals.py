@@ -24,7 +24,7 @@ _TIMESPEC = struct.Struct("@ll")
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class PacketArrival:
     """One voice packet of `user_id`. `at`: seconds of the wall clock; `silence`: it only ends a talkspurt."""
 
     user_id: int
@@ -34,7 +34,7 @@ class Arrival:
 
 
 # Called on the media server's loop with each packet that could be opened.
-Watch: TypeAlias = Callable[[Arrival], None]
+ArrivalCallback: TypeAlias = Callable[[PacketArrival], None]
 
 
 def arrived_at(sock: socket.socket | None) -> float:

@@ -47,7 +47,7 @@ class Invocation:
     data: Json
 
 
-def invocation(
+def build_invocation(
     guild: GuildSpec,
     registered: Iterable[tuple[int, Json]],
     *,

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from rehearsal.discord.guild import GuildSpec
+    from rehearsal.discord.guild_state import PostedMessage, VoiceCredentials
     from rehearsal.discord.interactions import InteractionResult
-    from rehearsal.discord.network import Network
+    from rehearsal.discord.network import NetworkConditions
     from rehearsal.discord.payloads import Json
-    from rehearsal.discord.world import PostedMessage, VoiceCredentials
 
 PREFIX = "/control"
 # A command's answer may take a model's time, but a caller must not hang for ever.
-_MOST_TIMEOUT_S = 600.0
+_MAX_TIMEOUT_S = 600.0
 _DEFAULT_TIMEOUT_S = 30.0
 
 
-class Controlled(Protocol):
+class ControlledDiscord(Protocol):
     """What the control API drives: `LocalDiscord`."""
 
     guild: GuildSpec
-    network: Network
+    network: NetworkConditions
 
     async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
         """Put a member into voice."""
@@ -62,10 +62,10 @@ class Controlled(Protocol):
         """Describe everything."""
 
 
-class Control:
+class ControlApi:
     """The handlers."""
 
-    def __init__(self, discord: Controlled) -> None:
+    def __init__(self, discord: ControlledDiscord) -> None:
         self._discord = discord
 
     def routes(self) -> list[web.RouteDef]:
@@ -97,7 +97,7 @@ class Control:
         options = body.get("options", {})
         if not isinstance(options, dict):
             raise LocalDiscordError('options is an object, for example {"limit": 5}.')
-        timeout_s = _number(body, "timeout_s", default=_DEFAULT_TIMEOUT_S, least=0.1, most=_MOST_TIMEOUT_S)
+        timeout_s = _number(body, "timeout_s", default=_DEFAULT_TIMEOUT_S, least=0.1, most=_MAX_TIMEOUT_S)
         replies = int(_number(body, "replies", default=1, least=1, most=100))
         result = await self._discord.invoke(
             _user(request),

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import structlog
 
 from rehearsal.discord import mls
-from rehearsal.discord.group import Addition, Change, Group, Removal
-from rehearsal.discord.transitions import INITIAL_TRANSITION, Transitions
+from rehearsal.discord.delivery_state import INITIAL_TRANSITION, Addition, GroupChange, MlsGroup, Removal, Transitions
 from rehearsal.errors import MlsError
 
 if TYPE_CHECKING:
@@ -34,12 +33,12 @@ TRANSITION_TIMEOUT_S = 2.0
 # Proposals that nobody committed to in time are proposed afresh. Each attempt waits twice as long as the one before:
 # a machine that is merely slow must not be interrupted for ever.
 COMMIT_TIMEOUT_S = 2.0
-_MOST_PATIENCE_S = 64.0
+_MAX_PATIENCE_S = 64.0
 # The epoch that op 24 names when a group is made anew.
 _NEW_GROUP = 1
 
 
-class Opcode(IntEnum):
+class DaveOpcode(IntEnum):
     """The voice gateway's DAVE opcodes (protocol.md, "Voice Gateway Opcodes")."""
 
     PREPARE_TRANSITION = 21
@@ -89,7 +88,7 @@ class StartCommitTimer:
     delay_s: float
 
 
-Effect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | StartCommitTimer
+DeliveryEffect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | StartCommitTimer
 
 
 class DeliveryService:
@@ -97,7 +96,7 @@ class DeliveryService:
 
     def __init__(self, channel_id: int) -> None:
         self._sender = mls.ExternalSender(channel_id)
-        self._group = Group()
+        self._group = MlsGroup()
         self._connected: dict[int, None] = {}  # in order of arrival
         self._key_packages: dict[int, bytes] = {}  # of pending members
         self._transitions = Transitions()
@@ -124,12 +123,12 @@ class DeliveryService:
 
     # --- what clients do ---------------------------------------------------------------------------------------
 
-    def connect(self, user_id: int) -> list[Effect]:
+    def connect(self, user_id: int) -> list[DeliveryEffect]:
         """A client was told the protocol version (op 4). It gets the external sender; its key package follows."""
         self._connected[user_id] = None
-        return [SendBinary(user_id, Opcode.EXTERNAL_SENDER, self._sender.package)]
+        return [SendBinary(user_id, DaveOpcode.EXTERNAL_SENDER, self._sender.package)]
 
-    def disconnect(self, user_id: int) -> list[Effect]:
+    def disconnect(self, user_id: int) -> list[DeliveryEffect]:
         """A client left the voice channel, or its connection is gone for good."""
         self._connected.pop(user_id, None)
         self._transitions.gone(user_id)
@@ -142,7 +141,7 @@ class DeliveryService:
             effects += self._advance()
         return effects + self._execute_ready_transitions()
 
-    def key_package(self, user_id: int, body: bytes) -> list[Effect]:
+    def key_package(self, user_id: int, body: bytes) -> list[DeliveryEffect]:
         """A client offered to be added (op 26). Raises `MlsError` for a key package that is not sound."""
         if self.version == 0 or user_id not in self._connected:
             return []
@@ -155,7 +154,7 @@ class DeliveryService:
         self._key_packages[user_id] = body
         return effects + self._advance()
 
-    def commit(self, user_id: int, body: bytes) -> list[Effect]:
+    def commit(self, user_id: int, body: bytes) -> list[DeliveryEffect]:
         """A client committed proposals (op 28). A commit that lost the race or misses a proposal is dropped.
 
         Raises `MlsError` for bytes that are no commit.
@@ -175,12 +174,12 @@ class DeliveryService:
             self._key_packages.pop(user, None)
         return self._announce(parts, stayed, added)
 
-    def transition_ready(self, user_id: int, transition_id: int) -> list[Effect]:
+    def transition_ready(self, user_id: int, transition_id: int) -> list[DeliveryEffect]:
         """A client is ready for a transition (op 23)."""
         self._transitions.ready(user_id, transition_id)
         return self._execute_ready_transitions()
 
-    def invalid_commit(self, user_id: int) -> list[Effect]:
+    def invalid_commit(self, user_id: int) -> list[DeliveryEffect]:
         """A client could not process a commit or welcome (op 31): it goes back to pending and is added anew."""
         if self.version == 0 or user_id not in self._connected:
             return []
@@ -188,12 +187,12 @@ class DeliveryService:
 
     # --- what time does ----------------------------------------------------------------------------------------
 
-    def transition_timed_out(self, transition_id: int) -> list[Effect]:
+    def transition_timed_out(self, transition_id: int) -> list[DeliveryEffect]:
         """The transition is executed without those who never said that they are ready."""
         self._transitions.overdue(transition_id)
         return self._execute_ready_transitions()
 
-    def commit_timed_out(self, batch: int) -> list[Effect]:
+    def commit_timed_out(self, batch: int) -> list[DeliveryEffect]:
         """Nobody committed that batch: propose afresh, and when nobody commits that either, make a new group.
 
         Members whose client died inside a live connection would otherwise keep everybody else out for ever.
@@ -215,7 +214,7 @@ class DeliveryService:
 
     # --- what the voice gateway decides ------------------------------------------------------------------------
 
-    def downgrade(self) -> list[Effect]:
+    def downgrade(self) -> list[DeliveryEffect]:
         """Announce transport-only encryption (version 0) to everybody."""
         if self.version == 0:
             return []
@@ -223,10 +222,12 @@ class DeliveryService:
         self._group_replaces_another = True
         transition = self._downgrading = self._transitions.announce(self._connected)
         data = {"protocol_version": 0, "transition_id": transition}
-        effects: list[Effect] = [SendJson(user, Opcode.PREPARE_TRANSITION, data) for user in self._connected]
+        effects: list[DeliveryEffect] = [
+            SendJson(user, DaveOpcode.PREPARE_TRANSITION, data) for user in self._connected
+        ]
         return [*effects, StartTransitionTimer(transition, TRANSITION_TIMEOUT_S)]
 
-    def upgrade(self) -> list[Effect]:
+    def upgrade(self) -> list[DeliveryEffect]:
         """Announce version 1 again: everybody makes a new group."""
         if self.version == 1:
             return []
@@ -236,18 +237,18 @@ class DeliveryService:
             self._downgrading = None
         return self.recreate()
 
-    def recreate(self) -> list[Effect]:
+    def recreate(self) -> list[DeliveryEffect]:
         """Have everybody make the group anew (op 24 with epoch 1)."""
         if self.version == 0:
             return []
         self._group_replaces_another = True
-        self._group = Group()
+        self._group = MlsGroup()
         self._key_packages.clear()
         return [self._prepare_epoch(user) for user in self._connected]
 
     # --- helpers -----------------------------------------------------------------------------------------------
 
-    def _refusal(self, user_id: int, parts: mls.CommitWelcome, changes: dict[bytes, Change]) -> str:
+    def _refusal(self, user_id: int, parts: mls.CommitWelcome, changes: dict[bytes, GroupChange]) -> str:
         """Return why a commit is dropped, or '' (protocol.md, "Voice Gateway Commit Validity")."""
         group = self._group
         if self.version == 0:
@@ -266,7 +267,7 @@ class DeliveryService:
             return "the welcome is not for those who were added"
         return ""
 
-    def _announce(self, parts: mls.CommitWelcome, stayed: list[int], added: list[int]) -> list[Effect]:
+    def _announce(self, parts: mls.CommitWelcome, stayed: list[int], added: list[int]) -> list[DeliveryEffect]:
         """Start the next epoch: the commit to those who were members, the welcome to those who were added."""
         group = self._group
         initial = group.epoch == 0 and not self._group_replaces_another
@@ -276,27 +277,29 @@ class DeliveryService:
         self._ignored_batches = 0
         group.outstanding.clear()
         prefix = struct.pack(">H", transition)
-        effects: list[Effect] = [SendBinary(user, Opcode.ANNOUNCE_COMMIT, prefix + parts.commit) for user in stayed]
-        effects += [SendBinary(user, Opcode.WELCOME, prefix + parts.welcome) for user in added]
+        effects: list[DeliveryEffect] = [
+            SendBinary(user, DaveOpcode.ANNOUNCE_COMMIT, prefix + parts.commit) for user in stayed
+        ]
+        effects += [SendBinary(user, DaveOpcode.WELCOME, prefix + parts.welcome) for user in added]
         if transition != INITIAL_TRANSITION:
             effects.append(StartTransitionTimer(transition, TRANSITION_TIMEOUT_S))
         _log.debug("epoch_started", epoch=group.epoch, members=len(group.members()), transition_id=transition)
         return effects + self._advance()
 
-    def _advance(self) -> list[Effect]:
+    def _advance(self) -> list[DeliveryEffect]:
         """Propose whatever is wanted and not proposed yet."""
         if self.version == 0:
             return []
         group = self._group
         if group.epoch and not group.members():
             # Nobody is left who could commit: those who wait make a new group.
-            group = self._group = Group()
+            group = self._group = MlsGroup()
         if group.epoch == 0:
             offers = [effect for user in self._connected for effect in self._offer(user)]
             return [*offers, self._commit_timer()] if offers else []
         if any(group.outstanding.values()):
             return []
-        changes: list[Change] = [Removal(leaf) for leaf in sorted(group.stale)]
+        changes: list[GroupChange] = [Removal(leaf) for leaf in sorted(group.stale)]
         # Someone whose old leaf is still there is added in the commit after the one that removes it.
         still_there = set(group.leaves.values())
         changes += self._additions(besides=still_there)
@@ -304,19 +307,19 @@ class DeliveryService:
             return []
         signed = {change: self._sign(change) for change in changes}
         proposed = {proposal.reference: change for change, proposal in signed.items()}
-        body = mls.appending([proposal.message for proposal in signed.values()])
-        effects: list[Effect] = []
+        body = mls.append_proposals([proposal.message for proposal in signed.values()])
+        effects: list[DeliveryEffect] = []
         for user in group.members():
             group.outstanding[user] = dict(proposed)
-            effects.append(SendBinary(user, Opcode.PROPOSALS, body))
+            effects.append(SendBinary(user, DaveOpcode.PROPOSALS, body))
         return [*effects, self._commit_timer()]
 
     def _commit_timer(self) -> StartCommitTimer:
         self._batches += 1
-        patience_s = min(COMMIT_TIMEOUT_S * 2**self._ignored_batches, _MOST_PATIENCE_S)
+        patience_s = min(COMMIT_TIMEOUT_S * 2**self._ignored_batches, _MAX_PATIENCE_S)
         return StartCommitTimer(self._batches, patience_s)
 
-    def _offer(self, user_id: int) -> list[Effect]:
+    def _offer(self, user_id: int) -> list[DeliveryEffect]:
         """Before there is a group: propose to `user_id`'s local group whom it does not have yet."""
         proposed = self._group.proposed_additions(user_id)
         outstanding = self._group.outstanding.setdefault(user_id, {})
@@ -325,60 +328,60 @@ class DeliveryService:
             proposal = self._sign(change)
             outstanding[proposal.reference] = change
             messages.append(proposal.message)
-        return [SendBinary(user_id, Opcode.PROPOSALS, mls.appending(messages))] if messages else []
+        return [SendBinary(user_id, DaveOpcode.PROPOSALS, mls.append_proposals(messages))] if messages else []
 
     def _additions(self, *, besides: set[int]) -> list[Addition]:
         waiting = self._key_packages.items()
         return [Addition(user, package) for user, package in waiting if user not in besides]
 
-    def _sign(self, change: Change) -> mls.Proposal:
+    def _sign(self, change: GroupChange) -> mls.Proposal:
         if isinstance(change, Addition):
             return self._sender.add(self._group.epoch, change.key_package)
         return self._sender.remove(self._group.epoch, change.leaf)
 
-    def _forget(self, user_id: int) -> list[Effect]:
+    def _forget(self, user_id: int) -> list[DeliveryEffect]:
         """Drop all that a client said so far: its key package, its leaf, what was proposed to it and about it."""
         group = self._group
         group.outstanding.pop(user_id, None)
         group.stale |= {leaf for leaf, user in group.leaves.items() if user == user_id}
         return self._withdraw_addition(user_id)
 
-    def _withdraw_addition(self, user_id: int) -> list[Effect]:
+    def _withdraw_addition(self, user_id: int) -> list[DeliveryEffect]:
         """Drop a client's key package, and revoke the proposals that hold it."""
         self._key_packages.pop(user_id, None)
         group = self._group
         return self._revoke([user for user in group.outstanding if user_id in group.proposed_additions(user)])
 
-    def _revoke(self, users: Iterable[int]) -> list[Effect]:
+    def _revoke(self, users: Iterable[int]) -> list[DeliveryEffect]:
         """Take all proposals back from `users`, not only the one that is void: see the module's docstring."""
-        effects: list[Effect] = []
+        effects: list[DeliveryEffect] = []
         for user in users:
             references = list(self._group.outstanding.pop(user))
-            effects.append(SendBinary(user, Opcode.PROPOSALS, mls.revoking(references)))
+            effects.append(SendBinary(user, DaveOpcode.PROPOSALS, mls.revoke_proposals(references)))
         return effects
 
-    def _reset_sole_member(self) -> list[Effect]:
+    def _reset_sole_member(self) -> list[DeliveryEffect]:
         """Make the last member start anew (protocol.md, "Sole member reset")."""
         (user,) = self._connected
-        self._group = Group()
+        self._group = MlsGroup()
         self._key_packages.clear()
         self._transitions.clear()
         executed = {"protocol_version": self.version, "transition_id": INITIAL_TRANSITION}
-        return [self._prepare_epoch(user), SendJson(user, Opcode.PREPARE_TRANSITION, executed)]
+        return [self._prepare_epoch(user), SendJson(user, DaveOpcode.PREPARE_TRANSITION, executed)]
 
     def _prepare_epoch(self, user_id: int) -> SendJson:
         data = {"protocol_version": self.version, "epoch": _NEW_GROUP}
-        return SendJson(user_id, Opcode.PREPARE_EPOCH, data)
+        return SendJson(user_id, DaveOpcode.PREPARE_EPOCH, data)
 
-    def _execute_ready_transitions(self) -> list[Effect]:
-        effects: list[Effect] = []
+    def _execute_ready_transitions(self) -> list[DeliveryEffect]:
+        effects: list[DeliveryEffect] = []
         for transition_id, recipients in self._transitions.take_ready():
             data = {"transition_id": transition_id}
             present = [user for user in recipients if user in self._connected]
-            effects += [SendJson(user, Opcode.EXECUTE_TRANSITION, data) for user in present]
+            effects += [SendJson(user, DaveOpcode.EXECUTE_TRANSITION, data) for user in present]
             if transition_id == self._downgrading:
                 self._downgrading = None
-                self._group = Group()
+                self._group = MlsGroup()
                 self._key_packages.clear()
         return effects
 

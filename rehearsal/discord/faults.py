@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from rehearsal.discord import mls
-from rehearsal.discord.delivery import Opcode
+from rehearsal.discord.delivery import DaveOpcode
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _GARBAGE = bytes(range(1, 64))
 
 
 @dataclass(frozen=True, slots=True)
-class _Option:
+class _OptionRange:
     """An option of a fault: its default, and the range it may have. Whole numbers unless the default is none."""
 
     default: float
@@ -44,15 +44,15 @@ class _Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FaultSpec:
     """One fault: what it does, in a sentence, and which options it takes."""
 
     description: str
-    act: Callable[[Faults, list[VoiceSession], Mapping[str, Any]], Json | None]
-    options: Mapping[str, _Option]
+    act: Callable[[FaultInjector, list[VoiceSession], Mapping[str, Any]], Json | None]
+    options: Mapping[str, _OptionRange]
 
 
-class Faults:
+class FaultInjector:
     """Carries out faults. Called from the event loop's thread only."""
 
     def __init__(
@@ -70,8 +70,8 @@ class Faults:
         self._forwarder = forwarder
         self._switch_endpoint = switch_endpoint
 
-    def strike(self, name: str, *, user_id: int | None = None, options: Mapping[str, Any] | None = None) -> Json:
-        """Let a fault happen; return its name, whom it struck, and what it has to tell.
+    def inject(self, name: str, *, user_id: int | None = None, options: Mapping[str, Any] | None = None) -> Json:
+        """Let a fault happen; return its name, whom it affected, and what it has to tell.
 
         Raises `LocalDiscordError` for an unknown fault, an option it does not take, or when nobody is in voice.
         """
@@ -81,9 +81,9 @@ class Faults:
         checked = _checked(name, fault, options or {})
         targets = self._targets(user_id)
         told = fault.act(self, targets, checked)
-        struck = [session.user_id for session in targets]
-        _log.info("fault_struck", fault=name, user_ids=struck)
-        return {"fault": name, "user_ids": [str(user) for user in struck], **(told or {})}
+        affected = [session.user_id for session in targets]
+        _log.info("fault_injected", fault=name, user_ids=affected)
+        return {"fault": name, "user_ids": [str(user) for user in affected], **(told or {})}
 
     def _targets(self, user_id: int | None) -> list[VoiceSession]:
         sessions = [session for session in self._voice.sessions() if session.protocol_selected]
@@ -105,11 +105,11 @@ class Faults:
 
     def _malformed_proposals(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         for session in targets:
-            session.send_binary(Opcode.PROPOSALS, mls.appending([_GARBAGE]))
+            session.send_binary(DaveOpcode.PROPOSALS, mls.append_proposals([_GARBAGE]))
 
     def _invalid_commit(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         for session in targets:
-            session.send_binary(Opcode.ANNOUNCE_COMMIT, struct.pack(">H", _UNKNOWN_TRANSITION) + _GARBAGE)
+            session.send_binary(DaveOpcode.ANNOUNCE_COMMIT, struct.pack(">H", _UNKNOWN_TRANSITION) + _GARBAGE)
 
     def _kill_voice_websocket(self, targets: list[VoiceSession], options: Mapping[str, Any]) -> None:
         code = int(options["close_code"])
@@ -159,68 +159,68 @@ class Faults:
             self._gateway.invalidate(session.user_id, stays_in_voice=bool(options["stays_in_voice"]))
 
 
-_COUNT = _Option(default=20, least=1, most=1000)
+_COUNT = _OptionRange(default=20, least=1, most=1000)
 
-FAULTS: Mapping[str, Fault] = {
-    "malformed_proposals": Fault(
+FAULTS: Mapping[str, FaultSpec] = {
+    "malformed_proposals": FaultSpec(
         "Sends garbage as MLS proposals (op 27).",
-        Faults._malformed_proposals,
+        FaultInjector._malformed_proposals,
         {},
     ),
-    "invalid_commit": Fault(
+    "invalid_commit": FaultSpec(
         "Sends a commit that cannot be processed (op 29); the client answers op 31 and is removed and added again.",
-        Faults._invalid_commit,
+        FaultInjector._invalid_commit,
         {},
     ),
-    "kill_voice_websocket": Fault(
+    "kill_voice_websocket": FaultSpec(
         "Breaks the voice websocket, without a close frame or with the given code; the session can be resumed.",
-        Faults._kill_voice_websocket,
-        {"close_code": _Option(default=0, least=0, most=4999)},
+        FaultInjector._kill_voice_websocket,
+        {"close_code": _OptionRange(default=0, least=0, most=4999)},
     ),
-    "late_speaking": Fault(
+    "late_speaking": FaultSpec(
         "From now on op 5 comes late, so that sound overtakes it; delay_s 0 ends that.",
-        Faults._late_speaking,
-        {"delay_s": _Option(default=0.3, least=0.0, most=10.0)},
+        FaultInjector._late_speaking,
+        {"delay_s": _OptionRange(default=0.3, least=0.0, most=10.0)},
     ),
-    "rtcp": Fault(
+    "rtcp": FaultSpec(
         "Injects RTCP sender reports between the audio packets.",
-        Faults._rtcp,
+        FaultInjector._rtcp,
         {"count": _COUNT},
     ),
-    "video": Fault(
+    "video": FaultSpec(
         "Announces a camera (op 12) and injects its video packets.",
-        Faults._video,
+        FaultInjector._video,
         {"count": _COUNT},
     ),
-    "request_reset": Fault(
+    "request_reset": FaultSpec(
         "Has everybody in the channel make the encryption group anew (op 24, epoch 1).",
-        Faults._request_reset,
+        FaultInjector._request_reset,
         {},
     ),
-    "downgrade": Fault(
+    "downgrade": FaultSpec(
         "Ends end-to-end encryption in the channel (ops 21 and 22 with protocol version 0).",
-        Faults._downgrade,
+        FaultInjector._downgrade,
         {},
     ),
-    "upgrade": Fault(
+    "upgrade": FaultSpec(
         "Begins end-to-end encryption again after a downgrade (op 24, epoch 1).",
-        Faults._upgrade,
+        FaultInjector._upgrade,
         {},
     ),
-    "migrate": Fault(
+    "migrate": FaultSpec(
         "Moves to another voice endpoint with a new token (VOICE_SERVER_UPDATE); the answer holds it as `servers`.",
-        Faults._migrate,
+        FaultInjector._migrate,
         {},
     ),
-    "invalidate_session": Fault(
+    "invalidate_session": FaultSpec(
         "Ends a bot's session on the main gateway for good (op 9); its client identifies again and knows nothing.",
-        Faults._invalidate_session,
-        {"stays_in_voice": _Option(default=1, least=0, most=1)},
+        FaultInjector._invalidate_session,
+        {"stays_in_voice": _OptionRange(default=1, least=0, most=1)},
     ),
 }
 
 
-def _checked(name: str, fault: Fault, options: Mapping[str, Any]) -> dict[str, float]:
+def _checked(name: str, fault: FaultSpec, options: Mapping[str, Any]) -> dict[str, float]:
     checked = {key: option.default for key, option in fault.options.items()}
     for key, value in options.items():
         option = fault.options.get(key)

@@ -1,7 +1,7 @@
 """The selective forwarding unit: UDP in, decrypted, and out again to each receiver under that receiver's own key.
 
 One socket serves all channels. It knows speakers by SSRC and learns their addresses from IP discovery. What the
-network does to a packet (`Network`) is drawn from a seeded generator, so a rehearsal can be played again.
+network does to a packet (`NetworkConditions`) is drawn from a seeded generator, so a rehearsal can be played again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from rehearsal.discord import sealing
-from rehearsal.discord.arrivals import Arrival, Watch, arrived_at
-from rehearsal.discord.network import Network, PacketCounters
+from rehearsal.discord import packet_encryption
+from rehearsal.discord.arrivals import ArrivalCallback, PacketArrival, arrived_at
+from rehearsal.discord.network import ForwarderCounters, NetworkConditions
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _VIDEO_PAYLOAD_TYPE = 101  # H.264 in Discord's codec list
 _VIDEO_BYTES = 900
 # As Discord's own extension: audio level and abs-send-time elements, two words. Receivers must skip it.
 _EXTENSION = bytes.fromhex("51000090 10ff0000")
-_MOST_PADDING_BYTES = 7
+_MAX_PADDING_BYTES = 7
 # A packet that is held back for the next one must not wait for ever at the end of a sentence.
 _REORDER_HOLD_S = 0.04
 
@@ -41,14 +41,14 @@ Address = tuple[str, int]
 
 
 @dataclass(slots=True, eq=False)
-class Leg:
-    """One voice session's side of the media path. `seal` is None until the client selected a mode."""
+class MediaLeg:
+    """One voice session's side of the media path. `cipher` is None until the client selected a mode."""
 
     user_id: int
     channel_id: int
     ssrc: int
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    seal: sealing.Seal | None = None
+    cipher: packet_encryption.PacketCipher | None = None
     address: Address | None = None
     counter: int = 0
     # A session whose websocket is gone keeps its keys and hears nothing until it resumes.
@@ -63,14 +63,14 @@ class Leg:
 class Forwarder(asyncio.DatagramProtocol):
     """The media server of the local Discord. Used from the event loop's thread only; close with `close`."""
 
-    def __init__(self, network: Network, *, seed: int) -> None:
+    def __init__(self, network: NetworkConditions, *, seed: int) -> None:
         self.network = network
-        self.counters = PacketCounters()
+        self.counters = ForwarderCounters()
         # Who wants to know when whose packets come.
-        self.watch: Watch | None = None
+        self.watch: ArrivalCallback | None = None
         # Not for keys: it decides which packets are lost, and must do so again in the next run.
         self._random = random.Random(seed)  # noqa: S311
-        self._legs: dict[int, Leg] = {}
+        self._legs: dict[int, MediaLeg] = {}
         self._transport: asyncio.DatagramTransport | None = None
         self._held: dict[tuple[int, int], tuple[bytes, asyncio.TimerHandle]] = {}
 
@@ -80,11 +80,11 @@ class Forwarder(asyncio.DatagramProtocol):
         assert self._transport is not None, "the forwarder was not started"
         return int(self._transport.get_extra_info("sockname")[1])
 
-    def add(self, leg: Leg) -> None:
+    def add(self, leg: MediaLeg) -> None:
         """Start to forward for a session."""
         self._legs[leg.ssrc] = leg
 
-    def remove(self, leg: Leg) -> None:
+    def remove(self, leg: MediaLeg) -> None:
         """Stop to forward for a session."""
         self._legs.pop(leg.ssrc, None)
         for pair in [pair for pair in self._held if leg.ssrc in pair]:
@@ -131,17 +131,19 @@ class Forwarder(asyncio.DatagramProtocol):
 
     def _forward(self, data: bytes, address: Address) -> None:
         self.counters.received += 1
-        size = sealing.unencrypted_bytes(data)
+        size = packet_encryption.unencrypted_bytes(data)
         sender = None if size is None else self._legs.get(int.from_bytes(data[8:12], "big"))
         packet = None
-        if sender is not None and sender.seal is not None:
-            packet = sealing.open_packet(data, sender.seal)
+        if sender is not None and sender.cipher is not None:
+            packet = packet_encryption.decrypt_packet(data, sender.cipher)
         if sender is None or packet is None:
             self.counters.bad += 1
             return
         sender.address = address
         if self.watch is not None:
-            self.watch(Arrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at()))
+            self.watch(
+                PacketArrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at())
+            )
         for receiver in self._listeners(sender.channel_id, besides=sender):
             self._deliver(packet, receiver)
 
@@ -149,33 +151,33 @@ class Forwarder(asyncio.DatagramProtocol):
         assert self._transport is not None
         return arrived_at(self._transport.get_extra_info("socket"))
 
-    def _listeners(self, channel_id: int, *, besides: Leg | None = None) -> list[Leg]:
+    def _listeners(self, channel_id: int, *, besides: MediaLeg | None = None) -> list[MediaLeg]:
         return [
             leg
             for leg in self._legs.values()
-            if leg.channel_id == channel_id and leg is not besides and leg.seal and leg.address and not leg.muted
+            if leg.channel_id == channel_id and leg is not besides and leg.cipher and leg.address and not leg.muted
         ]
 
-    def _deliver(self, packet: sealing.RtpPacket, receiver: Leg) -> None:
-        assert receiver.seal is not None
+    def _deliver(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg) -> None:
+        assert receiver.cipher is not None
         assert receiver.address is not None
         if self._random.random() < self.network.loss:
             self.counters.dropped += 1
             return
         padding = 0
         if self._random.random() < self.network.padding:
-            padding = self._random.randint(1, _MOST_PADDING_BYTES)
-        sealed = sealing.seal_packet(
-            packet, receiver.seal, receiver.next_counter(), extension=_EXTENSION, padding_bytes=padding
+            padding = self._random.randint(1, _MAX_PADDING_BYTES)
+        encrypted = packet_encryption.encrypt_packet(
+            packet, receiver.cipher, receiver.next_counter(), extension=_EXTENSION, padding_bytes=padding
         )
         self.counters.forwarded += 1
         pair = (receiver.ssrc, packet.ssrc)
         held = self._held.pop(pair, None)
         if held is None and self._random.random() < self.network.reorder:
             timer = asyncio.get_running_loop().call_later(_REORDER_HOLD_S, self._release, pair, receiver.address)
-            self._held[pair] = (sealed, timer)
+            self._held[pair] = (encrypted, timer)
             return
-        self._send(sealed, receiver.address)
+        self._send(encrypted, receiver.address)
         if held is not None:
             held[1].cancel()
             self._send(held[0], receiver.address)
@@ -206,32 +208,32 @@ class Forwarder(asyncio.DatagramProtocol):
         sent = 0
         for leg, source in self._injection_targets(receivers):
             for sequence in range(count):
-                packet = sealing.RtpPacket(
+                packet = packet_encryption.RtpPacket(
                     _VIDEO_PAYLOAD_TYPE, sequence, sequence * 3000, source + 1, self._random.randbytes(_VIDEO_BYTES)
                 )
-                assert leg.seal is not None
+                assert leg.cipher is not None
                 assert leg.address is not None
-                self._send(sealing.seal_packet(packet, leg.seal, leg.next_counter()), leg.address)
+                self._send(packet_encryption.encrypt_packet(packet, leg.cipher, leg.next_counter()), leg.address)
                 self.counters.injected += 1
                 sent += 1
         return sent
 
-    def _injection_targets(self, receivers: Iterable[int]) -> list[tuple[Leg, int]]:
+    def _injection_targets(self, receivers: Iterable[int]) -> list[tuple[MediaLeg, int]]:
         """Return each wanted session with the SSRC of somebody else in its channel (or its own, when alone)."""
         wanted = set(receivers)
-        targets: list[tuple[Leg, int]] = []
+        targets: list[tuple[MediaLeg, int]] = []
         for leg in self._legs.values():
-            if leg.user_id not in wanted or leg.seal is None or leg.address is None:
+            if leg.user_id not in wanted or leg.cipher is None or leg.address is None:
                 continue
             others = self._listeners(leg.channel_id, besides=leg)
             targets.append((leg, others[0].ssrc if others else leg.ssrc))
         return targets
 
-    def _inject(self, leg: Leg, header: bytes, body: bytes) -> int:
-        assert leg.seal is not None
+    def _inject(self, leg: MediaLeg, header: bytes, body: bytes) -> int:
+        assert leg.cipher is not None
         assert leg.address is not None
         nonce = struct.pack("<I", leg.next_counter() & 0xFFFF_FFFF)
-        self._send(header + leg.seal.encrypt(body, header, nonce) + nonce, leg.address)
+        self._send(header + leg.cipher.encrypt(body, header, nonce) + nonce, leg.address)
         self.counters.injected += 1
         return 1
 

@@ -1,7 +1,7 @@
 """The main gateway: bots identify, learn the guild, get its events, and ask for voice (op 4).
 
-It tells what `World` says happened. A session whose websocket broke can be resumed for a while (op 6); one that was
-closed on purpose is over, and its bot leaves voice.
+It sends the events of what changes in `GuildState`. A session whose websocket broke can be resumed for a while (op 6);
+one that was closed on purpose is over, and its bot leaves voice.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from rehearsal.discord import payloads
-from rehearsal.discord.world import VoiceCredentials
+from rehearsal.discord.guild_state import VoiceCredentials
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.discord.connection import Connection
+    from rehearsal.discord.connection import WebsocketConnection
+    from rehearsal.discord.guild_state import GuildState
     from rehearsal.discord.payloads import Json
-    from rehearsal.discord.world import World
 
 _log = structlog.get_logger()
 
@@ -41,7 +41,7 @@ _LEAVING_CODES = frozenset({1000, 1001})
 _INTENT_MESSAGE_CONTENT = 1 << 15
 
 
-class CloseCode(IntEnum):
+class GatewayCloseCode(IntEnum):
     """Why the gateway closes a connection (Discord's reference, "Gateway close event codes")."""
 
     UNKNOWN_OPCODE = 4001
@@ -56,7 +56,7 @@ class GatewaySession:
 
     user_id: int
     intents: int
-    connection: Connection | None
+    connection: WebsocketConnection | None
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     sequence: int = 0
     expiry: asyncio.TimerHandle | None = None
@@ -70,7 +70,7 @@ class GatewaySession:
         if self.connection is not None:
             self.connection.send_json(message)
 
-    def resume(self, connection: Connection, after: int) -> None:
+    def resume(self, connection: WebsocketConnection, after: int) -> None:
         """Go on over a new websocket, with what came after sequence number `after`."""
         self.connection = connection
         for message in self._replay:
@@ -83,20 +83,20 @@ class Gateway:
 
     def __init__(
         self,
-        world: World,
+        state: GuildState,
         *,
         url: Callable[[], str],
         voice_endpoint: Callable[[], str],
         disconnect_voice: Callable[[int], None],
         resume_window_s: float = RESUME_WINDOW_S,
     ) -> None:
-        self._world = world
+        self._state = state
         self._url = url
         self._voice_endpoint = voice_endpoint
         self._disconnect_voice = disconnect_voice
         self._resume_window_s = resume_window_s
         self._sessions: dict[str, GatewaySession] = {}
-        self._by_connection: dict[Connection, GatewaySession] = {}
+        self._by_connection: dict[WebsocketConnection, GatewaySession] = {}
 
     def close(self) -> None:
         """Cancel every timer."""
@@ -113,8 +113,8 @@ class Gateway:
         self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False
     ) -> VoiceCredentials:
         """Put a member into a voice channel, tell everybody, and return fresh credentials."""
-        before = self._world.voice_channel_of(user_id)
-        state = self._world.enter_voice(user_id, channel_id, self_mute=self_mute, self_deaf=self_deaf)
+        before = self._state.voice_channel_of(user_id)
+        state = self._state.enter_voice(user_id, channel_id, self_mute=self_mute, self_deaf=self_deaf)
         if before is not None and before != channel_id:
             self._disconnect_voice(user_id)
         self.broadcast("VOICE_STATE_UPDATE", state)
@@ -122,7 +122,7 @@ class Gateway:
 
     def leave(self, user_id: int) -> bool:
         """Take a member out of voice, tell everybody; False when the member was in no channel."""
-        state = self._world.leave_voice(user_id)
+        state = self._state.leave_voice(user_id)
         if state is None:
             return False
         self.broadcast("VOICE_STATE_UPDATE", state)
@@ -131,7 +131,7 @@ class Gateway:
 
     def announce_voice_server(self, user_id: int) -> Json:
         """Send a bot a VOICE_SERVER_UPDATE with a new token; return its data."""
-        server = self._world.issue_voice_server(user_id, self._voice_endpoint())
+        server = self._state.issue_voice_server(user_id, self._voice_endpoint())
         self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
         return server
 
@@ -173,11 +173,11 @@ class Gateway:
 
     # --- connection.Speaker ------------------------------------------------------------------------------------
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: WebsocketConnection) -> None:
         """Say hello (op 10)."""
         connection.send_json({"op": _HELLO, "d": {"heartbeat_interval": _HEARTBEAT_INTERVAL_MS}})
 
-    def text(self, connection: Connection, message: dict[str, Any]) -> None:
+    def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
         """Handle a message of a bot."""
         opcode = message["op"]
         data = message.get("d")
@@ -190,9 +190,9 @@ class Gateway:
         elif session is None and opcode == _RESUME:
             self._resume(connection, fields)
         elif session is None:
-            connection.close(CloseCode.NOT_AUTHENTICATED, "Not authenticated.")
+            connection.close(GatewayCloseCode.NOT_AUTHENTICATED, "Not authenticated.")
         elif opcode in (_IDENTIFY, _RESUME):
-            connection.close(CloseCode.ALREADY_AUTHENTICATED, "Already authenticated.")
+            connection.close(GatewayCloseCode.ALREADY_AUTHENTICATED, "Already authenticated.")
         elif opcode == _VOICE_STATE:
             self._change_voice_state(session, fields)
         elif opcode == _REQUEST_MEMBERS:
@@ -200,27 +200,27 @@ class Gateway:
         elif opcode != _PRESENCE:
             _log.info("gateway_opcode_ignored", opcode=opcode)
 
-    def binary(self, connection: Connection, body: bytes) -> None:
+    def binary(self, connection: WebsocketConnection, body: bytes) -> None:
         """Refuse: the local gateway speaks JSON only."""
-        connection.close(CloseCode.UNKNOWN_OPCODE, f"The gateway takes JSON, not {len(body)} bytes.")
+        connection.close(GatewayCloseCode.UNKNOWN_OPCODE, f"The gateway takes JSON, not {len(body)} bytes.")
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: WebsocketConnection) -> None:
         """End the session, or let it wait for RESUME when the websocket just broke."""
         session = self._by_connection.pop(connection, None)
         if session is None or session.connection is not connection:
             return
         session.connection = None
-        if connection.close_code in _LEAVING_CODES and not connection.severed:
+        if connection.close_code in _LEAVING_CODES and not connection.closed_by_us:
             self._end(session)
         else:
             session.expiry = asyncio.get_running_loop().call_later(self._resume_window_s, self._end, session)
 
     # --- helpers -----------------------------------------------------------------------------------------------
 
-    def _identify(self, connection: Connection, data: dict[str, Any]) -> None:
-        bot_id = bot_of_token(self._world, data.get("token"))
+    def _identify(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
+        bot_id = bot_of_token(self._state, data.get("token"))
         if bot_id is None:
-            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
+            connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
         # A process that died and came back: what is left of its former life goes first.
         for former in [each for each in self._sessions.values() if each.user_id == bot_id]:
@@ -232,7 +232,7 @@ class Gateway:
         )
         self._sessions[session.id] = session
         self._by_connection[connection] = session
-        guild = self._world.guild
+        guild = self._state.guild
         ready = {
             "v": 10,
             "user": payloads.guild_user(guild, bot_id),
@@ -244,14 +244,14 @@ class Gateway:
             "shard": data.get("shard") or [0, 1],
         }
         session.dispatch("READY", ready)
-        session.dispatch("GUILD_CREATE", payloads.guild_create(guild, self._world.voice_states()))
+        session.dispatch("GUILD_CREATE", payloads.guild_create(guild, self._state.voice_states()))
         _log.info("bot_identified", user_id=bot_id)
 
-    def _resume(self, connection: Connection, data: dict[str, Any]) -> None:
+    def _resume(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
         session = self._sessions.get(str(data.get("session_id")))
-        bot_id = bot_of_token(self._world, data.get("token"))
+        bot_id = bot_of_token(self._state, data.get("token"))
         if bot_id is None:
-            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
+            connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
         if session is None or session.user_id != bot_id:
             connection.send_json({"op": _INVALID_SESSION, "d": False})
@@ -272,12 +272,12 @@ class Gateway:
         if wanted is None:
             self.leave(session.user_id)
             return
-        state = self._world.voice_state(session.user_id)
+        state = self._state.voice_state(session.user_id)
         stays = state is not None and state["channel_id"] == str(wanted)
         flags_change = state is not None and (state["self_mute"], state["self_deaf"]) != (mute, deaf)
         try:
             if stays and flags_change:
-                changed = self._world.enter_voice(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
+                changed = self._state.enter_voice(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
                 self.broadcast("VOICE_STATE_UPDATE", changed)
             else:
                 # Also for a bot that asks again for the channel it is in: that is how clients rejoin.
@@ -286,7 +286,7 @@ class Gateway:
             _log.warning("voice_request_ignored", user_id=session.user_id, reason=str(error))
 
     def _send_members(self, session: GatewaySession, data: dict[str, Any]) -> None:
-        guild = self._world.guild
+        guild = self._state.guild
         asked = data.get("user_ids")
         wanted = {str(each) for each in asked} if isinstance(asked, list) else ({str(asked)} if asked else None)
         prefix = str(data.get("query") or "").lower()
@@ -315,14 +315,14 @@ class Gateway:
             self.leave(session.user_id)
 
 
-def bot_of_token(world: World, token: object) -> int | None:
+def bot_of_token(state: GuildState, token: object) -> int | None:
     """Return the bot whose token that is (`ID.anything`), or None for a wrong token."""
     if not isinstance(token, str):
         return None
     text = token.removeprefix("Bot ").partition(".")[0]
     if not text.isascii() or not text.isdigit() or "." not in token or len(text) > 20:
         return None
-    return int(text) if world.guild.is_bot(int(text)) else None
+    return int(text) if state.guild.is_bot(int(text)) else None
 
 
 def _stop_expiry(session: GatewaySession) -> None:

@@ -13,15 +13,15 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from rehearsal.discord import payloads
-from rehearsal.discord.commands import invocation
+from rehearsal.discord.commands import build_invocation
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rehearsal.discord.gateway import Gateway
+    from rehearsal.discord.guild_state import GuildState
     from rehearsal.discord.payloads import Json
-    from rehearsal.discord.world import World
 
 # Discord's rules.
 RESPONSE_TIMEOUT_S = 3.0
@@ -55,7 +55,7 @@ class RefusedError(LocalDiscordError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class InteractionReply:
     """One thing a bot answered, in order; an edit is a reply of its own."""
 
     kind: Literal["initial", "followup", "edit"]
@@ -72,7 +72,7 @@ class InteractionResult:
     command: str
     user_id: int
     deferred: bool = False
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[InteractionReply] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     @property
@@ -93,7 +93,7 @@ class InteractionResult:
                 "which is not what was waited for. The bot's log says what it did."
             ) from error
 
-    def note(self, reply: Reply | None) -> None:
+    def note(self, reply: InteractionReply | None) -> None:
         """Record a reply, or that something else changed."""
         if reply is not None:
             self.replies.append(reply)
@@ -132,8 +132,8 @@ class _Interaction:
 class Interactions:
     """All interactions of the last fifteen minutes."""
 
-    def __init__(self, world: World, gateway: Gateway, *, response_timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
-        self._world = world
+    def __init__(self, state: GuildState, gateway: Gateway, *, response_timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
+        self._state = state
         self._gateway = gateway
         self._response_timeout_s = response_timeout_s
         self._by_token: dict[str, _Interaction] = {}
@@ -151,8 +151,8 @@ class Interactions:
 
         Raises `LocalDiscordError` when the command cannot be used so, the bot is offline or does not answer in time.
         """
-        registered = self._world.all_commands()
-        found = invocation(self._world.guild, registered, user_id=user_id, name=command, options=options)
+        registered = self._state.all_commands()
+        found = build_invocation(self._state.guild, registered, user_id=user_id, name=command, options=options)
         if not self._gateway.online(found.application_id):
             raise LocalDiscordError(f"The bot that has /{command} is offline. Start it first.")
         interaction = self._begin(user_id, command, found.application_id, channel_id)
@@ -166,7 +166,7 @@ class Interactions:
     def _begin(self, user_id: int, command: str, application_id: int, channel_id: int) -> _Interaction:
         while len(self._by_token) >= _INTERACTIONS_KEPT:
             del self._by_token[next(iter(self._by_token))]
-        result = InteractionResult(id=self._world.snowflake(), command=command, user_id=user_id)
+        result = InteractionResult(id=self._state.snowflake(), command=command, user_id=user_id)
         interaction = _Interaction(
             token=secrets.token_urlsafe(32),
             application_id=application_id,
@@ -178,7 +178,7 @@ class Interactions:
         return interaction
 
     def _event(self, interaction: _Interaction, user_id: int, data: Json) -> Json:
-        guild = self._world.guild
+        guild = self._state.guild
         spec = next(each for each in guild.channels if each.id == interaction.channel_id)
         bits = payloads.permission_bits(guild, user_id)
         return {
@@ -279,7 +279,7 @@ class Interactions:
         message = self.message(application_id, token, which)
         number = int(message["id"])
         del self._find(application_id, token).messages[number]
-        self._world.drop_message(number)
+        self._state.delete_message(number)
 
     def _find(self, application_id: int, token: str) -> _Interaction:
         interaction = self._by_token.get(token)
@@ -295,8 +295,8 @@ class Interactions:
         if not data.get("content") and not extra.keys() - {"flags"}:
             raise RefusedError(400, 50006, "Cannot send an empty message")
         message = payloads.message(
-            self._world.guild,
-            message_id=self._world.snowflake(),
+            self._state.guild,
+            message_id=self._state.snowflake(),
             channel_id=interaction.channel_id,
             author_id=interaction.application_id,
             content=data.get("content") or "",
@@ -306,13 +306,13 @@ class Interactions:
         interaction.messages[int(message["id"])] = message
         ephemeral = bool(message["flags"] & EPHEMERAL)
         if not ephemeral:
-            self._world.keep_message(message)
+            self._state.add_message(message)
             self._gateway.broadcast_message("MESSAGE_CREATE", message)
         self._note(interaction, kind, message)
         return message
 
     def _note(self, interaction: _Interaction, kind: Literal["initial", "followup", "edit"], message: Json) -> None:
-        reply = Reply(
+        reply = InteractionReply(
             kind=kind,
             content=message["content"],
             ephemeral=bool(message["flags"] & EPHEMERAL),
@@ -321,12 +321,12 @@ class Interactions:
         interaction.result.note(reply)
 
 
-_MOST_CHARACTERS = 2000
+_MAX_CHARACTERS = 2000
 
 
 def check_content(content: object) -> None:
     """Raise `RefusedError` for a text that Discord would not take."""
     if content is None:
         return
-    if not isinstance(content, str) or len(content) > _MOST_CHARACTERS:
-        raise RefusedError(400, 50035, f"Invalid Form Body: content must be {_MOST_CHARACTERS} or fewer in length.")
+    if not isinstance(content, str) or len(content) > _MAX_CHARACTERS:
+        raise RefusedError(400, 50035, f"Invalid Form Body: content must be {_MAX_CHARACTERS} or fewer in length.")

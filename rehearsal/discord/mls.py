@@ -144,12 +144,12 @@ class ExternalSender:
         return Proposal(message=framed + vector(signature), reference=reference)
 
 
-def appending(messages: list[bytes]) -> bytes:
+def append_proposals(messages: list[bytes]) -> bytes:
     """Return the body of op 27 that appends proposals."""
     return _APPEND + vector(b"".join(messages))
 
 
-def revoking(references: list[bytes]) -> bytes:
+def revoke_proposals(references: list[bytes]) -> bytes:
     """Return the body of op 27 that revokes proposals."""
     return _REVOKE + vector(b"".join(vector(reference) for reference in references))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SHARES = ("loss", "padding", "reorder")
 
 
-class Network:
+class NetworkConditions:
     """Three shares of the packets, each 0..1, in effect with the next packet.
 
     `loss`: dropped on the way to one receiver. `padding`: sent with RTP padding (the P bit). `reorder`: sent behind
@@ -70,7 +70,7 @@ class Network:
 
 
 @dataclass(slots=True)
-class PacketCounters:
+class ForwarderCounters:
     """What the forwarder did since it started."""
 
     received: int = 0

@@ -97,7 +97,7 @@ def roles(guild: GuildSpec) -> list[Json]:
     ]
 
 
-def _role(role_id: int, name: str, granted: permissions.Permission, *, position: int) -> Json:
+def _role(role_id: int, name: str, granted: permissions.DiscordPermission, *, position: int) -> Json:
     return {
         "id": str(role_id),
         "name": name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntFlag
 
 
-class Permission(IntFlag):
+class DiscordPermission(IntFlag):
     """The bits that decide something for a voice bot and the people around it."""
 
     CREATE_INSTANT_INVITE = 1 << 0
@@ -45,42 +45,42 @@ class Permission(IntFlag):
 
 # What a fresh Discord guild grants to @everyone.
 EVERYONE = (
-    Permission.CREATE_INSTANT_INVITE
-    | Permission.ADD_REACTIONS
-    | Permission.STREAM
-    | Permission.VIEW_CHANNEL
-    | Permission.SEND_MESSAGES
-    | Permission.EMBED_LINKS
-    | Permission.ATTACH_FILES
-    | Permission.READ_MESSAGE_HISTORY
-    | Permission.MENTION_EVERYONE
-    | Permission.USE_EXTERNAL_EMOJIS
-    | Permission.CONNECT
-    | Permission.SPEAK
-    | Permission.USE_VAD
-    | Permission.CHANGE_NICKNAME
-    | Permission.USE_APPLICATION_COMMANDS
-    | Permission.REQUEST_TO_SPEAK
-    | Permission.CREATE_PUBLIC_THREADS
-    | Permission.SEND_MESSAGES_IN_THREADS
-    | Permission.USE_EMBEDDED_ACTIVITIES
-    | Permission.USE_SOUNDBOARD
-    | Permission.SEND_VOICE_MESSAGES
-    | Permission.SET_VOICE_CHANNEL_STATUS
-    | Permission.SEND_POLLS
+    DiscordPermission.CREATE_INSTANT_INVITE
+    | DiscordPermission.ADD_REACTIONS
+    | DiscordPermission.STREAM
+    | DiscordPermission.VIEW_CHANNEL
+    | DiscordPermission.SEND_MESSAGES
+    | DiscordPermission.EMBED_LINKS
+    | DiscordPermission.ATTACH_FILES
+    | DiscordPermission.READ_MESSAGE_HISTORY
+    | DiscordPermission.MENTION_EVERYONE
+    | DiscordPermission.USE_EXTERNAL_EMOJIS
+    | DiscordPermission.CONNECT
+    | DiscordPermission.SPEAK
+    | DiscordPermission.USE_VAD
+    | DiscordPermission.CHANGE_NICKNAME
+    | DiscordPermission.USE_APPLICATION_COMMANDS
+    | DiscordPermission.REQUEST_TO_SPEAK
+    | DiscordPermission.CREATE_PUBLIC_THREADS
+    | DiscordPermission.SEND_MESSAGES_IN_THREADS
+    | DiscordPermission.USE_EMBEDDED_ACTIVITIES
+    | DiscordPermission.USE_SOUNDBOARD
+    | DiscordPermission.SEND_VOICE_MESSAGES
+    | DiscordPermission.SET_VOICE_CHANNEL_STATUS
+    | DiscordPermission.SEND_POLLS
 )
 MODERATOR = (
     EVERYONE
-    | Permission.KICK_MEMBERS
-    | Permission.MANAGE_CHANNELS
-    | Permission.MANAGE_GUILD
-    | Permission.PRIORITY_SPEAKER
-    | Permission.MANAGE_MESSAGES
-    | Permission.MUTE_MEMBERS
-    | Permission.DEAFEN_MEMBERS
-    | Permission.MOVE_MEMBERS
-    | Permission.MANAGE_NICKNAMES
-    | Permission.MODERATE_MEMBERS
+    | DiscordPermission.KICK_MEMBERS
+    | DiscordPermission.MANAGE_CHANNELS
+    | DiscordPermission.MANAGE_GUILD
+    | DiscordPermission.PRIORITY_SPEAKER
+    | DiscordPermission.MANAGE_MESSAGES
+    | DiscordPermission.MUTE_MEMBERS
+    | DiscordPermission.DEAFEN_MEMBERS
+    | DiscordPermission.MOVE_MEMBERS
+    | DiscordPermission.MANAGE_NICKNAMES
+    | DiscordPermission.MODERATE_MEMBERS
 )
 # Every bit that Discord documents: what the guild's owner has.
 ALL = (1 << 53) - 1

@@ -14,15 +14,15 @@ from aiohttp import BodyPartReader, web
 from rehearsal.discord import payloads
 from rehearsal.discord.gateway import bot_of_token
 from rehearsal.discord.interactions import RefusedError, check_content
-from rehearsal.discord.permissions import Permission
+from rehearsal.discord.permissions import DiscordPermission
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rehearsal.discord.gateway import Gateway
+    from rehearsal.discord.guild_state import GuildState
     from rehearsal.discord.interactions import Interactions
     from rehearsal.discord.payloads import Json
-    from rehearsal.discord.world import World
 
 _log = structlog.get_logger()
 
@@ -32,7 +32,7 @@ _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
 _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
-_MOST_LISTED = 100
+_MAX_LISTED = 100
 
 
 def json_response(body: Any, *, status: int = 200) -> web.Response:
@@ -40,13 +40,13 @@ def json_response(body: Any, *, status: int = 200) -> web.Response:
     return web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")
 
 
-class Rest:
+class RestApi:
     """The handlers. Each answers for the bot whose token came with the request."""
 
     def __init__(
-        self, world: World, gateway: Gateway, interactions: Interactions, *, gateway_url: Callable[[], str]
+        self, state: GuildState, gateway: Gateway, interactions: Interactions, *, gateway_url: Callable[[], str]
     ) -> None:
-        self._world = world
+        self._state = state
         self._gateway = gateway
         self._interactions = interactions
         self._gateway_url = gateway_url
@@ -99,7 +99,7 @@ class Rest:
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def authenticated(request: web.Request) -> web.Response:
             authorization = request.headers.get("Authorization", "")
-            bot_id = bot_of_token(self._world, authorization) if authorization.startswith("Bot ") else None
+            bot_id = bot_of_token(self._state, authorization) if authorization.startswith("Bot ") else None
             if bot_id is None:
                 raise RefusedError(*_UNAUTHORIZED)
             return await handler(request, bot_id)
@@ -116,13 +116,13 @@ class Rest:
         return json_response({"url": self._gateway_url(), "shards": 1, "session_start_limit": limit})
 
     async def _get_me(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(payloads.guild_user(self._world.guild, bot_id))
+        return json_response(payloads.guild_user(self._state.guild, bot_id))
 
     async def _get_user(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(payloads.guild_user(self._world.guild, self._member(request)))
+        return json_response(payloads.guild_user(self._state.guild, self._member(request)))
 
     async def _get_application(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(payloads.application(self._world.guild, bot_id))
+        return json_response(payloads.application(self._state.guild, bot_id))
 
     async def _no_emojis(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response({"items": []})
@@ -136,61 +136,61 @@ class Rest:
 
     async def _get_guild(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
-        return json_response(payloads.guild_object(self._world.guild))
+        return json_response(payloads.guild_object(self._state.guild))
 
     async def _get_channels(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
-        guild = self._world.guild
+        guild = self._state.guild
         return json_response([payloads.channel(guild, spec) for spec in guild.channels])
 
     async def _get_roles(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
-        return json_response(payloads.roles(self._world.guild))
+        return json_response(payloads.roles(self._state.guild))
 
     async def _get_members(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
-        guild = self._world.guild
+        guild = self._state.guild
         return json_response([payloads.guild_member(guild, member.id) for member in guild.members])
 
     async def _get_member(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
-        return json_response(payloads.guild_member(self._world.guild, self._member(request)))
+        return json_response(payloads.guild_member(self._state.guild, self._member(request)))
 
     async def _patch_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
         data = await _message_body(request)
-        state = self._world.voice_state(bot_id)
+        state = self._state.voice_state(bot_id)
         if state is None or str(data.get("channel_id")) != state["channel_id"]:
             raise RefusedError(404, 10065, "Unknown Voice State")
-        guild = self._world.guild
+        guild = self._state.guild
         if not guild.is_stage(int(state["channel_id"])):
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
         suppress = bool(data.get("suppress", state["suppress"]))
-        may_speak = int(payloads.permission_bits(guild, bot_id)) & Permission.MUTE_MEMBERS
+        may_speak = int(payloads.permission_bits(guild, bot_id)) & DiscordPermission.MUTE_MEMBERS
         if state["suppress"] and not suppress and not may_speak:
             raise RefusedError(*_MISSING_PERMISSIONS)
         asks_at = data.get("request_to_speak_timestamp")
-        changed = self._world.change_stage_part(bot_id, suppress=suppress, asks_at=asks_at)
+        changed = self._state.set_stage_role(bot_id, suppress=suppress, asks_at=asks_at)
         self._gateway.broadcast("VOICE_STATE_UPDATE", changed)
         return web.Response(status=204)
 
     async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
-        guild = self._world.guild
+        guild = self._state.guild
         spec = next(each for each in guild.channels if each.id == channel_id)
         return json_response(payloads.channel(guild, spec))
 
     # --- commands ----------------------------------------------------------------------------------------------
 
     async def _get_commands(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(self._world.commands(bot_id, self._command_scope(request, bot_id)))
+        return json_response(self._state.commands(bot_id, self._command_scope(request, bot_id)))
 
     async def _put_commands(self, request: web.Request, bot_id: int) -> web.Response:
         scope = self._command_scope(request, bot_id)
         body = await request.json()
         if not isinstance(body, list) or not all(isinstance(each, dict) and each.get("name") for each in body):
             raise RefusedError(400, 50035, "Invalid Form Body")
-        return json_response(self._world.put_commands(bot_id, scope, body))
+        return json_response(self._state.put_commands(bot_id, scope, body))
 
     def _command_scope(self, request: web.Request, bot_id: int) -> int | None:
         if request.match_info["application"] != str(bot_id):
@@ -198,15 +198,15 @@ class Rest:
         if "guild" not in request.match_info:
             return None
         self._check_guild(request)
-        return self._world.guild.id
+        return self._state.guild.id
 
     # --- messages ----------------------------------------------------------------------------------------------
 
     async def _get_messages(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
         limit = request.query.get("limit", "50")
-        count = min(int(limit), _MOST_LISTED) if limit.isdigit() else 50
-        found = [each.payload for each in self._world.messages() if each.channel_id == channel_id]
+        count = min(int(limit), _MAX_LISTED) if limit.isdigit() else 50
+        found = [each.payload for each in self._state.messages() if each.channel_id == channel_id]
         return json_response(found[::-1][:count])
 
     async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
@@ -217,8 +217,8 @@ class Rest:
         if not data.get("content") and not extra.keys() - {"flags"}:
             raise RefusedError(400, 50006, "Cannot send an empty message")
         message = payloads.message(
-            self._world.guild,
-            message_id=self._world.snowflake(),
+            self._state.guild,
+            message_id=self._state.snowflake(),
             channel_id=channel_id,
             author_id=bot_id,
             content=data.get("content") or "",
@@ -226,7 +226,7 @@ class Rest:
         )
         if data.get("nonce") is not None:
             message["nonce"] = data["nonce"]
-        self._world.keep_message(message)
+        self._state.add_message(message)
         self._gateway.broadcast_message("MESSAGE_CREATE", message)
         return json_response(message)
 
@@ -246,7 +246,7 @@ class Rest:
 
     async def _delete_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
-        self._world.drop_message(int(message["id"]))
+        self._state.delete_message(int(message["id"]))
         gone = {key: message[key] for key in ("id", "channel_id", "guild_id")}
         self._gateway.broadcast("MESSAGE_DELETE", gone)
         return web.Response(status=204)
@@ -285,24 +285,24 @@ class Rest:
         raise RefusedError(404, 0, "404: Not Found")
 
     def _check_guild(self, request: web.Request) -> None:
-        if request.match_info["guild"] != str(self._world.guild.id):
+        if request.match_info["guild"] != str(self._state.guild.id):
             raise RefusedError(404, 10004, "Unknown Guild")
 
     def _member(self, request: web.Request) -> int:
         user_id = _number(request, "user")
-        if not any(member.id == user_id for member in self._world.guild.members):
+        if not any(member.id == user_id for member in self._state.guild.members):
             raise RefusedError(404, 10013, "Unknown User")
         return user_id
 
     def _channel(self, request: web.Request) -> int:
         channel_id = _number(request, "channel")
-        if not self._world.has_channel(channel_id):
+        if not self._state.has_channel(channel_id):
             raise RefusedError(*_UNKNOWN_CHANNEL)
         return channel_id
 
     def _message(self, request: web.Request) -> Json:
         channel_id = self._channel(request)
-        message = self._world.message(_number(request, "message"))
+        message = self._state.message(_number(request, "message"))
         if message is None or message["channel_id"] != str(channel_id):
             raise RefusedError(*_UNKNOWN_MESSAGE)
         return message

@@ -13,28 +13,28 @@ from aiohttp import web
 
 from rehearsal.discord import payloads, rest
 from rehearsal.discord.certificate import Certificate, write_certificate
-from rehearsal.discord.connection import Switchboard
-from rehearsal.discord.control import Control
-from rehearsal.discord.faults import Faults
+from rehearsal.discord.connection import WebsocketServer
+from rehearsal.discord.control import ControlApi
+from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.forwarder import Forwarder
 from rehearsal.discord.gateway import Gateway
 from rehearsal.discord.guild import GuildSpec
+from rehearsal.discord.guild_state import GuildState, PostedMessage, VoiceCredentials
 from rehearsal.discord.interactions import (
     REPLY_TIMEOUT_S,
     RESPONSE_TIMEOUT_S,
     InteractionResult,
     Interactions,
 )
-from rehearsal.discord.network import Network
+from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
-from rehearsal.discord.world import PostedMessage, VoiceCredentials, World
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from ssl import SSLContext
 
-    from rehearsal.discord.arrivals import Watch
+    from rehearsal.discord.arrivals import ArrivalCallback
     from rehearsal.discord.payloads import Json
 
 _log = structlog.get_logger()
@@ -63,30 +63,30 @@ class LocalDiscord:
         voice_port: int = 0,
         media_port: int = 0,
         certificate_directory: Path | None = None,
-        network: Network | None = None,
+        network: NetworkConditions | None = None,
         seed: int = 0,
         response_timeout_s: float = RESPONSE_TIMEOUT_S,
         resume_window_s: float = RESUME_WINDOW_S,
     ) -> None:
         self.guild = guild or GuildSpec()
-        self.network = network or Network()
+        self.network = network or NetworkConditions()
         self._ports = (http_port, voice_port, media_port)
         self._certificate_directory = certificate_directory
         self._certificate: Certificate | None = None
-        self._world = World(self.guild)
+        self._state = GuildState(self.guild)
         self._forwarder = Forwarder(self.network, seed=seed)
-        self._voice = VoiceGateway(self._world, self._forwarder, resume_window_s=resume_window_s)
+        self._voice = VoiceGateway(self._state, self._forwarder, resume_window_s=resume_window_s)
         self._gateway = Gateway(
-            self._world,
+            self._state,
             url=lambda: self.gateway_url,
             voice_endpoint=lambda: self.voice_endpoint,
             disconnect_voice=self._voice.disconnect,
         )
-        self._interactions = Interactions(self._world, self._gateway, response_timeout_s=response_timeout_s)
-        self._faults = Faults(
+        self._interactions = Interactions(self._state, self._gateway, response_timeout_s=response_timeout_s)
+        self._faults = FaultInjector(
             self.guild, self._gateway, self._voice, self._forwarder, switch_endpoint=self._switch_endpoint
         )
-        self._switchboard = Switchboard()
+        self._websockets = WebsocketServer()
         self._http_port = 0
         self._voice_ports: list[int] = []
         self._voice_port_in_use = 0
@@ -140,7 +140,7 @@ class LocalDiscord:
     @property
     def messages(self) -> tuple[PostedMessage, ...]:
         """The messages of all text channels, oldest first; ephemeral replies are not among them."""
-        return self._world.messages()
+        return self._state.messages()
 
     async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
         """Put a member into a voice channel (the first one by default), as if their client had asked.
@@ -159,13 +159,13 @@ class LocalDiscord:
         """Post a message as a member. Raises `LocalDiscordError` for a stranger, an unknown channel or no text."""
         channel = channel_id or self.guild.text_channel.id
         self.guild.member(user_id)
-        if not self._world.has_channel(channel):
+        if not self._state.has_channel(channel):
             raise LocalDiscordError(f"The guild has no channel {channel}.")
         if not text:
             raise LocalDiscordError("A message needs a text.")
-        number = self._world.snowflake()
+        number = self._state.snowflake()
         payload = payloads.message(self.guild, message_id=number, channel_id=channel, author_id=user_id, content=text)
-        self._world.keep_message(payload)
+        self._state.add_message(payload)
         self._gateway.broadcast_message("MESSAGE_CREATE", payload)
         return PostedMessage(number, channel, user_id, text, payload)
 
@@ -193,9 +193,9 @@ class LocalDiscord:
 
         Raises `LocalDiscordError` for an unknown fault or option, and when nobody is in voice.
         """
-        return self._faults.strike(name, user_id=user_id, options=options)
+        return self._faults.inject(name, user_id=user_id, options=options)
 
-    def watch_arrivals(self, watch: Watch) -> None:
+    def watch_arrivals(self, watch: ArrivalCallback) -> None:
         """Tell `watch` of each voice packet that reaches the media server, from now on."""
         self._forwarder.watch = watch
 
@@ -211,7 +211,7 @@ class LocalDiscord:
                 "certificate_path": str(self.certificate_path),
             },
             "members": [self._member_status(member.id) for member in self.guild.members],
-            "voice_states": self._world.voice_states(),
+            "voice_states": self._state.voice_states(),
             "epoch": first.epoch,
             "leaves": {str(user): leaf for user, leaf in first.leaves.items()},
             "channels": [self._channel_status(channel.id) for channel in self.guild.voice_channels],
@@ -222,7 +222,7 @@ class LocalDiscord:
 
     def _member_status(self, user_id: int) -> Json:
         session = self._voice.session_of(user_id)
-        channel_id = self._world.voice_channel_of(user_id)
+        channel_id = self._state.voice_channel_of(user_id)
         return {
             "id": str(user_id),
             "name": self.guild.member(user_id).name,
@@ -250,16 +250,16 @@ class LocalDiscord:
 
     async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
         http_port, voice_port, media_port = self._ports
-        stack.push_async_callback(self._switchboard.settle)
+        stack.push_async_callback(self._websockets.close_transports)
         loop = asyncio.get_running_loop()
         with _port_errors("media_port", media_port):
             await loop.create_datagram_endpoint(lambda: self._forwarder, (HOST, media_port))
         stack.callback(self._forwarder.close)
         stack.callback(self._voice.close)
         stack.callback(self._gateway.close)
-        api = rest.Rest(self._world, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
+        api = rest.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
         application = web.Application()
-        application.router.add_routes([*api.routes(), *Control(self).routes()])
+        application.router.add_routes([*api.routes(), *ControlApi(self).routes()])
         application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
         application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
         self._http_port = await self._listen(stack, application, "http_port", http_port, None)
@@ -270,7 +270,7 @@ class LocalDiscord:
             self._voice_ports.append(await self._listen(stack, voice, "voice_port", port, tls))
             voice = web.Application()
             voice.router.add_get("/", self._serve_voice)
-        stack.push_async_callback(self._switchboard.close_all)
+        stack.push_async_callback(self._websockets.close_all)
 
     async def _listen(
         self,
@@ -288,10 +288,10 @@ class LocalDiscord:
         return int(runner.addresses[0][1])
 
     async def _serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
-        return await self._switchboard.serve(request, self._gateway)
+        return await self._websockets.serve(request, self._gateway)
 
     async def _serve_voice(self, request: web.Request) -> web.WebSocketResponse:
-        return await self._switchboard.serve(request, self._voice)
+        return await self._websockets.serve(request, self._voice)
 
 
 @contextlib.contextmanager

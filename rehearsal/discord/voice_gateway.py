@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from rehearsal.discord import sealing
-from rehearsal.discord.delivery import Opcode
-from rehearsal.discord.forwarder import SSRC_STEP, Forwarder, Leg
+from rehearsal.discord import packet_encryption
+from rehearsal.discord.delivery import DaveOpcode
+from rehearsal.discord.forwarder import SSRC_STEP, Forwarder, MediaLeg
 from rehearsal.discord.voice_room import VoiceRoom, VoiceSession
 
 if TYPE_CHECKING:
-    from rehearsal.discord.connection import Connection
-    from rehearsal.discord.world import World
+    from rehearsal.discord.connection import WebsocketConnection
+    from rehearsal.discord.guild_state import GuildState
 
 _log = structlog.get_logger()
 
@@ -33,7 +33,7 @@ _FIRST_SSRC = 1000
 RESUME_WINDOW_S = 5.0
 
 
-class CloseCode(IntEnum):
+class VoiceCloseCode(IntEnum):
     """Why the voice gateway closes a connection."""
 
     UNKNOWN_OPCODE = 4001
@@ -50,20 +50,20 @@ class CloseCode(IntEnum):
 
 
 # A client that closes with one of these does not come back for the same session.
-_LEAVING_CODES = frozenset({1000, 1001, CloseCode.DISCONNECTED})
+_LEAVING_CODES = frozenset({1000, 1001, VoiceCloseCode.DISCONNECTED})
 
 
 class VoiceGateway:
     """All voice sessions of the local Discord, in their rooms."""
 
-    def __init__(self, world: World, forwarder: Forwarder, *, resume_window_s: float = RESUME_WINDOW_S) -> None:
-        self._world = world
+    def __init__(self, state: GuildState, forwarder: Forwarder, *, resume_window_s: float = RESUME_WINDOW_S) -> None:
+        self._state = state
         self._forwarder = forwarder
         self._resume_window_s = resume_window_s
-        self._sessions: dict[Connection, VoiceSession] = {}
+        self._sessions: dict[WebsocketConnection, VoiceSession] = {}
         self._ssrcs = itertools.count(_FIRST_SSRC, SSRC_STEP)
         self._by_user: dict[int, VoiceSession] = {}
-        self.rooms = {channel.id: VoiceRoom(channel.id) for channel in world.guild.voice_channels}
+        self.rooms = {channel.id: VoiceRoom(channel.id) for channel in state.guild.voice_channels}
 
     def close(self) -> None:
         """Cancel every timer."""
@@ -91,16 +91,16 @@ class VoiceGateway:
             connection = session.connection
             self._end(session)
             if connection is not None:
-                connection.close(CloseCode.DISCONNECTED, "Disconnected")
+                connection.close(VoiceCloseCode.DISCONNECTED, "Disconnected")
 
     # --- connection.Speaker ------------------------------------------------------------------------------------
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: WebsocketConnection) -> None:
         """Say hello (op 8)."""
         data = {"v": 8, "heartbeat_interval": _HEARTBEAT_INTERVAL_MS}
         connection.send_json({"op": _HELLO, "d": data})
 
-    def text(self, connection: Connection, message: dict[str, Any]) -> None:
+    def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
         """Handle a JSON message."""
         opcode = message["op"]
         data = message.get("d")
@@ -119,32 +119,32 @@ class VoiceGateway:
             elif opcode == _RESUME:
                 self._resume(connection, fields)
             else:
-                connection.close(CloseCode.NOT_AUTHENTICATED, "Not authenticated")
+                connection.close(VoiceCloseCode.NOT_AUTHENTICATED, "Not authenticated")
         elif opcode in (_IDENTIFY, _RESUME):
-            connection.close(CloseCode.ALREADY_AUTHENTICATED, "Already authenticated")
+            connection.close(VoiceCloseCode.ALREADY_AUTHENTICATED, "Already authenticated")
         elif opcode == _SELECT_PROTOCOL:
             self._select_protocol(connection, session, fields)
         elif not 0 <= opcode <= _LAST_OPCODE:
-            connection.close(CloseCode.UNKNOWN_OPCODE, "Unknown opcode")
+            connection.close(VoiceCloseCode.UNKNOWN_OPCODE, "Unknown opcode")
         elif session.protocol_selected:
             self._in_room(session, opcode, fields)
 
-    def binary(self, connection: Connection, body: bytes) -> None:
+    def binary(self, connection: WebsocketConnection, body: bytes) -> None:
         """Handle a binary message: opcode, then the DAVE message."""
         session = self._sessions.get(connection)
         if session is None:
-            connection.close(CloseCode.NOT_AUTHENTICATED, "Not authenticated")
+            connection.close(VoiceCloseCode.NOT_AUTHENTICATED, "Not authenticated")
         elif body and session.protocol_selected:
             self.room_of(session).dave_binary(session, body[0], body[1:])
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: WebsocketConnection) -> None:
         """End the session, or let it wait for RESUME when the websocket just broke."""
         session = self._sessions.pop(connection, None)
         if session is None or session.connection is not connection:
             return
         session.connection = None
         code = connection.close_code
-        if code in _LEAVING_CODES and not connection.severed:
+        if code in _LEAVING_CODES and not connection.closed_by_us:
             self._end(session)
             return
         session.leg.muted = True
@@ -154,30 +154,30 @@ class VoiceGateway:
 
     # --- helpers -----------------------------------------------------------------------------------------------
 
-    def _identify(self, connection: Connection, data: dict[str, Any]) -> None:
+    def _identify(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
         user_id = _snowflake(data.get("user_id"))
-        state = self._world.voice_state(user_id)
-        token = self._world.voice_token(user_id)
-        if data.get("server_id") != str(self._world.guild.id):
-            connection.close(CloseCode.SERVER_NOT_FOUND, "Server not found")
+        state = self._state.voice_state(user_id)
+        token = self._state.voice_token(user_id)
+        if data.get("server_id") != str(self._state.guild.id):
+            connection.close(VoiceCloseCode.SERVER_NOT_FOUND, "Server not found")
         elif state is None or token is None or data.get("token") != token:
-            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed")
+            connection.close(VoiceCloseCode.AUTHENTICATION_FAILED, "Authentication failed")
         elif data.get("session_id") != state["session_id"]:
-            connection.close(CloseCode.SESSION_INVALID, "Session is no longer valid")
+            connection.close(VoiceCloseCode.SESSION_INVALID, "Session is no longer valid")
         elif not data.get("max_dave_protocol_version"):
-            connection.close(CloseCode.DAVE_REQUIRED, "E2EE/DAVE protocol required")
+            connection.close(VoiceCloseCode.DAVE_REQUIRED, "E2EE/DAVE protocol required")
         else:
             self._begin(connection, user_id, int(state["channel_id"]), state["session_id"])
 
-    def _begin(self, connection: Connection, user_id: int, channel_id: int, session_id: str) -> None:
+    def _begin(self, connection: WebsocketConnection, user_id: int, channel_id: int, session_id: str) -> None:
         old = self._by_user.get(user_id)
         if old is not None:
             # One voice session per member: whoever identifies again takes over.
             former = old.connection
             self._end(old)
             if former is not None:
-                former.close(CloseCode.SESSION_INVALID, "Session is no longer valid")
-        leg = Leg(user_id=user_id, channel_id=channel_id, ssrc=next(self._ssrcs))
+                former.close(VoiceCloseCode.SESSION_INVALID, "Session is no longer valid")
+        leg = MediaLeg(user_id=user_id, channel_id=channel_id, ssrc=next(self._ssrcs))
         session = VoiceSession(user_id=user_id, session_id=session_id, leg=leg, connection=connection)
         self._sessions[connection] = session
         self._by_user[user_id] = session
@@ -186,21 +186,21 @@ class VoiceGateway:
             "ssrc": leg.ssrc,
             "ip": "127.0.0.1",
             "port": self._forwarder.port,
-            "modes": list(sealing.MODES),
+            "modes": list(packet_encryption.MODES),
             # Discord sends this field and tells clients not to use it.
             "heartbeat_interval": 1,
         }
         session.send_unsequenced({"op": _READY, "d": ready})
 
-    def _resume(self, connection: Connection, data: dict[str, Any]) -> None:
+    def _resume(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:
         for session in self._by_user.values():
             if session.session_id == data.get("session_id"):
                 break
         else:
-            connection.close(CloseCode.SESSION_INVALID, "Session is no longer valid")
+            connection.close(VoiceCloseCode.SESSION_INVALID, "Session is no longer valid")
             return
-        if data.get("token") != self._world.voice_token(session.user_id):
-            connection.close(CloseCode.AUTHENTICATION_FAILED, "Authentication failed")
+        if data.get("token") != self._state.voice_token(session.user_id):
+            connection.close(VoiceCloseCode.AUTHENTICATION_FAILED, "Authentication failed")
             return
         former = session.connection
         if former is not None:
@@ -214,19 +214,19 @@ class VoiceGateway:
         session.resume(connection, after if isinstance(after, int) and after >= 0 else 0)
         _log.info("voice_session_resumed", user_id=session.user_id)
 
-    def _select_protocol(self, connection: Connection, session: VoiceSession, data: dict[str, Any]) -> None:
+    def _select_protocol(self, connection: WebsocketConnection, session: VoiceSession, data: dict[str, Any]) -> None:
         choice = data.get("data")
         mode = choice.get("mode") if isinstance(choice, dict) else None
         if data.get("protocol") != "udp":
-            connection.close(CloseCode.UNKNOWN_PROTOCOL, "Unknown protocol")
+            connection.close(VoiceCloseCode.UNKNOWN_PROTOCOL, "Unknown protocol")
             return
-        if mode not in sealing.MODES:
-            connection.close(CloseCode.UNKNOWN_MODE, "Unknown encryption mode")
+        if mode not in packet_encryption.MODES:
+            connection.close(VoiceCloseCode.UNKNOWN_MODE, "Unknown encryption mode")
             return
         if session.protocol_selected:
             return
         session.protocol_selected = True
-        session.leg.seal = sealing.seal(mode, session.leg.key)
+        session.leg.cipher = packet_encryption.packet_cipher(mode, session.leg.key)
         room = self.room_of(session)
         description = {
             "mode": mode,
@@ -246,7 +246,7 @@ class VoiceGateway:
             # Discord tells others who starts; that somebody stopped is theirs to notice.
             if isinstance(flags, int) and flags:
                 room.speaking(session, int(flags))
-        elif opcode in (Opcode.READY_FOR_TRANSITION, Opcode.INVALID_COMMIT_WELCOME):
+        elif opcode in (DaveOpcode.READY_FOR_TRANSITION, DaveOpcode.INVALID_COMMIT_WELCOME):
             room.dave_json(session, opcode, data)
 
     def _end(self, session: VoiceSession) -> None:

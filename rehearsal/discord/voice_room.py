@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from rehearsal.discord.delivery import (
+    DaveOpcode,
+    DeliveryEffect,
     DeliveryService,
-    Effect,
-    Opcode,
     SendBinary,
     SendJson,
     StartCommitTimer,
@@ -29,8 +29,8 @@ from rehearsal.errors import MlsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.discord.connection import Connection
-    from rehearsal.discord.forwarder import Leg
+    from rehearsal.discord.connection import WebsocketConnection
+    from rehearsal.discord.forwarder import MediaLeg
     from rehearsal.discord.payloads import Json
 
 _log = structlog.get_logger()
@@ -46,8 +46,8 @@ class VoiceSession:
 
     user_id: int
     session_id: str
-    leg: Leg
-    connection: Connection | None
+    leg: MediaLeg
+    connection: WebsocketConnection | None
     protocol_selected: bool = False
     sequence: int = 0
     expiry: asyncio.TimerHandle | None = None
@@ -67,7 +67,7 @@ class VoiceSession:
         if self.connection is not None:
             self.connection.send_json(message)
 
-    def resume(self, connection: Connection, after: int) -> None:
+    def resume(self, connection: WebsocketConnection, after: int) -> None:
         """Go on over a new websocket: send what came after the sequence number `after`."""
         self.connection = connection
         for sequence, frame in self._replay:
@@ -149,27 +149,27 @@ class VoiceRoom:
         except MlsError as error:
             _log.warning("dave_message_refused", user_id=session.user_id, opcode=opcode, reason=str(error))
             return
-        if opcode == Opcode.READY_FOR_TRANSITION:
+        if opcode == DaveOpcode.READY_FOR_TRANSITION:
             self._apply(self.delivery.transition_ready(session.user_id, transition_id))
-        elif opcode == Opcode.INVALID_COMMIT_WELCOME:
+        elif opcode == DaveOpcode.INVALID_COMMIT_WELCOME:
             _log.info("invalid_commit_reported", user_id=session.user_id, transition_id=transition_id)
             self._apply(self.delivery.invalid_commit(session.user_id))
 
     def dave_binary(self, session: VoiceSession, opcode: int, body: bytes) -> None:
         """Handle op 26 or 28; malformed bytes are refused and change nothing."""
         try:
-            if opcode == Opcode.KEY_PACKAGE:
+            if opcode == DaveOpcode.KEY_PACKAGE:
                 self._apply(self.delivery.key_package(session.user_id, body))
-            elif opcode == Opcode.COMMIT_WELCOME:
+            elif opcode == DaveOpcode.COMMIT_WELCOME:
                 self._apply(self.delivery.commit(session.user_id, body))
         except MlsError as error:
             _log.warning("dave_message_refused", user_id=session.user_id, opcode=opcode, reason=str(error))
 
-    def decide(self, decision: Callable[[DeliveryService], list[Effect]]) -> None:
+    def decide(self, decision: Callable[[DeliveryService], list[DeliveryEffect]]) -> None:
         """Carry out something that the gateway decides by itself, such as a downgrade."""
         self._apply(decision(self.delivery))
 
-    def _apply(self, effects: list[Effect]) -> None:
+    def _apply(self, effects: list[DeliveryEffect]) -> None:
         for effect in effects:
             match effect:
                 case SendBinary(user_id, opcode, body):

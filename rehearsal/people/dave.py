@@ -57,14 +57,14 @@ class BinaryMessage:
     body: bytes
 
 
-Message: TypeAlias = JsonMessage | BinaryMessage
+GatewayMessage: TypeAlias = JsonMessage | BinaryMessage
 
 
 class UndecryptableError(Exception):
     """A frame could not be decrypted: wrong key, wrong user, or damage on the way."""
 
 
-class DaveParty:
+class DaveMember:
     """One person's membership in the encrypted call. Owned by one voice session; not thread-safe."""
 
     def __init__(self, *, user_id: int, channel_id: int) -> None:
@@ -82,13 +82,13 @@ class DaveParty:
         """Return whether a frame can be made now: plain (version 0), or encrypted with a group's keys."""
         return self.version == 0 or self._ready
 
-    def begin(self, version: int) -> list[Message]:
+    def begin(self, version: int) -> list[GatewayMessage]:
         """Take up the version of op 4."""
         self.version = version
         self._pending.clear()
         return self._new_group(version) if version else []
 
-    def handle_json(self, op: int, body: Mapping[str, Any]) -> list[Message]:
+    def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
         """Take one JSON message (ops 21, 22, 24); others are ignored."""
         if op == PREPARE_TRANSITION:
             return self._prepare(int(body["transition_id"]), int(body["protocol_version"]))
@@ -101,7 +101,7 @@ class DaveParty:
             return self._new_group(version)
         return []
 
-    def handle_binary(self, op: int, body: bytes, members: Iterable[int]) -> list[Message]:
+    def handle_binary(self, op: int, body: bytes, members: Iterable[int]) -> list[GatewayMessage]:
         """Take one binary message (ops 25, 27, 29, 30). `members`: everyone the gateway said is connected.
 
         A message that MLS refuses makes us leave the group and ask to be added again (op 31, then op 26).
@@ -149,14 +149,14 @@ class DaveParty:
     def _ready(self) -> bool:
         return self._session is not None and bool(self._session.ready)
 
-    def _new_group(self, version: int) -> list[Message]:
+    def _new_group(self, version: int) -> list[GatewayMessage]:
         if self._session is None:
             self._session = davey.DaveSession(version, self._user_id, self._channel_id)
         else:
             self._session.reinit(version, self._user_id, self._channel_id)
         return [BinaryMessage(KEY_PACKAGE, bytes(self._session.get_serialized_key_package()))]
 
-    def _propose(self, body: bytes, members: Iterable[int]) -> list[Message]:
+    def _propose(self, body: bytes, members: Iterable[int]) -> list[GatewayMessage]:
         kinds = davey.ProposalsOperationType
         kind = kinds.append if body[0] == 0 else kinds.revoke
         expected = sorted({*members, self._user_id})
@@ -165,7 +165,7 @@ class DaveParty:
             return []
         return [BinaryMessage(COMMIT_WELCOME, bytes(answer.commit) + bytes(answer.welcome or b""))]
 
-    def _land(self, op: int, body: bytes) -> list[Message]:
+    def _land(self, op: int, body: bytes) -> list[GatewayMessage]:
         (transition,) = struct.unpack_from(">H", body)
         if op == WELCOME:
             self._session.process_welcome(body[2:])
@@ -178,7 +178,7 @@ class DaveParty:
             return []
         return [JsonMessage(TRANSITION_READY, {"transition_id": transition})]
 
-    def _prepare(self, transition: int, version: int) -> list[Message]:
+    def _prepare(self, transition: int, version: int) -> list[GatewayMessage]:
         self._pending[transition] = version
         if transition == 0:
             self._execute(0)

@@ -16,9 +16,9 @@ import structlog
 
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import FRAME_S
-from rehearsal.people.hearing import HeardSpeech
-from rehearsal.people.link import VoiceLink
 from rehearsal.people.pacing import Pacer
+from rehearsal.people.received_speech import ReceivedSpeech
+from rehearsal.people.voice_link import PersonVoiceLink
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from rehearsal.people.admission import Join, Leave
-    from rehearsal.people.call import HeardOpus, PacketCounts
     from rehearsal.people.clip import Clip
+    from rehearsal.people.voice_access import JoinChannel, LeaveChannel
+    from rehearsal.people.voice_session import PersonPacketCounts, ReceivedOpus
 
 _log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ _CLOSING_FRAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClipPlayback:
     """How one clip went out. Times: monotonic seconds at which a frame left; `speech_*`: voiced frames only."""
 
     started_at: float
@@ -52,7 +52,7 @@ class Said:
     worst_late_s: float
 
 
-class Person:
+class ScriptedPerson:
     """One member of the call, from `__aenter__` (join) to `__aexit__` (leave).
 
     *Cancellation*: a cancelled `say` stops in mid-word, closes the talkspurt's op 5 and leaves the person usable.
@@ -63,19 +63,19 @@ class Person:
         *,
         user_id: int,
         name: str,
-        join: Join,
+        join: JoinChannel,
         tls: ssl.SSLContext,
-        leave: Leave | None = None,
+        leave: LeaveChannel | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`join`, `leave`: act on the local Discord. `tls`: trusts the certificate of its voice websocket."""
         self.user_id = user_id
         self.name = name
         self._clock = clock
-        self._heard: dict[int, HeardSpeech] = {}
+        self._heard: dict[int, ReceivedSpeech] = {}
         self._sound = asyncio.Event()
         self._mouth = asyncio.Lock()
-        self._link = VoiceLink(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
+        self._link = PersonVoiceLink(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
 
     async def __aenter__(self) -> Self:
         """Join the channel. Raises `PersonError` when the voice server does not let the person in."""
@@ -91,7 +91,7 @@ class Person:
         _log.info("person_left", user_id=self.user_id)
 
     @property
-    def counts(self) -> PacketCounts:
+    def counts(self) -> PersonPacketCounts:
         """Return what became of the packets, both ways, since the person joined."""
         return self._link.counts
 
@@ -115,9 +115,9 @@ class Person:
         """Return the DAVE version in force: 1, or 0 while the call is downgraded to plain Opus."""
         return self._link.call.dave.version if self._link.call is not None else 0
 
-    def heard(self, user_id: int) -> HeardSpeech:
+    def heard(self, user_id: int) -> ReceivedSpeech:
         """Return what this person heard of `user_id`; it grows while they speak."""
-        return self._heard.setdefault(user_id, HeardSpeech())
+        return self._heard.setdefault(user_id, ReceivedSpeech())
 
     async def meet(self, user_id: int, *, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Wait until `user_id` is in the call and there are keys to be heard with. Raises `PersonError`."""
@@ -128,7 +128,7 @@ class Person:
         """Change over to another voice server; `server`: the data of a VOICE_SERVER_UPDATE."""
         await self._link.move(server)
 
-    async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> Said:
+    async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> ClipPlayback:
         """Say one clip at its own pace; one at a time. Raises `PersonError` when there is no way to speak.
 
         Frames that come while the connection is being remade are lost, as in life, and counted as unsent.
@@ -141,7 +141,7 @@ class Person:
             finally:
                 await self._link.set_speaking(False)
 
-    async def _utter(self, clip: Clip) -> Said:
+    async def _utter(self, clip: Clip) -> ClipPlayback:
         pacer = Pacer(FRAME_S, clock=self._clock)
         sent = 0
         speech_started_at = speech_ended_at = pacer.started_at
@@ -155,7 +155,7 @@ class Person:
         for index in range(_CLOSING_FRAMES):
             await pacer.until(len(clip.packets) + index)
             self._link.send(SILENCE_FRAME)
-        return Said(
+        return ClipPlayback(
             started_at=pacer.started_at,
             speech_started_at=speech_started_at,
             speech_ended_at=speech_ended_at,
@@ -194,7 +194,7 @@ class Person:
         except TimeoutError as exc:
             raise PersonError(f"Member {user_id} was still talking after {timeout_s:g} s.") from exc
 
-    def _on_opus(self, packet: HeardOpus) -> None:
+    def _on_opus(self, packet: ReceivedOpus) -> None:
         self.heard(packet.user_id).add(
             arrived_at=packet.arrived_at,
             ssrc=packet.ssrc,

@@ -28,7 +28,7 @@ _EXTENSION_BIT, _PADDING_BIT = 0x10, 0x20
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class DecryptedPacket:
     """One opened packet: `payload` is the frame as the speaker's DAVE layer made it."""
 
     ssrc: int
@@ -37,7 +37,7 @@ class Packet:
     payload: bytes
 
 
-class Sealer:
+class PacketEncryptor:
     """The sending half of one voice session: counts sequence, timestamp and nonce."""
 
     __slots__ = ("_counter", "_key", "_sequence", "_ssrc", "_timestamp")
@@ -66,7 +66,7 @@ class Sealer:
         self._timestamp = (self._timestamp + TIMESTAMP_STEP) & 0xFFFFFFFF
 
 
-def open_packet(datagram: bytes, key: bytes) -> Packet | None:
+def decrypt_packet(datagram: bytes, key: bytes) -> DecryptedPacket | None:
     """Return what a forwarded datagram carries, or None where it is no Opus packet for this key.
 
     Order matters: the RTP padding goes before the extension body and before anything reads the DAVE trailer,
@@ -98,7 +98,7 @@ def open_packet(datagram: bytes, key: bytes) -> Packet | None:
     payload = payload[extension_bytes:]
     if not payload:
         return None
-    return Packet(ssrc, sequence, timestamp, payload)
+    return DecryptedPacket(ssrc, sequence, timestamp, payload)
 
 
 def discovery_request(ssrc: int) -> bytes:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 
-async def end(task: asyncio.Task[Any]) -> None:
+async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
     """Cancel `task` and wait until it is over; raise what it died of, unless that was our cancelling.
 
     *Cancellation*: unlike suppressing `CancelledError` around an await, this lets the caller's own one pass.

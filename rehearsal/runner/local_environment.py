@@ -14,8 +14,8 @@ from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import Person
-from rehearsal.people.sharer import Sharer
+from rehearsal.people.person import ScriptedPerson
+from rehearsal.people.screen_share import ScreenSharePage
 from rehearsal.runner.ports import DiscordAddresses, SpeechTimes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rehearsal.discord.interactions import InteractionResult
-    from rehearsal.people.hearing import HeardSpeech
+    from rehearsal.people.received_speech import ReceivedSpeech
     from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
@@ -62,11 +62,11 @@ class LocalEnvironment:
         self._ids_by_name = {person.name: person.id for person in scenario.people} | {
             channel.name: channel.id for channel in discord.guild.channels
         }
-        self._connected: dict[int, tuple[Person, contextlib.AsyncExitStack]] = {}
+        self._connected: dict[int, tuple[ScriptedPerson, contextlib.AsyncExitStack]] = {}
         # For everybody who was ever connected: what they received stays available after they leave.
-        self._received: dict[int, list[HeardSpeech]] = {}
+        self._received: dict[int, list[ReceivedSpeech]] = {}
         self._results: list[InteractionResult] = []
-        self._sharers: dict[int, tuple[Sharer, contextlib.AsyncExitStack]] = {}
+        self._sharers: dict[int, tuple[ScreenSharePage, contextlib.AsyncExitStack]] = {}
 
     @property
     def addresses(self) -> DiscordAddresses:
@@ -92,7 +92,7 @@ class LocalEnvironment:
         async def leave() -> None:
             await self.discord.leave(user_id)
 
-        person = Person(user_id=user_id, name=self._names[user_id], join=join, leave=leave, tls=self._tls)
+        person = ScriptedPerson(user_id=user_id, name=self._names[user_id], join=join, leave=leave, tls=self._tls)
         connection = await self._stack.enter_async_context(contextlib.AsyncExitStack())
         await connection.enter_async_context(person)
         self._connected[user_id] = person, connection
@@ -123,7 +123,7 @@ class LocalEnvironment:
             result = await self.discord.invoke(user_id, "watch start", {})
             reply = result.replies[-1].content if result.replies else "no answer"
             page = await self._stack.enter_async_context(contextlib.AsyncExitStack())
-            sharer = await page.enter_async_context(Sharer(self._names[user_id], reply))
+            sharer = await page.enter_async_context(ScreenSharePage(self._names[user_id], reply))
             self._sharers[user_id] = sharer, page
         data = await asyncio.to_thread(picture.read_bytes)
         return await self._sharers[user_id][0].show(data, timeout_s=timeout_s)
@@ -169,7 +169,7 @@ class LocalEnvironment:
         pieces = [heard.pcm(since=since, until=until) for heard in self._received.get(listener_id, [])]
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
 
-    def _person(self, user_id: int) -> Person:
+    def _person(self, user_id: int) -> ScriptedPerson:
         if user_id not in self._connected:
             raise PersonError(f"{self._names[user_id]} is not in the voice channel. Let them join first.")
         return self._connected[user_id][0]

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.errors import RunError
 from rehearsal.runner.observations import ObservedToolCall, ServerObservations
-from rehearsal.runner.scripted_answers import Script
+from rehearsal.runner.scripted_answers import ScriptedModel
 from rehearsal.script.server_specs import EXPIRE_SESSIONS
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
-from rehearsal.servers.chat import ChatConduct, ChatMode, LocalChatServer
+from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
 from rehearsal.servers.realtime import LocalRealtimeServer
-from rehearsal.servers.realtime_conduct import RealtimeConduct, RealtimeMode
+from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.speech import MODEL as SPEECH_MODEL
-from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
+from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from rehearsal.script.scenario import ServerStep
     from rehearsal.script.server_specs import ModelSpec, ServersSpec
-    from rehearsal.servers.realtime_conduct import Engines
-    from rehearsal.servers.speech import Engine
+    from rehearsal.servers.realtime_behaviour import RealtimeEngines
+    from rehearsal.servers.speech import SpeechEngine
 
 
 # The name that the fallback model answers to.
@@ -39,8 +39,8 @@ FALLBACK_MODEL = "local-fallback"
 class ServerModels:
     """The models behind the servers; each is opened only when a scenario needs it."""
 
-    voice: Callable[[], AbstractAsyncContextManager[Engine]]
-    realtime: Callable[[], AbstractAsyncContextManager[Engines]]
+    voice: Callable[[], AbstractAsyncContextManager[SpeechEngine]]
+    realtime: Callable[[], AbstractAsyncContextManager[RealtimeEngines]]
 
 
 @asynccontextmanager
@@ -54,11 +54,11 @@ async def open_local_servers(servers: ServersSpec, models: ServerModels) -> Asyn
             local.fallback = await stack.enter_async_context(_scripted(servers.fallback))
         if servers.speech is not None:
             voice = await stack.enter_async_context(models.voice())
-            speech = SpeechConduct(voice, SpeechMode(servers.speech.conduct))
+            speech = SpeechBehaviour(voice, SpeechMode(servers.speech.conduct))
             local.speech = await stack.enter_async_context(LocalSpeechServer(speech))
         if servers.realtime is not None:
             engines = await stack.enter_async_context(models.realtime())
-            behaviour = RealtimeConduct(
+            behaviour = RealtimeBehaviour(
                 mode=RealtimeMode(servers.realtime.conduct), expires_in_response=servers.realtime.expires_in_response
             )
             local.realtime = await stack.enter_async_context(LocalRealtimeServer(engines, behaviour))
@@ -67,7 +67,9 @@ async def open_local_servers(servers: ServersSpec, models: ServerModels) -> Asyn
 
 def _scripted(spec: ModelSpec) -> LocalChatServer:
     return LocalChatServer(
-        ChatConduct(answer=Script(spec).answer, mode=ChatMode(spec.conduct), first_token_delay_s=spec.first_token_s)
+        ChatBehaviour(
+            answer=ScriptedModel(spec).answer, mode=ChatMode(spec.conduct), first_token_delay_s=spec.first_token_s
+        )
     )
 
 
@@ -115,15 +117,15 @@ class LocalServers:
         """Make a server behave as the step says from now on. Raises `RunError` when it does not run."""
         match step.server:
             case "model" | "fallback" if model := self.fallback if step.server == "fallback" else self.model:
-                model.conduct.mode = ChatMode(step.conduct)
+                model.behaviour.mode = ChatMode(step.conduct)
                 if step.first_token_s is not None:
-                    model.conduct.first_token_delay_s = step.first_token_s
+                    model.behaviour.first_token_delay_s = step.first_token_s
             case "speech" if self.speech is not None:
-                self.speech.conduct.mode = SpeechMode(step.conduct)
+                self.speech.behaviour.mode = SpeechMode(step.conduct)
             case "realtime" if self.realtime is not None and step.conduct == EXPIRE_SESSIONS:
                 await self.realtime.expire()
             case "realtime" if self.realtime is not None:
-                self.realtime.conduct.mode = RealtimeMode(step.conduct)
+                self.realtime.behaviour.mode = RealtimeMode(step.conduct)
             case _:
                 raise RunError(f"There is no {step.server} server here. Give the scenario [servers.{step.server}].")
 

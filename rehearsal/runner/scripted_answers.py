@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rehearsal.servers.chat import Asking, Wanted
+from rehearsal.servers.chat import ScriptedToolCall, ToolCallAnswer
 from rehearsal.words import contains_words, normalize_words
 
 if TYPE_CHECKING:
@@ -19,20 +19,20 @@ _SAID = re.compile(r"^\[\d\d:\d\d\] [^:\n]{1,60}: (?P<words>.+)$", re.MULTILINE)
 NOTHING_FOUND = "nothing"
 
 
-class Script:
+class ScriptedModel:
     """Answers requests by a scenario's `[servers.model]`."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
 
-    def answer(self, call: ChatCall) -> str | Asking:
+    def answer(self, call: ChatCall) -> str | ToolCallAnswer:
         """Return the words for a request, or the tool that is to be called before."""
         asked = next((str(each.get("content")) for each in reversed(call.messages) if each.get("role") == "user"), "")
         found = self._found(asked, " ".join(str(each.get("content")) for each in call.messages))
         if found is None:
             return self._spec.otherwise
         if found.tool in call.offered and not call.tool_results:
-            return Asking((Wanted(found.tool, found.arguments),))
+            return ToolCallAnswer((ScriptedToolCall(found.tool, found.arguments),))
         looked_for = set(normalize_words(" ".join(map(str, found.arguments.values()))).split())
         return found.say.replace("{found}", _told(call.tool_results, looked_for))
 

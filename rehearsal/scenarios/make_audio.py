@@ -55,7 +55,7 @@ _INSTALL_TIMEOUT_S = 900
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class VoiceLine:
     """One thing to say. `audio` is where it goes."""
 
     text: str
@@ -64,7 +64,7 @@ class Line:
     audio: Path
 
 
-def lines_of(scenario: Path) -> list[Line]:
+def read_lines(scenario: Path) -> list[VoiceLine]:
     """Return what is said in a scenario file, in order. Raises `RehearsalError` when a voice is missing.
 
     What it borrows from another scenario (`../hello/1-ada.ogg`) is made there. Reads the TOML directly: the scenario
@@ -79,11 +79,11 @@ def lines_of(scenario: Path) -> list[Line]:
         if not person.get("voice"):
             raise RehearsalError(f'{scenario}: people.{step["who"]} has no voice; example: voice = "af_heart".')
         language = str(person.get("locale", "en-US")).lower()
-        found.append(Line(step["say"], person["voice"], language, scenario.parent / step["audio"]))
+        found.append(VoiceLine(step["say"], person["voice"], language, scenario.parent / step["audio"]))
     return found
 
 
-def levelled(pcm: NDArray[np.int16]) -> NDArray[np.int16]:
+def normalise_level(pcm: NDArray[np.int16]) -> NDArray[np.int16]:
     """Return 48 kHz mono speech, cut to its voice with a short lead and tail, at the common level."""
     bounds = voiced_bounds(pcm, FRAME_SAMPLES)
     if bounds is None:
@@ -97,7 +97,7 @@ def levelled(pcm: NDArray[np.int16]) -> NDArray[np.int16]:
 
 def make(scenarios: Sequence[Path], workshop: Path) -> None:
     """Make the audio of these scenario files; everything else stays in the folder `workshop`."""
-    lines = [line for scenario in scenarios for line in lines_of(scenario)]
+    lines = [line for scenario in scenarios for line in read_lines(scenario)]
     weights = _fetched_weights(workshop)
     python = _installed_engine(workshop)
     wavs = [workshop / f"{number:03}.wav" for number in range(len(lines))]
@@ -111,7 +111,7 @@ def make(scenarios: Sequence[Path], workshop: Path) -> None:
     }
     _run([str(python), str(HERE / "kokoro_voice.py")], given=json.dumps(request))
     for line, wav in zip(lines, wavs, strict=True):
-        pcm = levelled(read_sound(wav))
+        pcm = normalise_level(read_sound(wav))
         line.audio.write_bytes(encode_ogg(_blocks(pcm), bitrate_bps=BITRATE_BPS))
         _log.info("clip_made", audio=line.audio.name, seconds=round(len(pcm) / RATE_HZ, 2))
 

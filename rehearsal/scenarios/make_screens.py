@@ -42,7 +42,7 @@ SCREENS = {
 }
 
 
-def drawn(screen: Screen) -> Image.Image:
+def draw_screen(screen: Screen) -> Image.Image:
     """Return the picture of a screen."""
     image = Image.new("RGB", SIZE, screen.sky)
     draw = ImageDraw.Draw(image)
@@ -68,7 +68,7 @@ def drawn(screen: Screen) -> Image.Image:
 def main() -> None:
     """Write them all beside the scenario."""
     for name, screen in SCREENS.items():
-        drawn(screen).save(FOLDER / name, "JPEG", quality=QUALITY)
+        draw_screen(screen).save(FOLDER / name, "JPEG", quality=QUALITY)
 
 
 if __name__ == "__main__":

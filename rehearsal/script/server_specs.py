@@ -9,7 +9,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rehearsal.servers.chat import ChatMode
-from rehearsal.servers.realtime_conduct import RealtimeMode
+from rehearsal.servers.realtime_behaviour import RealtimeMode
 from rehearsal.servers.speech import SpeechMode
 
 # How every server behaves by default.

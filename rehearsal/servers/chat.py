@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from aiohttp import web
 
 from rehearsal.servers import chat_wire as wire
-from rehearsal.servers.loopback import Loopback
-from rehearsal.servers.refusals import problem
+from rehearsal.servers.loopback import LoopbackServer, error_response
 from rehearsal.servers.upstream import Upstream, UpstreamError
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class ChatMode(StrEnum):
     LENGTH = "length"  # cut off by its own cap
 
 
-class CallStyle(StrEnum):
+class ToolCallFormat(StrEnum):
     """How the server cuts calls of tools into pieces."""
 
     OPENAI = "openai"  # id and name once, then the arguments bit by bit
@@ -80,7 +79,7 @@ class ChatCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScriptedToolCall:
     """One tool that the model wants called. `arguments`: what it writes, an object or any text."""
 
     name: str
@@ -93,18 +92,18 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ToolCallAnswer:
     """An answer that wants tools called, after some words or none."""
 
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[ScriptedToolCall, ...]
     words: str = ""
 
 
-Answer: TypeAlias = "str | Asking"
+ChatAnswer: TypeAlias = "str | ToolCallAnswer"
 
 
 @dataclass(slots=True)
-class ChatConduct:
+class ChatBehaviour:
     """How the server answers; may be changed while it runs.
 
     `answer`: makes the words out of the request, or is the endpoint that is asked for them; then everything from
@@ -116,7 +115,7 @@ class ChatConduct:
     finds something wrong with those offered. `call_style`: how it streams calls of tools.
     """
 
-    answer: Callable[[ChatCall], Answer] | Upstream
+    answer: Callable[[ChatCall], ChatAnswer] | Upstream
     mode: ChatMode = ChatMode.ANSWER
     first_token_delay_s: float = 0.0
     formats: frozenset[str] = field(
@@ -127,7 +126,7 @@ class ChatConduct:
     takes_stream_options: bool = True
     takes_tools: bool = True
     minds_tools: bool = False
-    call_style: CallStyle = CallStyle.OPENAI
+    call_style: ToolCallFormat = ToolCallFormat.OPENAI
 
     @property
     def model(self) -> str:
@@ -146,10 +145,10 @@ class LocalChatServer:
     that hangs up ends its answer. `calls` holds every request since the start.
     """
 
-    def __init__(self, conduct: ChatConduct | None = None, *, port: int = 0) -> None:
-        self.conduct = conduct or ChatConduct(answer=_say_hello)
+    def __init__(self, behaviour: ChatBehaviour | None = None, *, port: int = 0) -> None:
+        self.behaviour = behaviour or ChatBehaviour(answer=_say_hello)
         self.calls: list[ChatCall] = []
-        self._loopback = Loopback("chat", port=port, ends_abandoned=True)
+        self._loopback = LoopbackServer("chat", port=port, cancel_abandoned=True)
 
     @property
     def base_url(self) -> str:
@@ -168,25 +167,25 @@ class LocalChatServer:
         await self._loopback.close()
 
     async def _models(self, request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": self.conduct.model, "object": "model"}]})
+        return web.json_response({"object": "list", "data": [{"id": self.behaviour.model, "object": "model"}]})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         call = ChatCall(tuple(body.get("messages", ())), bool(body.get("stream")), body)
         self.calls.append(call)
-        refusal = _refusal(self.conduct, call)
+        refusal = _refusal(self.behaviour, call)
         if refusal is not None:
             return refusal
-        if self.conduct.mode is ChatMode.STALL:
+        if self.behaviour.mode is ChatMode.STALL:
             await self._loopback.stall()
-        if self.conduct.first_token_delay_s:
-            await asyncio.sleep(self.conduct.first_token_delay_s)
-        if self.conduct.mode is ChatMode.GARBAGE:
+        if self.behaviour.first_token_delay_s:
+            await asyncio.sleep(self.behaviour.first_token_delay_s)
+        if self.behaviour.mode is ChatMode.GARBAGE:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         try:
-            return await (self._stream(request, call) if call.stream else self._whole(call))
+            return await (self._stream(request, call) if call.stream else self._complete_answer(call))
         except UpstreamError as error:
-            return problem(error.status, str(error))
+            return error_response(error.status, str(error))
         except ConnectionResetError:
             # The client has hung up, as it does when nobody wants the answer any more.
             return web.Response(status=499)
@@ -194,16 +193,16 @@ class LocalChatServer:
     @property
     def _upstream(self) -> Upstream | None:
         """Return the endpoint that is asked as things are, if any."""
-        answer = self.conduct.answer
-        return answer if isinstance(answer, Upstream) and self.conduct.mode is not ChatMode.EMPTY else None
+        answer = self.behaviour.answer
+        return answer if isinstance(answer, Upstream) and self.behaviour.mode is not ChatMode.EMPTY else None
 
-    async def _whole(self, call: ChatCall) -> web.Response:
+    async def _complete_answer(self, call: ChatCall) -> web.Response:
         if (upstream := self._upstream) is not None:
-            payload = await upstream.whole(call.body)
+            payload = await upstream.complete(call.body)
         else:
-            words, _ = self._made(call)
-            payload = wire.whole(MODEL, words, wire.usage_of(words, prompt_tokens=self.conduct.prompt_tokens))
-        return web.json_response(wire.cut_off(payload) if self.conduct.mode is ChatMode.LENGTH else payload)
+            words, _ = self._scripted_answer(call)
+            payload = wire.complete(MODEL, words, wire.usage_of(words, prompt_tokens=self.behaviour.prompt_tokens))
+        return web.json_response(wire.mark_cut_off(payload) if self.behaviour.mode is ChatMode.LENGTH else payload)
 
     async def _stream(self, request: web.Request, call: ChatCall) -> web.StreamResponse:
         async with AsyncExitStack() as stack:
@@ -211,7 +210,7 @@ class LocalChatServer:
             chunks = await self._chunks(call, stack)
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await response.prepare(request)
-            if self.conduct.mode is ChatMode.GARBAGE_STREAM:
+            if self.behaviour.mode is ChatMode.GARBAGE_STREAM:
                 await response.write(b"data: {not json at all\n\n")
                 return response
             try:
@@ -221,15 +220,15 @@ class LocalChatServer:
             return response
 
     async def _send(self, request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[Payload]) -> None:
-        """Send an answer to its end, or as far as the conduct lets it come after its first piece."""
+        """Send an answer to its end, or as far as the behaviour lets it come after its first piece."""
         begun = False
         async for payload in chunks:
-            cut = self.conduct.mode is ChatMode.LENGTH
-            await response.write(wire.event(wire.cut_off(payload) if cut else payload))
-            if begun or not wire.tells_something(payload):
+            cut = self.behaviour.mode is ChatMode.LENGTH
+            await response.write(wire.event(wire.mark_cut_off(payload) if cut else payload))
+            if begun or not wire.has_content(payload):
                 continue
             begun = True
-            match self.conduct.mode:
+            match self.behaviour.mode:
                 case ChatMode.STALL_AFTER_FIRST:
                     await self._loopback.stall()
                 case ChatMode.CUT:
@@ -246,44 +245,44 @@ class LocalChatServer:
     async def _chunks(self, call: ChatCall, stack: AsyncExitStack) -> AsyncIterator[Payload]:
         """Return the chunks of a streamed answer. Raises `UpstreamError` where an endpoint refuses it."""
         if (upstream := self._upstream) is not None:
-            return await stack.enter_async_context(upstream.streamed(call.body))
-        words, wanted = self._made(call)
-        return _scripted(words, wanted, self.conduct, tells_usage="stream_options" in call.body)
+            return await stack.enter_async_context(upstream.stream(call.body))
+        words, wanted = self._scripted_answer(call)
+        return _scripted(words, wanted, self.behaviour, tells_usage="stream_options" in call.body)
 
-    def _made(self, call: ChatCall) -> tuple[str, tuple[Wanted, ...]]:
+    def _scripted_answer(self, call: ChatCall) -> tuple[str, tuple[ScriptedToolCall, ...]]:
         """Return the words, and the tools that are wanted, of an answer that is made here."""
-        if self.conduct.mode is ChatMode.EMPTY:
+        if self.behaviour.mode is ChatMode.EMPTY:
             return "", ()
-        assert not isinstance(self.conduct.answer, Upstream), "asked instead"
-        made = self.conduct.answer(call)
+        assert not isinstance(self.behaviour.answer, Upstream), "asked instead"
+        made = self.behaviour.answer(call)
         return (made, ()) if isinstance(made, str) else (made.words, made.wanted)
 
 
-def _refusal(conduct: ChatConduct, call: ChatCall) -> web.Response | None:
-    """Return the error this conduct answers with before any word, or None."""
-    match conduct.mode:
+def _refusal(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
+    """Return the error this behaviour answers with before any word, or None."""
+    match behaviour.mode:
         case ChatMode.WRONG_KEY:
-            return problem(401, "Incorrect API key provided.")
+            return error_response(401, "Incorrect API key provided.")
         case ChatMode.UNKNOWN_MODEL:
-            return problem(404, f"The model {call.body.get('model')} does not exist.")
+            return error_response(404, f"The model {call.body.get('model')} does not exist.")
         case ChatMode.RATE_LIMITED:
-            return problem(429, "Rate limit reached.")
+            return error_response(429, "Rate limit reached.")
         case ChatMode.BROKEN:
-            return problem(500, "The engine died.")
+            return error_response(500, "The engine died.")
         case _:
             pass
     for name in ("max_tokens", "max_completion_tokens"):
-        if name in call.body and name != conduct.cap_name:
-            return problem(400, f"Unsupported parameter: '{name}'. Use '{conduct.cap_name}' instead.")
-    if "stream_options" in call.body and not conduct.takes_stream_options:
-        return problem(400, "Unknown parameter: 'stream_options'.")
-    if "tools" in call.body and conduct.minds_tools:
-        return problem(400, "Invalid schema for tools[0].function.")
-    if "tools" in call.body and not conduct.takes_tools:
-        return problem(400, f"{call.body.get('model')} does not support tools")
+        if name in call.body and name != behaviour.cap_name:
+            return error_response(400, f"Unsupported parameter: '{name}'. Use '{behaviour.cap_name}' instead.")
+    if "stream_options" in call.body and not behaviour.takes_stream_options:
+        return error_response(400, "Unknown parameter: 'stream_options'.")
+    if "tools" in call.body and behaviour.minds_tools:
+        return error_response(400, "Invalid schema for tools[0].function.")
+    if "tools" in call.body and not behaviour.takes_tools:
+        return error_response(400, f"{call.body.get('model')} does not support tools")
     wanted = call.body.get("response_format")
-    if isinstance(wanted, dict) and _format_name(wanted) not in conduct.formats:
-        return problem(400, "Invalid value: 'response_format'.")
+    if isinstance(wanted, dict) and _format_name(wanted) not in behaviour.formats:
+        return error_response(400, "Invalid value: 'response_format'.")
     return None
 
 
@@ -292,34 +291,34 @@ def _format_name(wanted: Mapping[str, Any]) -> str:
 
 
 async def _scripted(
-    words: str, wanted: Sequence[Wanted], conduct: ChatConduct, *, tells_usage: bool
+    words: str, wanted: Sequence[ScriptedToolCall], behaviour: ChatBehaviour, *, tells_usage: bool
 ) -> AsyncIterator[Payload]:
     """Yield the chunks of an answer that was made here."""
     for piece in wire.pieces(words) if words or not wanted else []:
         yield wire.chunk(MODEL, piece)
-    for delta in _call_deltas(wanted, conduct.call_style):
+    for delta in _call_deltas(wanted, behaviour.call_style):
         yield wire.chunk(MODEL, "", calls=[delta])
     yield wire.chunk(MODEL, "", finish_reason="tool_calls" if wanted else "stop")
     if tells_usage:
-        yield wire.usage_chunk(MODEL, wire.usage_of(words, prompt_tokens=conduct.prompt_tokens))
+        yield wire.usage_chunk(MODEL, wire.usage_of(words, prompt_tokens=behaviour.prompt_tokens))
 
 
-def _call_deltas(wanted: Sequence[Wanted], style: CallStyle) -> Iterator[dict[str, object]]:
+def _call_deltas(wanted: Sequence[ScriptedToolCall], style: ToolCallFormat) -> Iterator[dict[str, object]]:
     """Yield the pieces in which calls of tools are streamed."""
     for index, call in enumerate(wanted):
         own = {"id": f"call_{index}_{call.name}", "type": "function"}
         half = len(call.written) // 2
         halves = (call.written[:half], call.written[half:])
         match style:
-            case CallStyle.OPENAI:
+            case ToolCallFormat.OPENAI:
                 yield {"index": index, **own, "function": {"name": call.name, "arguments": ""}}
                 yield from ({"index": index, "function": {"arguments": part}} for part in halves)
-            case CallStyle.REPEATING:
+            case ToolCallFormat.REPEATING:
                 for part in halves:
                     yield {"index": index, **own, "function": {"name": call.name, "arguments": part}}
-            case CallStyle.WHOLE:
+            case ToolCallFormat.WHOLE:
                 yield {"index": 0, **own, "function": {"name": call.name, "arguments": call.written}}
-            case CallStyle.NAMELESS:
+            case ToolCallFormat.NAMELESS:
                 yield {"index": index, **own, "function": {"arguments": call.written}}
-            case CallStyle.BARE:
+            case ToolCallFormat.BARE:
                 yield {"index": index, "function": {"name": call.name, "arguments": call.written}}

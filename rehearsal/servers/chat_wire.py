@@ -54,7 +54,7 @@ def usage_of(words: str, *, prompt_tokens: int) -> dict[str, int]:
     return {"prompt_tokens": prompt_tokens, "completion_tokens": answered, "total_tokens": prompt_tokens + answered}
 
 
-def whole(model: str, words: str, usage: Mapping[str, int]) -> Payload:
+def complete(model: str, words: str, usage: Mapping[str, int]) -> Payload:
     """Return an answer that is not streamed."""
     return {
         "id": "chatcmpl-local",
@@ -66,13 +66,13 @@ def whole(model: str, words: str, usage: Mapping[str, int]) -> Payload:
     }
 
 
-def tells_something(payload: Payload) -> bool:
+def has_content(payload: Payload) -> bool:
     """Return whether a chunk holds words or a part of a call; the first one of many servers names the role alone."""
     deltas = [choice.get("delta") or {} for choice in payload.get("choices") or ()]
     return any(delta.get("content") is not None or delta.get("tool_calls") for delta in deltas)
 
 
-def cut_off(payload: Payload) -> Payload:
+def mark_cut_off(payload: Payload) -> Payload:
     """Return a chunk or an answer that says, where it says why it ended, that its cap was reached."""
     choices = [
         {**choice, "finish_reason": "length"} if choice.get("finish_reason") else choice

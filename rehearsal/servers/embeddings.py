@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from aiohttp import web
 
-from rehearsal.servers.loopback import Loopback
-from rehearsal.servers.refusals import Refusal, problem, refusal
+from rehearsal.servers.loopback import LoopbackServer, RequestRefusal, error_response, refusal_response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
 MODEL = "local-embeddings"
 # OpenAI's own limit on the texts of one request.
-MOST_TEXTS = 2_048
+MAX_TEXTS = 2_048
 
 # One vector a text, in order; all of the same length.
-Engine: TypeAlias = "Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]"
+EmbeddingEngine: TypeAlias = "Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]"
 
 
 class EmbeddingsMode(StrEnum):
@@ -38,12 +37,12 @@ class EmbeddingsMode(StrEnum):
 
 
 @dataclass(slots=True)
-class EmbeddingsConduct:
+class EmbeddingsBehaviour:
     """How the server answers; may be changed while it runs. `refuses`: everything, with this."""
 
-    engine: Engine
+    engine: EmbeddingEngine
     mode: EmbeddingsMode = EmbeddingsMode.ANSWER
-    refuses: Refusal | None = None
+    refuses: RequestRefusal | None = None
 
 
 class LocalEmbeddingsServer:
@@ -53,11 +52,11 @@ class LocalEmbeddingsServer:
     `calls` holds every request's body since the start.
     """
 
-    def __init__(self, conduct: EmbeddingsConduct, *, port: int = 0) -> None:
+    def __init__(self, behaviour: EmbeddingsBehaviour, *, port: int = 0) -> None:
         """`port`: 0 takes a free one."""
-        self.conduct = conduct
+        self.behaviour = behaviour
         self.calls: list[Mapping[str, Any]] = []
-        self._loopback = Loopback("embeddings", port=port)
+        self._loopback = LoopbackServer("embeddings", port=port)
 
     @property
     def base_url(self) -> str:
@@ -76,17 +75,19 @@ class LocalEmbeddingsServer:
     async def _embed(self, request: web.Request) -> web.Response:
         body = await request.json()
         self.calls.append(body)
-        if self.conduct.refuses is not None:
-            return refusal(self.conduct.refuses)
-        if self.conduct.mode is EmbeddingsMode.STALL:
+        if self.behaviour.refuses is not None:
+            return refusal_response(self.behaviour.refuses)
+        if self.behaviour.mode is EmbeddingsMode.STALL:
             await self._loopback.stall()
-        if self.conduct.mode is EmbeddingsMode.GARBAGE:
+        if self.behaviour.mode is EmbeddingsMode.GARBAGE:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         texts = _texts(body.get("input"))
         if texts is None:
-            return problem(400, f"'input' must be a text, or a list of 1 to {MOST_TEXTS} texts that are not empty.")
-        vectors = list(await self.conduct.engine(texts))
-        if self.conduct.mode is EmbeddingsMode.FEWER:
+            return error_response(
+                400, f"'input' must be a text, or a list of 1 to {MAX_TEXTS} texts that are not empty."
+            )
+        vectors = list(await self.behaviour.engine(texts))
+        if self.behaviour.mode is EmbeddingsMode.FEWER:
             del vectors[-1]
         words = sum(len(text.split()) for text in texts)
         return web.json_response(
@@ -105,7 +106,7 @@ class LocalEmbeddingsServer:
 def _texts(given: object) -> list[str] | None:
     """Return what is to be embedded, or None for what OpenAI refuses."""
     texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list) or not 1 <= len(texts) <= MOST_TEXTS:
+    if not isinstance(texts, list) or not 1 <= len(texts) <= MAX_TEXTS:
         return None
     return texts if all(isinstance(text, str) and text for text in texts) else None
 

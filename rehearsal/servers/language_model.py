@@ -34,7 +34,7 @@ _PROBE_TIMEOUT_S = 10.0
 # Beside nothing else at all: a model's threads on a shared machine slow everybody, itself most.
 _NICENESS = 5
 _INSTALL = "`pip install 'llama-cpp-python[server]'`"
-_MOST_LAST_WORDS_CHARS = 200
+_MAX_LAST_WORDS_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ServedModel:
     name: str
 
 
-async def find_llama(python: str = "") -> str:
+async def find_llama_python(python: str = "") -> str:
     """Return an interpreter that can serve a GGUF file: the one that is named, else this one.
 
     Raises `LanguageModelError` when it cannot.
@@ -80,7 +80,7 @@ async def _status_of(python: str, *arguments: str) -> int:
 
 
 @asynccontextmanager
-async def served_model(python: str, model_file: Path) -> AsyncIterator[ServedModel]:
+async def serve_model(python: str, model_file: Path) -> AsyncIterator[ServedModel]:
     """Serve a GGUF file until the block is left; loading it takes seconds, on a slow disk minutes.
 
     *Ownership*: the process ends with the block. Raises `LanguageModelError` when it does not start.
@@ -134,7 +134,7 @@ async def _answers(session: aiohttp.ClientSession, model: ServedModel) -> bool:
 def _last_line(output: IO[bytes]) -> str:
     output.seek(0)
     lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1].rstrip(".")[:_MOST_LAST_WORDS_CHARS] if lines else "it said nothing"
+    return lines[-1].rstrip(".")[:_MAX_LAST_WORDS_CHARS] if lines else "it said nothing"
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

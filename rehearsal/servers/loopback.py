@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -18,17 +19,17 @@ _SHUTDOWN_S = 1.0
 _STALL_S = 120.0
 
 
-class Loopback:
+class LoopbackServer:
     """The socket of one local server. *Ownership*: the server that made it opens and closes it."""
 
-    def __init__(self, name: str, *, port: int, ends_abandoned: bool = False) -> None:
+    def __init__(self, name: str, *, port: int, cancel_abandoned: bool = False) -> None:
         """`name`: which server it is, for errors. `port`: 0 takes a free one.
 
-        `ends_abandoned`: an answer is cancelled when its client hangs up, even before its first byte.
+        `cancel_abandoned`: an answer is cancelled when its client hangs up, even before its first byte.
         """
         self._name = name
         self._port = port
-        self._ends_abandoned = ends_abandoned
+        self._cancel_abandoned = cancel_abandoned
         self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
@@ -42,7 +43,7 @@ class Loopback:
         app = web.Application()
         app.add_routes(routes)
         runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._ends_abandoned
+            app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._cancel_abandoned
         )
         await runner.setup()
         try:
@@ -70,3 +71,35 @@ class Loopback:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+
+class RequestRefusal(StrEnum):
+    """Why a request is refused."""
+
+    WRONG_KEY = "wrong_key"
+    UNKNOWN_MODEL = "unknown_model"
+    RATE_LIMITED = "rate_limited"
+    REFUSED = "refused"
+    BROKEN = "broken"
+
+
+_ANSWERS = {
+    RequestRefusal.WRONG_KEY: (401, "Incorrect API key provided."),
+    RequestRefusal.UNKNOWN_MODEL: (404, "The model does not exist."),
+    RequestRefusal.RATE_LIMITED: (429, "Rate limit reached."),
+    RequestRefusal.REFUSED: (400, "Invalid request."),
+    RequestRefusal.BROKEN: (500, "The engine died."),
+}
+
+
+def refusal_response(why: RequestRefusal) -> web.Response:
+    """Return the answer that says so."""
+    status, message = _ANSWERS[why]
+    return error_response(status, message)
+
+
+def error_response(status: int, message: str) -> web.Response:
+    """Return an error as OpenAI's API tells it."""
+    return web.json_response(
+        {"error": {"message": message, "type": "error", "param": None, "code": None}}, status=status
+    )

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
 
-from rehearsal.servers.loopback import Loopback
-from rehearsal.servers.realtime_conduct import Desk, RealtimeConduct, RealtimeMode
-from rehearsal.servers.realtime_line import CLOSE_INTERNAL_ERROR
-from rehearsal.servers.realtime_session import RealtimeSession
+from rehearsal.servers.loopback import LoopbackServer
+from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode, SharedState
+from rehearsal.servers.realtime_conversation import CLOSE_INTERNAL_ERROR
+from rehearsal.servers.realtime_session import ServerSession
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from rehearsal.servers.realtime_conduct import Asked, Engines
+    from rehearsal.servers.realtime_behaviour import RealtimeEngines, ResponseRequest
 
 
 class LocalRealtimeServer:
@@ -28,12 +28,12 @@ class LocalRealtimeServer:
     counts connections.
     """
 
-    def __init__(self, engines: Engines, conduct: RealtimeConduct | None = None, *, port: int = 0) -> None:
-        self.conduct = conduct or RealtimeConduct()
-        self._desk = Desk(engines, self.conduct)
+    def __init__(self, engines: RealtimeEngines, behaviour: RealtimeBehaviour | None = None, *, port: int = 0) -> None:
+        self.behaviour = behaviour or RealtimeBehaviour()
+        self._shared = SharedState(engines, self.behaviour)
         self.sessions = 0
-        self._loopback = Loopback("realtime", port=port)
-        self._open: set[RealtimeSession] = set()
+        self._loopback = LoopbackServer("realtime", port=port)
+        self._open: set[ServerSession] = set()
 
     @property
     def base_url(self) -> str:
@@ -54,17 +54,17 @@ class LocalRealtimeServer:
     @property
     def received(self) -> list[dict[str, Any]]:
         """Return every client event since the start."""
-        return self._desk.received
+        return self._shared.received
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[ResponseRequest]:
         """Return what every response was made of."""
-        return self._desk.asked
+        return self._shared.asked
 
     @property
     def tools(self) -> list[tuple[str, str]]:
         """Return every tool that was carried out, by name, with what was told of it."""
-        return self._desk.tools
+        return self._shared.tools
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Return the client events of one type."""
@@ -76,20 +76,20 @@ class LocalRealtimeServer:
             await session.expire()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        if self.conduct.mode is RealtimeMode.WRONG_KEY:
+        if self.behaviour.mode is RealtimeMode.WRONG_KEY:
             return web.json_response({"error": {"message": "Incorrect API key provided."}}, status=401)
-        if self.conduct.mode is RealtimeMode.GONE:
+        if self.behaviour.mode is RealtimeMode.GONE:
             return web.json_response({"error": {"message": "The engine is overloaded."}}, status=503)
         socket = web.WebSocketResponse(max_msg_size=16 * 1024 * 1024)
         await socket.prepare(request)
         self.sessions += 1
-        if self.conduct.mode is RealtimeMode.BROKEN:
+        if self.behaviour.mode is RealtimeMode.BROKEN:
             await socket.close(code=CLOSE_INTERNAL_ERROR, message=b"The server had an error.")
             return socket
-        session = RealtimeSession(self._desk, socket, model=request.query.get("model", ""), number=self.sessions)
+        session = ServerSession(self._shared, socket, model=request.query.get("model", ""), number=self.sessions)
         self._open.add(session)
         try:
-            await session.live()
+            await session.serve()
         finally:
             self._open.discard(session)
         return socket

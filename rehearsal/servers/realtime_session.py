@@ -15,78 +15,86 @@ import numpy as np
 import structlog
 from aiohttp import WSMsgType, web
 
-from rehearsal.servers.conversation import LEAST_COMMIT_MS, RATE_HZ, ClientError, Conversation, Item
-from rehearsal.servers.realtime_answers import Answers, Configuration
-from rehearsal.servers.realtime_conduct import RealtimeMode
-from rehearsal.servers.realtime_line import CLOSE_GOING_AWAY, CLOSE_INTERNAL_ERROR, Line
-from rehearsal.servers.realtime_vad import Began, ServerVad
+from rehearsal.servers.realtime_behaviour import RealtimeMode
+from rehearsal.servers.realtime_conversation import (
+    CLOSE_GOING_AWAY,
+    CLOSE_INTERNAL_ERROR,
+    MIN_COMMIT_MS,
+    RATE_HZ,
+    ClientError,
+    EventSender,
+    ServerConversation,
+    ServerItem,
+)
+from rehearsal.servers.realtime_responses import ResponseMaker, ServerSessionConfiguration
+from rehearsal.servers.realtime_vad import ServerVad, SpeechBegan
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from numpy.typing import NDArray
 
-    from rehearsal.servers.realtime_conduct import Desk
+    from rehearsal.servers.realtime_behaviour import SharedState
 
 
 _log = structlog.get_logger()
 
 
-class RealtimeSession:
+class ServerSession:
     """One connection: client events in, server events out.
 
-    *Ownership*: `live` owns the tasks that recognise, answer and wait for the session's end, and ends them with it.
+    *Ownership*: `serve` owns the tasks that recognise, answer and wait for the session's end, and ends them with it.
     """
 
-    def __init__(self, desk: Desk, socket: web.WebSocketResponse, *, model: str, number: int) -> None:
-        self._desk = desk
+    def __init__(self, shared: SharedState, socket: web.WebSocketResponse, *, model: str, number: int) -> None:
+        self._shared = shared
         self._socket = socket
-        self._line = Line(socket)
+        self._sender = EventSender(socket)
         self._id = f"sess_{number:04d}"
         self._model = model
-        self._set = Configuration()
-        self._talk = Conversation()
+        self._configuration = ServerSessionConfiguration()
+        self._conversation = ServerConversation()
         self._buffer = np.zeros(0, np.int16)
         self._vad = ServerVad()
         self._speech_item = ""
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
-        self._answers = Answers(desk, self._talk, self._line, spawn=self._spawn, expire=self.expire)
+        self._responses = ResponseMaker(shared, self._conversation, self._sender, spawn=self._spawn, expire=self.expire)
 
-    async def live(self) -> None:
+    async def serve(self) -> None:
         """Serve the connection to its end. What breaks in here ends it, with the close code that says so."""
         try:
             async with self._tasks:
-                await self._serve()
+                await self._handle_events()
                 for task in list(self._running):
                     task.cancel()
         except* Exception as errors:  # noqa: BLE001 - it is logged, and ends this session alone
             _log.exception("realtime_server_broke", error_class=type(errors.exceptions[0]).__name__)
             await self.hang_up("The server had an error.", CLOSE_INTERNAL_ERROR)
 
-    async def _serve(self) -> None:
-        if self._desk.conduct.mode is RealtimeMode.SILENT:
+    async def _handle_events(self) -> None:
+        if self._shared.behaviour.mode is RealtimeMode.SILENT:
             async for _ in self._socket:
                 continue
             return
-        await self._line.send("session.created", session=self._shown())
-        if self._desk.conduct.mode is RealtimeMode.GARBAGE:
+        await self._sender.send("session.created", session=self._session_json())
+        if self._shared.behaviour.mode is RealtimeMode.GARBAGE:
             await self._socket.send_str("<html>It works!</html>")
-        expires_after_s = self._desk.conduct.expires_after_s
+        expires_after_s = self._shared.behaviour.expires_after_s
         if expires_after_s is not None:
             self._spawn(self._expire_later(expires_after_s), "expiry")
         async for message in self._socket:
             if message.type is WSMsgType.TEXT:
-                await self._take(message.data)
+                await self._handle_text(message.data)
 
     async def hang_up(self, reason: str, code: int = CLOSE_GOING_AWAY) -> None:
         """Close the connection."""
-        await self._line.hang_up(reason, code)
+        await self._sender.hang_up(reason, code)
 
     async def expire(self) -> None:
         """End as the real server does after an hour: an error, then the end."""
-        told = f"Your session hit the maximum duration of {self._desk.conduct.minutes_told} minutes."
-        await self._line.error("session_expired", told)
+        told = f"Your session hit the maximum duration of {self._shared.behaviour.limit_minutes} minutes."
+        await self._sender.error("session_expired", told)
         await self.hang_up(told)
 
     async def _expire_later(self, seconds: float) -> None:
@@ -95,71 +103,71 @@ class RealtimeSession:
 
     # -- client events ---------------------------------------------------------------------------------------
 
-    async def _take(self, text: str) -> None:
+    async def _handle_text(self, text: str) -> None:
         try:
             event = json.loads(text)
         except ValueError:
-            await self._line.error("invalid_json", "We could not parse the JSON body of your request.")
+            await self._sender.error("invalid_json", "We could not parse the JSON body of your request.")
             return
-        self._desk.received.append(event)
+        self._shared.received.append(event)
         try:
             await self._handle(event)
         except ClientError as error:
-            await self._line.error(error.code, str(error), param=error.param, event_id=event.get("event_id"))
+            await self._sender.error(error.code, str(error), param=error.param, event_id=event.get("event_id"))
 
     async def _handle(self, event: dict[str, Any]) -> None:
         match event.get("type"):
             case "session.update":
                 self._configure(event.get("session") or {})
-                await self._line.send("session.updated", session=self._shown())
+                await self._sender.send("session.updated", session=self._session_json())
             case "input_audio_buffer.append":
                 await self._append(_pcm(event.get("audio", "")))
             case "input_audio_buffer.commit":
                 await self._commit()
             case "input_audio_buffer.clear":
                 self._buffer = self._buffer[:0]
-                await self._line.send("input_audio_buffer.cleared")
+                await self._sender.send("input_audio_buffer.cleared")
             case "conversation.item.create":
-                item = self._talk.created(event.get("item") or {})
+                item = self._conversation.parse_item(event.get("item") or {})
                 if item.type == "function_call_output":
-                    self._desk.tools.append((self._talk.tool_of(item.call_id), item.text))
-                await self._line.added(self._talk, item, after=event.get("previous_item_id"))
+                    self._shared.tools.append((self._conversation.tool_of(item.call_id), item.text))
+                await self._sender.add_item(self._conversation, item, after=event.get("previous_item_id"))
             case "conversation.item.delete":
-                self._talk.delete(str(event.get("item_id")))
-                await self._line.send("conversation.item.deleted", item_id=event.get("item_id"))
+                self._conversation.delete(str(event.get("item_id")))
+                await self._sender.send("conversation.item.deleted", item_id=event.get("item_id"))
             case "conversation.item.truncate":
                 await self._truncate(str(event.get("item_id")), int(event.get("audio_end_ms", 0)))
             case "conversation.item.retrieve":
-                item = self._talk.find(str(event.get("item_id")))
-                await self._line.send("conversation.item.retrieved", item=item.shown())
+                item = self._conversation.find(str(event.get("item_id")))
+                await self._sender.send("conversation.item.retrieved", item=item.as_json())
             case "response.create":
-                await self._answers.begin(self._set)
+                await self._responses.begin(self._configuration)
             case "response.cancel":
-                await self._answers.cancel("client_cancelled")
+                await self._responses.cancel("client_cancelled")
             case other:
                 raise ClientError("invalid_value", f"Invalid value: '{other}'.", "type")
 
     def _configure(self, wanted: dict[str, Any]) -> None:
         if wanted.get("type") != "realtime":
             raise ClientError("missing_required_parameter", "Missing required parameter: 'session.type'.", "session")
-        self._set.instructions = str(wanted.get("instructions", self._set.instructions))
-        self._set.tools = list(wanted.get("tools", self._set.tools))
+        self._configuration.instructions = str(wanted.get("instructions", self._configuration.instructions))
+        self._configuration.tools = list(wanted.get("tools", self._configuration.tools))
         heard = (wanted.get("audio") or {}).get("input") or {}
         for side in ("input", "output"):
             form = ((wanted.get("audio") or {}).get(side) or {}).get("format")
             if form is not None and form != {"type": "audio/pcm", "rate": RATE_HZ}:
                 raise ClientError("invalid_value", "This server takes audio/pcm at 24000 alone.", "session.audio")
         if "transcription" in heard:
-            self._set.transcription = heard["transcription"]
+            self._configuration.transcription = heard["transcription"]
         if "turn_detection" in heard:
-            self._set.turn_detection = heard["turn_detection"]
+            self._configuration.turn_detection = heard["turn_detection"]
             vad = heard["turn_detection"] or {}
             self._vad = ServerVad(
                 silence_ms=int(vad.get("silence_duration_ms") or 500),
                 padding_ms=int(vad.get("prefix_padding_ms") or 300),
             )
 
-    def _shown(self) -> dict[str, Any]:
+    def _session_json(self) -> dict[str, Any]:
         pcm = {"type": "audio/pcm", "rate": RATE_HZ}
         return {
             "type": "realtime",
@@ -167,76 +175,76 @@ class RealtimeSession:
             "id": self._id,
             "model": self._model,
             "output_modalities": ["audio"],
-            "instructions": self._set.instructions,
-            "tools": self._set.tools,
+            "instructions": self._configuration.instructions,
+            "tools": self._configuration.tools,
             "audio": {
                 "input": {
                     "format": pcm,
-                    "transcription": self._set.transcription,
-                    "turn_detection": self._set.turn_detection,
+                    "transcription": self._configuration.transcription,
+                    "turn_detection": self._configuration.turn_detection,
                 },
-                "output": {"format": pcm, "voice": self._set.voice},
+                "output": {"format": pcm, "voice": self._configuration.voice},
             },
         }
 
     # -- what is said ----------------------------------------------------------------------------------------
 
     async def _append(self, pcm: NDArray[np.int16]) -> None:
-        if self._set.turn_detection is None:
+        if self._configuration.turn_detection is None:
             self._buffer = np.concatenate([self._buffer, pcm])
             return
         for found in self._vad.feed(pcm):
-            if isinstance(found, Began):
-                self._speech_item = self._talk.new_id()
-                await self._line.send(
+            if isinstance(found, SpeechBegan):
+                self._speech_item = self._conversation.new_id()
+                await self._sender.send(
                     "input_audio_buffer.speech_started", audio_start_ms=found.start_ms, item_id=self._speech_item
                 )
-                if self._set.turn_detection.get("interrupt_response", True):
-                    await self._answers.cancel("turn_detected", quietly=True)
+                if self._configuration.turn_detection.get("interrupt_response", True):
+                    await self._responses.cancel("turn_detected", quietly=True)
             else:
-                await self._line.send(
+                await self._sender.send(
                     "input_audio_buffer.speech_stopped", audio_end_ms=found.end_ms, item_id=self._speech_item
                 )
                 await self._take_speech(found.pcm, self._speech_item)
-                if self._set.turn_detection.get("create_response", True):
-                    await self._answers.begin(self._set)
+                if self._configuration.turn_detection.get("create_response", True):
+                    await self._responses.begin(self._configuration)
 
     async def _commit(self) -> None:
         length_ms = len(self._buffer) * 1000 // RATE_HZ
-        if length_ms < LEAST_COMMIT_MS:
+        if length_ms < MIN_COMMIT_MS:
             raise ClientError(
                 "input_audio_buffer_commit_empty",
-                f"Error committing input audio buffer: buffer too small. Expected at least {LEAST_COMMIT_MS}ms of "
+                f"Error committing input audio buffer: buffer too small. Expected at least {MIN_COMMIT_MS}ms of "
                 f"audio, but buffer only has {length_ms}ms of audio.",
             )
         pcm, self._buffer = self._buffer, self._buffer[:0]
-        await self._take_speech(pcm, self._talk.new_id())
+        await self._take_speech(pcm, self._conversation.new_id())
 
     async def _take_speech(self, pcm: NDArray[np.int16], item_id: str) -> None:
-        before = self._talk.items[-1].id if self._talk.items else None
-        await self._line.send("input_audio_buffer.committed", previous_item_id=before, item_id=item_id)
-        item = Item(item_id, "message", "user", spoken=True)
-        await self._line.added(self._talk, item)
+        before = self._conversation.items[-1].id if self._conversation.items else None
+        await self._sender.send("input_audio_buffer.committed", previous_item_id=before, item_id=item_id)
+        item = ServerItem(item_id, "message", "user", spoken=True)
+        await self._sender.add_item(self._conversation, item)
         self._spawn(self._transcribe(item, pcm), "transcription")
 
-    async def _transcribe(self, item: Item, pcm: NDArray[np.int16]) -> None:
+    async def _transcribe(self, item: ServerItem, pcm: NDArray[np.int16]) -> None:
         name = "conversation.item.input_audio_transcription"
-        text = await self._desk.engines.recognise(pcm)
+        text = await self._shared.engines.recognise(pcm)
         item.text = text
         item.transcribed.set()
-        if self._set.transcription is None or self._desk.conduct.mode is RealtimeMode.UNWRITTEN:
+        if self._configuration.transcription is None or self._shared.behaviour.mode is RealtimeMode.UNWRITTEN:
             return
-        if self._desk.conduct.mode is RealtimeMode.DEAF:
+        if self._shared.behaviour.mode is RealtimeMode.DEAF:
             error = {"type": "transcription_error", "code": "audio_unintelligible", "message": "Could not transcribe."}
-            await self._line.send(f"{name}.failed", item_id=item.id, content_index=0, error=error)
+            await self._sender.send(f"{name}.failed", item_id=item.id, content_index=0, error=error)
             return
-        await self._line.send(f"{name}.delta", item_id=item.id, content_index=0, delta=text)
+        await self._sender.send(f"{name}.delta", item_id=item.id, content_index=0, delta=text)
         usage = {"type": "duration", "seconds": round(len(pcm) / RATE_HZ, 2)}
-        await self._line.send(f"{name}.completed", item_id=item.id, content_index=0, transcript=text, usage=usage)
+        await self._sender.send(f"{name}.completed", item_id=item.id, content_index=0, transcript=text, usage=usage)
 
     async def _truncate(self, item_id: str, audio_end_ms: int) -> None:
-        self._talk.truncate(item_id, audio_end_ms)
-        await self._line.send(
+        self._conversation.truncate(item_id, audio_end_ms)
+        await self._sender.send(
             "conversation.item.truncated", item_id=item_id, content_index=0, audio_end_ms=audio_end_ms
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.servers.conversation import RATE_HZ
+from rehearsal.servers.realtime_conversation import RATE_HZ
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,18 +20,18 @@ _WINDOW = RATE_HZ * WINDOW_MS // 1000
 # Of full scale; Opus leaves less than this of silence.
 LOUD_RMS = 0.01
 # A click is shorter.
-LEAST_SPEECH_MS = 60
+MIN_SPEECH_MS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class SpeechBegan:
     """Speech began, counted from the session's first sound, padding included."""
 
     start_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SpeechEnded:
     """Speech ended. `pcm`: all of it, padding included."""
 
     end_ms: int
@@ -51,9 +51,9 @@ class ServerVad:
         self._quiet_ms = 0
         self._speaking = False
 
-    def feed(self, pcm: NDArray[np.int16]) -> list[Began | Ended]:
+    def feed(self, pcm: NDArray[np.int16]) -> list[SpeechBegan | SpeechEnded]:
         """Take mono sound at 24 kHz; return what began and ended in it, in order."""
-        events: list[Began | Ended] = []
+        events: list[SpeechBegan | SpeechEnded] = []
         self._rest = np.concatenate([self._rest, pcm])
         while len(self._rest) >= _WINDOW:
             window, self._rest = self._rest[:_WINDOW], self._rest[_WINDOW:]
@@ -61,7 +61,7 @@ class ServerVad:
                 events.append(event)
         return events
 
-    def _window(self, window: NDArray[np.int16]) -> Began | Ended | None:
+    def _window(self, window: NDArray[np.int16]) -> SpeechBegan | SpeechEnded | None:
         self._kept = np.concatenate([self._kept, window])
         self._read_ms += WINDOW_MS
         loud = float(np.sqrt(np.mean((window / 32768.0) ** 2))) >= LOUD_RMS
@@ -69,13 +69,13 @@ class ServerVad:
             self._loud_ms = self._loud_ms + WINDOW_MS if loud else 0
             keep = self._padding + RATE_HZ * self._loud_ms // 1000
             self._kept = self._kept[-keep:] if keep else self._kept[:0]
-            if self._loud_ms >= LEAST_SPEECH_MS:
+            if self._loud_ms >= MIN_SPEECH_MS:
                 self._speaking, self._quiet_ms = True, 0
-                return Began(self._read_ms - len(self._kept) * 1000 // RATE_HZ)
+                return SpeechBegan(self._read_ms - len(self._kept) * 1000 // RATE_HZ)
             return None
         self._quiet_ms = 0 if loud else self._quiet_ms + WINDOW_MS
         if self._quiet_ms < self._silence_ms:
             return None
         said, self._kept = self._kept, self._kept[:0]
         self._speaking, self._loud_ms = False, 0
-        return Ended(self._read_ms, said)
+        return SpeechEnded(self._read_ms, said)

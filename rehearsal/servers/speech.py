@@ -16,7 +16,7 @@ import numpy as np
 from aiohttp import web
 
 from rehearsal.people.clip import RATE_HZ, encode_ogg
-from rehearsal.servers.loopback import Loopback
+from rehearsal.servers.loopback import LoopbackServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -30,7 +30,7 @@ PCM_RATE_HZ = 24_000
 # Sound leaves in pieces, as from an engine that speaks while it thinks.
 PIECE_BYTES = 4_800
 
-Engine: TypeAlias = "Callable[[str], Awaitable[tuple[NDArray[np.int16], int]]]"
+SpeechEngine: TypeAlias = "Callable[[str], Awaitable[tuple[NDArray[np.int16], int]]]"
 
 
 class SpeechMode(StrEnum):
@@ -60,13 +60,13 @@ _REFUSALS = {
 
 
 @dataclass(slots=True)
-class SpeechConduct:
+class SpeechBehaviour:
     """How the server answers; may be changed while it runs. `sends`: a format whatever was asked for, if not empty.
 
     `pace`: seconds that it takes over a second of sound, as an engine that speaks while it thinks; 0 sends at once.
     """
 
-    engine: Engine
+    engine: SpeechEngine
     mode: SpeechMode = SpeechMode.ANSWER
     sends: str = ""
     pace: float = 0.0
@@ -88,11 +88,11 @@ class LocalSpeechServer:
     `calls` holds every request's body since the start.
     """
 
-    def __init__(self, conduct: SpeechConduct, *, port: int = 0) -> None:
+    def __init__(self, behaviour: SpeechBehaviour, *, port: int = 0) -> None:
         """`port`: 0 takes a free one."""
-        self.conduct = conduct
+        self.behaviour = behaviour
         self.calls: list[Mapping[str, Any]] = []
-        self._loopback = Loopback("speech", port=port)
+        self._loopback = LoopbackServer("speech", port=port)
 
     @property
     def base_url(self) -> str:
@@ -111,7 +111,7 @@ class LocalSpeechServer:
     async def _speak(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.calls.append(body)
-        mode = self.conduct.mode
+        mode = self.behaviour.mode
         if mode in _REFUSALS:
             status, message = _REFUSALS[mode]
             return web.json_response({"error": {"message": message, "type": "error"}}, status=status)
@@ -126,11 +126,11 @@ class LocalSpeechServer:
 
     async def _answer(self, text: str, wanted: str) -> _Answer:
         """Return the engine's sound. What we cannot make is sent as WAV, as some servers do."""
-        if self.conduct.mode is SpeechMode.EMPTY:
+        if self.behaviour.mode is SpeechMode.EMPTY:
             return _Answer("audio/pcm", b"", 0.0)
-        pcm, rate_hz = await self.conduct.engine(text)
+        pcm, rate_hz = await self.behaviour.engine(text)
         duration_s = len(pcm) / rate_hz
-        match self.conduct.sends or wanted:
+        match self.behaviour.sends or wanted:
             case "pcm":
                 return _Answer("audio/pcm", _at(pcm, rate_hz, PCM_RATE_HZ).astype("<i2").tobytes(), duration_s)
             case "opus":
@@ -144,12 +144,12 @@ class LocalSpeechServer:
         await response.prepare(request)
         sound = answer.sound
         for start in range(0, len(sound), PIECE_BYTES):
-            if self.conduct.pace > 0:
-                await asyncio.sleep(self.conduct.pace * answer.duration_s * PIECE_BYTES / len(sound))
+            if self.behaviour.pace > 0:
+                await asyncio.sleep(self.behaviour.pace * answer.duration_s * PIECE_BYTES / len(sound))
             await response.write(sound[start : start + PIECE_BYTES])
-            if self.conduct.mode is SpeechMode.STALL_AFTER_FIRST:
+            if self.behaviour.mode is SpeechMode.STALL_AFTER_FIRST:
                 await self._loopback.stall()
-            elif self.conduct.mode is SpeechMode.CUT:
+            elif self.behaviour.mode is SpeechMode.CUT:
                 assert request.transport is not None
                 request.transport.abort()
                 break

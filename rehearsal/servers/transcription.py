@@ -16,8 +16,7 @@ import numpy as np
 from aiohttp import BodyPartReader, web
 from av.error import FFmpegError
 
-from rehearsal.servers.loopback import Loopback
-from rehearsal.servers.refusals import Refusal, problem, refusal
+from rehearsal.servers.loopback import LoopbackServer, RequestRefusal, error_response, refusal_response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,11 +28,11 @@ MODEL = "local-transcription"
 # What the engine hears, whatever was sent.
 RATE_HZ = 16_000
 # OpenAI's own limit on an upload.
-MOST_BYTES = 25_000_000
+MAX_UPLOAD_BYTES = 25_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Transcribed:
+class Transcription:
     """What the engine heard. The figures are Whisper's own; `language` is a code such as `en`."""
 
     text: str
@@ -44,7 +43,7 @@ class Transcribed:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class TranscriptionRequest:
     """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty where nothing was said of them."""
 
     pcm: NDArray[np.int16]
@@ -56,7 +55,7 @@ class Upload:
     key: str
 
 
-Engine: TypeAlias = "Callable[[Upload], Awaitable[Transcribed]]"
+TranscriptionEngine: TypeAlias = "Callable[[TranscriptionRequest], Awaitable[Transcription]]"
 
 
 class TranscriptionMode(StrEnum):
@@ -70,7 +69,7 @@ class TranscriptionMode(StrEnum):
 
 
 @dataclass(slots=True)
-class TranscriptionConduct:
+class TranscriptionBehaviour:
     """How the server answers; may be changed while it runs.
 
     `refuses`: everything, with this. `formats`: the response formats it takes, another one is refused with 400;
@@ -78,9 +77,9 @@ class TranscriptionConduct:
     models. `language_names`: languages are told by name (`english`), as OpenAI does, and not by code.
     """
 
-    engine: Engine
+    engine: TranscriptionEngine
     mode: TranscriptionMode = TranscriptionMode.ANSWER
-    refuses: Refusal | None = None
+    refuses: RequestRefusal | None = None
     formats: frozenset[str] = field(default_factory=lambda: frozenset({"json", "text", "verbose_json"}))
     takes_logprobs: bool = True
     language_names: dict[str, str] = field(default_factory=dict)
@@ -93,11 +92,11 @@ class LocalTranscriptionServer:
     `calls` holds every request since the start.
     """
 
-    def __init__(self, conduct: TranscriptionConduct, *, port: int = 0) -> None:
+    def __init__(self, behaviour: TranscriptionBehaviour, *, port: int = 0) -> None:
         """`port`: 0 takes a free one."""
-        self.conduct = conduct
-        self.calls: list[Upload] = []
-        self._loopback = Loopback("transcription", port=port)
+        self.behaviour = behaviour
+        self.calls: list[TranscriptionRequest] = []
+        self._loopback = LoopbackServer("transcription", port=port)
 
     @property
     def base_url(self) -> str:
@@ -118,14 +117,14 @@ class LocalTranscriptionServer:
         if isinstance(upload, web.Response):
             return upload
         self.calls.append(upload)
-        conduct = self.conduct
-        if conduct.refuses is not None:
-            return refusal(conduct.refuses)
-        if upload.response_format not in conduct.formats:
-            return problem(400, f"response_format '{upload.response_format}' is not compatible with this model.")
-        if upload.wants_logprobs and not conduct.takes_logprobs:
-            return problem(400, "Unknown parameter: 'include[0]'.")
-        match conduct.mode:
+        behaviour = self.behaviour
+        if behaviour.refuses is not None:
+            return refusal_response(behaviour.refuses)
+        if upload.response_format not in behaviour.formats:
+            return error_response(400, f"response_format '{upload.response_format}' is not compatible with this model.")
+        if upload.wants_logprobs and not behaviour.takes_logprobs:
+            return error_response(400, "Unknown parameter: 'include[0]'.")
+        match behaviour.mode:
             case TranscriptionMode.STALL:
                 await self._loopback.stall()
             case TranscriptionMode.CUT:
@@ -137,13 +136,13 @@ class LocalTranscriptionServer:
                 return web.json_response({"usage": {"type": "duration", "seconds": 1}})
             case TranscriptionMode.ANSWER:
                 pass
-        return _answer(upload, await conduct.engine(upload), conduct)
+        return _answer(upload, await behaviour.engine(upload), behaviour)
 
 
-async def _read(request: web.Request) -> Upload | web.Response:
+async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
     """Return the multipart form as a request, or what is answered to a form that is none."""
-    if request.content_length is not None and request.content_length > MOST_BYTES:
-        return problem(413, f"Maximum content size limit ({MOST_BYTES}) exceeded.")
+    if request.content_length is not None and request.content_length > MAX_UPLOAD_BYTES:
+        return error_response(413, f"Maximum content size limit ({MAX_UPLOAD_BYTES}) exceeded.")
     form: dict[str, str] = {}
     include: list[str] = []
     sound = b""
@@ -159,12 +158,12 @@ async def _read(request: web.Request) -> Upload | web.Response:
         else:
             form[name] = content.decode("utf-8", "replace")
     if not form.get("model"):
-        return problem(400, "you must provide a model parameter")
+        return error_response(400, "you must provide a model parameter")
     try:
-        pcm = decoded(sound)
+        pcm = decode_audio(sound)
     except (FFmpegError, ValueError, IndexError):
-        return problem(400, "The audio file could not be decoded or its format is not supported.")
-    return Upload(
+        return error_response(400, "The audio file could not be decoded or its format is not supported.")
+    return TranscriptionRequest(
         pcm=pcm,
         model=form["model"],
         language=form.get("language", ""),
@@ -175,7 +174,7 @@ async def _read(request: web.Request) -> Upload | web.Response:
     )
 
 
-def decoded(sound: bytes) -> NDArray[np.int16]:
+def decode_audio(sound: bytes) -> NDArray[np.int16]:
     """Return any file's sound as mono int16 at 16 kHz. Raises what PyAV raises."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
     with av.open(io.BytesIO(sound), mode="r") as container:
@@ -187,13 +186,13 @@ def decoded(sound: bytes) -> NDArray[np.int16]:
     return np.concatenate(pieces).astype(np.int16) if pieces else np.zeros(0, np.int16)
 
 
-def _answer(upload: Upload, heard: Transcribed, conduct: TranscriptionConduct) -> web.Response:
+def _answer(upload: TranscriptionRequest, heard: Transcription, behaviour: TranscriptionBehaviour) -> web.Response:
     duration_s = round(len(upload.pcm) / RATE_HZ, 3)
     match upload.response_format:
         case "text":
             return web.Response(text=heard.text + "\n", content_type="text/plain")
         case "verbose_json":
-            return web.json_response(_verbose(heard, duration_s, conduct.language_names))
+            return web.json_response(_verbose(heard, duration_s, behaviour.language_names))
         case _:
             body: dict[str, object] = {
                 "text": heard.text,
@@ -207,7 +206,7 @@ def _answer(upload: Upload, heard: Transcribed, conduct: TranscriptionConduct) -
             return web.json_response(body)
 
 
-def _verbose(heard: Transcribed, duration_s: float, language_names: dict[str, str]) -> dict[str, object]:
+def _verbose(heard: Transcription, duration_s: float, language_names: dict[str, str]) -> dict[str, object]:
     """Return the answer with Whisper's figures; silence has no segment, as with Whisper."""
     segment = {
         "id": 0,

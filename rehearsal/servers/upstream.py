@@ -24,7 +24,7 @@ CONNECT_TIMEOUT_S = 5.0
 # A model on a slow processor reads a long prompt for minutes before it says anything. Who asks hangs up sooner.
 SILENCE_TIMEOUT_S = 600.0
 _WELL, _BAD_GATEWAY = 200, 502
-_MOST_MESSAGE_CHARS = 300
+_MAX_MESSAGE_CHARS = 300
 _DATA, _END = b"data:", b"[DONE]"
 
 
@@ -60,21 +60,21 @@ class Upstream:
             await self._session.close()
             self._session = None
 
-    async def whole(self, body: Mapping[str, Any]) -> Payload:
+    async def complete(self, body: Mapping[str, Any]) -> Payload:
         """Return the answer to a request that wants it in one piece. Raises `UpstreamError`."""
-        async with await self._asked(body) as response:
-            with self._told():
+        async with await self._post(body) as response:
+            with self._translate_errors():
                 return _payload(await response.read())
 
     @asynccontextmanager
-    async def streamed(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncGenerator[Payload, None]]:
+    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncGenerator[Payload, None]]:
         """Ask for a stream, and lend its chunks. Raises `UpstreamError`, also while they are read."""
-        async with await self._asked(body) as response, aclosing(self._chunks(response)) as chunks:
+        async with await self._post(body) as response, aclosing(self._chunks(response)) as chunks:
             yield chunks
 
-    async def _asked(self, body: Mapping[str, Any]) -> aiohttp.ClientResponse:
+    async def _post(self, body: Mapping[str, Any]) -> aiohttp.ClientResponse:
         assert self._session is not None, "entered before"
-        with self._told():
+        with self._translate_errors():
             response = await self._session.post(self._completions, json={**body, "model": self.model})
             if response.status == _WELL:
                 return response
@@ -82,7 +82,7 @@ class Upstream:
                 raise UpstreamError(_message(await response.read()), status=response.status)
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Payload, None]:
-        with self._told():
+        with self._translate_errors():
             async for line in response.content:
                 if not line.startswith(_DATA):
                     continue
@@ -93,7 +93,7 @@ class Upstream:
         raise UpstreamError(f"The language model {self.model} behind this server stopped in mid-answer. Ask again.")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Translate what the connection raises. Around its own work alone: who asked has connections too."""
         try:
             yield
@@ -121,4 +121,4 @@ def _message(data: bytes) -> str:
         message = json.loads(text)["error"]["message"]
     except (ValueError, KeyError, TypeError):
         message = text
-    return str(message)[:_MOST_MESSAGE_CHARS]
+    return str(message)[:_MAX_MESSAGE_CHARS]

@@ -16,7 +16,7 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 from rehearsal.script.scenario_file import bundled_scenarios
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ async def roomtone_run(
 
 
 @asynccontextmanager
-async def ada_in(local: LocalDiscord) -> AsyncIterator[Person]:
+async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
     """Let Ada enter the voice channel."""
 
     async def join() -> Mapping[str, object]:
@@ -105,7 +105,7 @@ async def ada_in(local: LocalDiscord) -> AsyncIterator[Person]:
         return {"state": credentials.state, "server": credentials.server}
 
     tls = ssl.create_default_context(cafile=str(local.certificate_path))
-    async with Person(user_id=ADA, name="Ada", join=join, tls=tls) as person:
+    async with ScriptedPerson(user_id=ADA, name="Ada", join=join, tls=tls) as person:
         yield person
 
 

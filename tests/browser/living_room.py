@@ -18,11 +18,11 @@ from bot.cli.rehearsal.speech_engines import RehearsalRecognizer
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import ObservedTurn
 from rehearsal.runner.ports import BotSetup, StoredTurn
-from rehearsal.servers.chat import MODEL, ChatConduct, LocalChatServer
+from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.words import sounds_like
 from tests.browser.chromium import browser
 from tests.browser.evening import PATIENCE_S, until
@@ -46,7 +46,7 @@ class LivingRoom:
     """All of it. `says`: what the language model answers from now on."""
 
     def __init__(
-        self, discord: LocalDiscord, model: LocalChatServer, listener: Person, ear: RehearsalRecognizer
+        self, discord: LocalDiscord, model: LocalChatServer, listener: ScriptedPerson, ear: RehearsalRecognizer
     ) -> None:
         self.discord = discord
         self.model = model
@@ -60,7 +60,7 @@ class LivingRoom:
         self.game: Page
 
     def answer(self, _: ChatCall) -> str:
-        """See `ChatConduct.answer`."""
+        """See `ChatBehaviour.answer`."""
         return self.says
 
     def of(self, kind: type[_Seen]) -> list[_Seen]:
@@ -123,8 +123,8 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
     """
     async with AsyncExitStack() as stack:
         discord = await stack.enter_async_context(LocalDiscord())
-        conduct = ChatConduct(answer=lambda _: SKIP)
-        model = await stack.enter_async_context(LocalChatServer(conduct))
+        behaviour = ChatBehaviour(answer=lambda _: SKIP)
+        model = await stack.enter_async_context(LocalChatServer(behaviour))
         companion = await stack.enter_async_context(
             InProcessCompanion(
                 {
@@ -140,7 +140,7 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
         listener = _person(discord, SPARE_BOT_ID, trusted)
         ear = await stack.enter_async_context(RehearsalRecognizer(load().asr))
         here = LivingRoom(discord, model, listener, ear)
-        conduct.answer = here.answer
+        behaviour.answer = here.answer
         await companion.start(_environment(discord, history), here.seen.append)
         stack.push_async_callback(companion.stop)
         here.stay = await stack.enter_async_context(AsyncExitStack())
@@ -157,7 +157,7 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
         yield here
 
 
-def _person(discord: LocalDiscord, user_id: int, trusted: ssl.SSLContext) -> Person:
+def _person(discord: LocalDiscord, user_id: int, trusted: ssl.SSLContext) -> ScriptedPerson:
     async def join() -> Mapping[str, object]:
         credentials = await discord.join(user_id)
         return {"state": credentials.state, "server": credentials.server}
@@ -165,7 +165,7 @@ def _person(discord: LocalDiscord, user_id: int, trusted: ssl.SSLContext) -> Per
     async def leave() -> None:
         await discord.leave(user_id)
 
-    return Person(user_id=user_id, name=discord.guild.member(user_id).name, join=join, leave=leave, tls=trusted)
+    return ScriptedPerson(user_id=user_id, name=discord.guild.member(user_id).name, join=join, leave=leave, tls=trusted)
 
 
 def _environment(discord: LocalDiscord, history: tuple[str, ...]) -> BotSetup:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import davey
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
-from rehearsal.discord.mls import ExternalSender, appending
+from rehearsal.discord.mls import ExternalSender, append_proposals
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class DaveRoom:
         """Bring a member in: every session goes one epoch on. Returns the member's session."""
         present = [session for known, session in self.sessions.items() if known != user_id]
         session, key_package = self._session(user_id)
-        proposals = appending([self._gateway.add(self._epoch, key_package).message])[1:]
+        proposals = append_proposals([self._gateway.add(self._epoch, key_package).message])[1:]
         results = [member.process_proposals(_APPEND, proposals) for member in present]
         committed = results[0]
         for member in present:

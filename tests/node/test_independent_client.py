@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from rehearsal.discord import LocalDiscord, Network
+from rehearsal.discord import LocalDiscord, NetworkConditions
 from tests.node.client import node_client
 from tests.rehearsal.discord.people import guest
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
@@ -43,7 +43,7 @@ def _recorded(path: Path) -> NDArray[np.int16]:
 async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Path, tmp_path: Path) -> None:
     """Both directions, over padding, each with the right pitch and without one frame that cannot be decrypted."""
     record = tmp_path / "heard.pcm"
-    async with LocalDiscord(network=Network(padding=0.3)) as local, guest(local, ADA) as ada:
+    async with LocalDiscord(network=NetworkConditions(padding=0.3)) as local, guest(local, ADA) as ada:
         async with node_client(local, independent_client, user_id=CHLOE, listen=ADA, record=record) as node:
             ready = await node.event("ready")
             assert len(ready["privacyCode"]) == 30

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.servers.chat import ChatConduct, ChatMode, LocalChatServer
+from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
 from tests.scenarios.program import Program
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def assert_nobody_was_lost(played: Outcome) -> None:
 @pytest.mark.asyncio
 async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
     """What the model streams is what another participant hears, and the model was sent what had been said."""
-    async with LocalChatServer(ChatConduct(answer=lambda call: ANSWER)) as server:
+    async with LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)) as server:
         played = await hello_with(server.base_url, tmp_path)
     assert_nobody_was_lost(played)
     assert played.status == 0, played.printed
@@ -49,8 +49,8 @@ async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_the_next_model_answers_for_one_that_stalls(tmp_path: Path) -> None:
     """Within the same reply, to each question, and nobody hears of it."""
-    stalling = ChatConduct(answer=lambda call: ANSWER, mode=ChatMode.STALL)
-    async with LocalChatServer(stalling) as first, LocalChatServer(ChatConduct(answer=lambda call: ANSWER)) as second:
+    stalling = ChatBehaviour(answer=lambda call: ANSWER, mode=ChatMode.STALL)
+    async with LocalChatServer(stalling) as first, LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)) as second:
         behind = f'llm.fallback_models=[{{ model = "second", base_url = "{second.base_url}" }}]'
         played = await hello_with(first.base_url, tmp_path, behind)
         asked = len(first.calls)
@@ -65,7 +65,7 @@ async def test_the_next_model_answers_for_one_that_stalls(tmp_path: Path) -> Non
 async def test_a_failing_model_is_told_and_nobody_is_lost(tmp_path: Path) -> None:
     """A model that breaks from the first word on costs its answers alone, and the room is told; one that is slow,
     stalls, babbles and recovers in the midst of the talk is the scenario `model-trouble`."""
-    async with LocalChatServer(ChatConduct(answer=lambda call: ANSWER, mode=ChatMode.BROKEN)) as server:
+    async with LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER, mode=ChatMode.BROKEN)) as server:
         played = await hello_with(server.base_url, tmp_path)
     assert_nobody_was_lost(played)
     assert_apologised(played)

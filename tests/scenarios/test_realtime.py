@@ -10,7 +10,7 @@ import pytest
 from bot.cli.rehearsal.speech_engines import realtime_engines
 from config.load import load
 from rehearsal.servers.realtime import LocalRealtimeServer
-from rehearsal.servers.realtime_conduct import RealtimeConduct, RealtimeMode
+from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode
 from tests.scenarios.program import REPOSITORY, Program
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.rehearsal
 
 
-async def hello_by_speech(folder: Path, conduct: RealtimeConduct) -> tuple[Outcome, LocalRealtimeServer]:
+async def hello_by_speech(folder: Path, behaviour: RealtimeBehaviour) -> tuple[Outcome, LocalRealtimeServer]:
     """Play the small scenario against a server that behaves so; return the run and the server."""
     models = REPOSITORY / "data" / "models"
     settings = load(overrides={"models.directory": str(models), "asr.model_dir": str(models / "whisper-base")})
     async with (
         realtime_engines(settings, names=("Roomtone", "Ada")) as engines,
-        LocalRealtimeServer(engines, conduct) as server,
+        LocalRealtimeServer(engines, behaviour) as server,
     ):
         words = ("--set", "realtime.enabled=true", "--set", f"realtime.base_url={server.base_url}")
         return await asyncio.to_thread(Program.rehearse(folder, "hello", *words).wait), server
@@ -101,7 +101,7 @@ async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp
 @pytest.mark.asyncio
 async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> None:
     """What the server was told when it had expired in mid-sentence."""
-    played, server = await hello_by_speech(tmp_path, RealtimeConduct(expires_in_response=2))
+    played, server = await hello_by_speech(tmp_path, RealtimeBehaviour(expires_in_response=2))
     assert_all_were_heard(played)
     assert played.status == 0, played.printed
     assert server.sessions == 2
@@ -119,7 +119,7 @@ async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> N
 @pytest.mark.asyncio
 async def test_without_the_service_the_room_answers_otherwise(tmp_path: Path) -> None:
     """A key that is refused is told, and the chat model answers."""
-    without, away = await hello_by_speech(tmp_path, RealtimeConduct(mode=RealtimeMode.WRONG_KEY))
+    without, away = await hello_by_speech(tmp_path, RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY))
     assert_all_were_heard(without)
     assert not away.asked
     assert any("Speech-to-speech is gone" in str(message) for message in without.report["messages"])

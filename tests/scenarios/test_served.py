@@ -13,7 +13,7 @@ import pytest
 
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 from tests.scenarios.program import REPOSITORY, Program
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def test_a_guest_joins_through_the_control_api_and_is_answered_aloud(tmp_p
                 async with http.post(f"{control}/members/{guest}/join") as answer:
                     return dict(await answer.json())
 
-            async with Person(user_id=guest, name="guest", join=join, tls=trusted) as person:
+            async with ScriptedPerson(user_id=guest, name="guest", join=join, tls=trusted) as person:
                 await person.meet(ROOMTONE_BOT_ID)
                 said = await person.say(Clip.load(HELLO / "1-ada.ogg"))
                 await person.wait_for_sound(ROOMTONE_BOT_ID, since=said.speech_ended_at, timeout_s=PATIENCE_S)

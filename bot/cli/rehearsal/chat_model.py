@@ -17,7 +17,7 @@ from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 from compaction.language.wording import sentences
 from rehearsal.errors import LanguageModelError
-from rehearsal.servers.language_model import find_llama
+from rehearsal.servers.language_model import find_llama_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ async def find_chat_backend(wanted: LanguageModelChoice, models_dir: Path) -> Ch
     except LanguageModelError as error:
         missing.append(str(error))
     try:
-        python = await find_llama(wanted.llama_python)
+        python = await find_llama_python(wanted.llama_python)
     except LanguageModelError as error:
         missing.append(str(error))
     if model_file is not None and python:

@@ -17,8 +17,8 @@ from bot.models.catalogue import EMBED_MINILM, VOICE_JOE
 from bot.models.directory import ModelDirectory
 from rehearsal.servers import embeddings, speech, transcription
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
-from rehearsal.servers.chat import ChatConduct, LocalChatServer
-from rehearsal.servers.language_model import CONTEXT_TOKENS, served_model
+from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
+from rehearsal.servers.language_model import CONTEXT_TOKENS, serve_model
 from rehearsal.servers.upstream import Upstream
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
@@ -71,17 +71,17 @@ async def chat_server(stack: AsyncExitStack, settings: Settings, mind: ChatBacke
     if isinstance(mind, LocalLanguageModel):
         return await _language_model(stack, mind)
     names = (settings.brain.name, *settings.brain.wake_names)
-    conduct = ChatConduct(answer=lambda call: answer_messages(call.messages, names=names))
-    server = await stack.enter_async_context(LocalChatServer(conduct))
+    behaviour = ChatBehaviour(answer=lambda call: answer_messages(call.messages, names=names))
+    server = await stack.enter_async_context(LocalChatServer(behaviour))
     # It quotes and does not summarise: folding is done without a model.
     quoting = {"llm.base_url": server.base_url, "llm.model": CHAT_MODEL, "compaction.summariser": "extractive"}
     return ModelServers(quoting, server)
 
 
 async def _language_model(stack: AsyncExitStack, mind: LocalLanguageModel) -> ModelServers:
-    served = await stack.enter_async_context(served_model(mind.python, mind.model_file))
+    served = await stack.enter_async_context(serve_model(mind.python, mind.model_file))
     upstream = await stack.enter_async_context(Upstream(served.base_url, served.name))
-    server = await stack.enter_async_context(LocalChatServer(ChatConduct(answer=upstream)))
+    server = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=upstream)))
     thinking = {
         "llm.base_url": server.base_url,
         # By its own name, since its vocabulary is told by it.
@@ -100,23 +100,23 @@ async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object
         spoken = await voice.synthesize(text)
         return spoken.pcm, spoken.rate_hz
 
-    server = await stack.enter_async_context(speech.LocalSpeechServer(speech.SpeechConduct(speak)))
+    server = await stack.enter_async_context(speech.LocalSpeechServer(speech.SpeechBehaviour(speak)))
     return {"speaking.engine": "endpoint", "speaking.base_url": server.base_url, "speaking.model": speech.MODEL}
 
 
 async def _transcription(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
     recognizer = await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings.asr)))
 
-    async def hear(upload: transcription.Upload) -> transcription.Transcribed:
+    async def hear(upload: transcription.TranscriptionRequest) -> transcription.Transcription:
         heard = await recognizer.recognize(
             upload.pcm, language=upload.language or None, glossary=glossary_of(upload.prompt)
         )
-        return transcription.Transcribed(
+        return transcription.Transcription(
             heard.text, heard.language, heard.mean_logprob, heard.compression_ratio, heard.no_speech_probability
         )
 
-    conduct = transcription.TranscriptionConduct(hear)
-    server = await stack.enter_async_context(transcription.LocalTranscriptionServer(conduct))
+    behaviour = transcription.TranscriptionBehaviour(hear)
+    server = await stack.enter_async_context(transcription.LocalTranscriptionServer(behaviour))
     return {"asr.engine": "endpoint", "asr.base_url": server.base_url, "asr.model": transcription.MODEL}
 
 
@@ -129,7 +129,7 @@ async def _embeddings(stack: AsyncExitStack, settings: Settings) -> dict[str, ob
     async def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
         return await embedder.embed(texts)
 
-    server = await stack.enter_async_context(embeddings.LocalEmbeddingsServer(embeddings.EmbeddingsConduct(embed)))
+    server = await stack.enter_async_context(embeddings.LocalEmbeddingsServer(embeddings.EmbeddingsBehaviour(embed)))
     return {"recall.embedder": "endpoint", "recall.base_url": server.base_url, "recall.model": MODEL_NAME}
 
 

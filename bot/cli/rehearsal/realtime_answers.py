@@ -19,13 +19,13 @@ from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
 from bot.brain.wakeword import strip_call
 from compaction.language.wording import sentences
-from rehearsal.servers.realtime_conduct import Asked, Called
+from rehearsal.servers.realtime_behaviour import FunctionCall, ResponseRequest
 from voice.realtime.protocol import BROKEN_OFF
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rehearsal.servers.realtime_conduct import Answered
+    from rehearsal.servers.realtime_behaviour import ResponseContent
 
 SEARCH = "memory_search"
 _TOOL_RESULT = "function_call_output"
@@ -36,7 +36,7 @@ _SPEAKS = re.compile(r"(?P<names>.+?) (?:speaks|speak at the same time):")
 _TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTALL)
 
 
-def answer_request(asked: Asked, *, names: Sequence[str]) -> Answered:
+def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseContent:
     """Return what is said, or that memory is to be searched first: once, where nothing is known about a question.
 
     Where nobody asked anything it speaks of the newest thing on a screen, or not at all.
@@ -52,10 +52,10 @@ def answer_request(asked: Asked, *, names: Sequence[str]) -> Answered:
         return answer_text(asked, names=names)
     if best_match(question, evidence, ignore=names, asker=asker) is not None:
         return answer_text(asked, names=names)
-    return Called(SEARCH, json.dumps({"query": strip_call(question, tuple(names))}))
+    return FunctionCall(SEARCH, json.dumps({"query": strip_call(question, tuple(names))}))
 
 
-def answer_text(asked: Asked, *, names: Sequence[str]) -> str:
+def answer_text(asked: ResponseRequest, *, names: Sequence[str]) -> str:
     """Return what is said to the last thing somebody said. An answer that broke off is gone on with."""
     evidence, question, asker = _read(asked)
     whole = answer(question, evidence, asker=asker, now=time.time(), names=names)
@@ -75,7 +75,7 @@ def _remark(instructions: str) -> str:
     return SKIP if seen is None else f"{seen['name']}, I see {seen['text']}"
 
 
-def _read(asked: Asked) -> tuple[list[Evidence], str, str]:
+def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
     """Return what the session knows, what was asked last, and by whom."""
     found: list[Evidence] = []
     summary = _section(asked.instructions, SUMMARY_HEAD)

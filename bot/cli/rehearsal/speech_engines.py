@@ -12,7 +12,7 @@ from bot.cli.rehearsal.realtime_answers import answer_request
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
 from rehearsal.runner.local_servers import ServerModels
-from rehearsal.servers.realtime_conduct import Engines
+from rehearsal.servers.realtime_behaviour import RealtimeEngines
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
 from voice.audio import LISTEN_RATE_HZ
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from config.schema import Settings
-    from rehearsal.servers.realtime_conduct import Answered, Asked
-    from rehearsal.servers.speech import Engine
+    from rehearsal.servers.realtime_behaviour import ResponseContent, ResponseRequest
+    from rehearsal.servers.speech import SpeechEngine
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
@@ -69,7 +69,7 @@ class RehearsalRecognizer:
 
 
 @asynccontextmanager
-async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[Engines]:
+async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[RealtimeEngines]:
     """Load the models and lend the engines. `names`: whom the ear knows. Raises `VoiceError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with (
@@ -80,14 +80,14 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
         async def recognise(pcm: Pcm) -> str:
             return await ear.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
 
-        async def reply(asked: Asked) -> Answered:
+        async def reply(asked: ResponseRequest) -> ResponseContent:
             return answer_request(asked, names=(settings.brain.name, *settings.brain.wake_names))
 
         async def speak(text: str) -> Pcm:
             speech = await voice.synthesize(text)
             return resample(speech.pcm, speech.rate_hz, REALTIME_RATE_HZ)
 
-        yield Engines(recognise, reply, speak)
+        yield RealtimeEngines(recognise, reply, speak)
 
 
 def local_engines(settings: Settings, names: tuple[str, ...]) -> ServerModels:
@@ -96,7 +96,7 @@ def local_engines(settings: Settings, names: tuple[str, ...]) -> ServerModels:
 
 
 @asynccontextmanager
-async def _voice(settings: Settings) -> AsyncIterator[Engine]:
+async def _voice(settings: Settings) -> AsyncIterator[SpeechEngine]:
     """Load the embedded voice and lend it as an engine. Raises `SynthesisError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with PiperSynthesizer.open(directory, variety=0.0) as voice:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.reply.jitter import jitter_ms, lateness_ms, talkspurts
-from rehearsal.discord.arrivals import Arrival
+from rehearsal.discord.arrivals import PacketArrival
 
 
-def arrival(sequence: int, at: float, *, silence: bool = False) -> Arrival:
-    return Arrival(1001, sequence % 0x10000, silence, at)
+def arrival(sequence: int, at: float, *, silence: bool = False) -> PacketArrival:
+    return PacketArrival(1001, sequence % 0x10000, silence, at)
 
 
 def test_even_packets_have_no_jitter_and_pauses_are_none() -> None:

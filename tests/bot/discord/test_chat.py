@@ -147,10 +147,10 @@ async def test_over_the_wire() -> None:
     ):
         channel = local.guild.voice_channels[0]
         dropped = {"id": "77", "filename": "notes.txt", "size": 22, "url": str(files.make_url("/notes.txt"))}
-        local._world.keep_message(
+        local._state.add_message(
             payloads.message(
                 local.guild,
-                message_id=local._world.snowflake(),
+                message_id=local._state.snowflake(),
                 channel_id=channel.id,
                 author_id=ADA,
                 content="Look!",
@@ -164,7 +164,7 @@ async def test_over_the_wire() -> None:
         assert (file.name, file.size_bytes, file.by) == ("notes.txt", 22, local.guild.member(ADA).name)
         assert await own.fetch(file, max_bytes=1_000) == b"The gate code is 4411."
         await own.post("https://maps.example")
-        assert [each.content for each in local._world.messages()] == ["Look!", "https://maps.example"]
+        assert [each.content for each in local._state.messages()] == ["Look!", "https://maps.example"]
 
 
 def _app(notes: Any) -> web.Application:

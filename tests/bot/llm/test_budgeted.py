@@ -31,7 +31,7 @@ from compaction.payload import PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
 from compaction.tokens import estimate_tokens
-from rehearsal.servers.chat import ChatConduct, LocalChatServer
+from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -210,7 +210,7 @@ async def test_a_dearer_bill_tightens_the_next_call() -> None:
 @pytest.mark.asyncio
 async def test_the_configured_model_is_opened_behind_its_budget() -> None:
     """With the vocabulary of its name, if it is installed."""
-    async with LocalChatServer(ChatConduct(answer=lambda call: "Two words.")) as server:
+    async with LocalChatServer(ChatBehaviour(answer=lambda call: "Two words.")) as server:
         llm = LlmSettings(base_url=server.base_url, model="qwen2.5-coder-1.5b")
         models = ModelsSettings(directory=ROOT / "data" / "models")
         async with open_model(llm, SMALL, models) as model:

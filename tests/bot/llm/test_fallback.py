@@ -17,7 +17,7 @@ from bot.settings import LlmSettings
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.ports import CompletionRequest
 from compaction.settings import BudgetSettings
-from rehearsal.servers.chat import Asking, ChatConduct, ChatMode, LocalChatServer, Wanted
+from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from tests.bot.llm.test_openai_chat import LOOK
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
@@ -54,10 +54,10 @@ async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = 1.0) -> As
     """Two models, the first of which behaves as `mode` says."""
     async with AsyncExitStack() as stack:
         first, second = [
-            await stack.enter_async_context(LocalChatServer(ChatConduct(answer=lambda call, words=words: words)))  # type: ignore[misc]
+            await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda call, words=words: words)))  # type: ignore[misc]
             for words in (FIRST, SECOND)
         ]
-        first.conduct.mode = mode
+        first.behaviour.mode = mode
         settings = LlmSettings.model_validate(
             {
                 "base_url": first.base_url,
@@ -102,7 +102,9 @@ async def test_one_that_is_well_is_asked_alone() -> None:
     """Its own words come as they are made, tools' calls too."""
     async with pair(within_s=20.0) as models:
         assert await models.answer() == FIRST
-        models.first.conduct.answer = lambda call: Asking((Wanted("memory_search", {"query": "x"}),))
+        models.first.behaviour.answer = lambda call: ToolCallAnswer(
+            (ScriptedToolCall("memory_search", {"query": "x"}),)
+        )
         pieces = [piece async for piece in models.model.stream(QUESTION, max_output_tokens=9, tools=LOOK)]
         assert isinstance(pieces[-1], StreamEnd)
         assert [call.name for call in pieces[-1].calls] == ["memory_search"]
@@ -118,7 +120,7 @@ async def test_one_that_fails_rests_and_comes_back() -> None:
             for _ in range(4):
                 assert await models.answer() == SECOND
             assert models.asked == (2, 4)
-            models.first.conduct.mode = ChatMode.ANSWER
+            models.first.behaviour.mode = ChatMode.ANSWER
             models.clock.advance(FIRST_OPEN_S)
             assert await models.answer() == FIRST
             assert await models.answer() == FIRST
@@ -132,7 +134,7 @@ async def test_one_that_fails_rests_and_comes_back() -> None:
 async def test_when_all_fail_it_is_told() -> None:
     """The last one's trouble; and the first is asked even where all rest."""
     async with pair(ChatMode.BROKEN, within_s=20.0) as models:
-        models.second.conduct.mode = ChatMode.UNKNOWN_MODEL
+        models.second.behaviour.mode = ChatMode.UNKNOWN_MODEL
         with pytest.raises(ChatModelError, match="does not know the language model second"):
             await models.answer()
         for _ in range(2):
@@ -145,7 +147,7 @@ async def test_when_all_fail_it_is_told() -> None:
 async def test_what_was_heard_is_not_said_again() -> None:
     """A model that breaks off after a sentence leaves it at that."""
     async with pair(ChatMode.ERROR_IN_STREAM, within_s=20.0) as models:
-        models.first.conduct.answer = lambda call: "Yes. "
+        models.first.behaviour.answer = lambda call: "Yes. "
         stream = models.model.stream(QUESTION, max_output_tokens=50)
         assert await anext(stream) == "Yes. "
         with pytest.raises(ChatModelError, match="the engine died"):
@@ -173,20 +175,20 @@ async def test_summaries_are_asked_of_the_next_too() -> None:
     """The first one rests after two failures and is back when it is well; its own trouble is told where all fail."""
     async with pair(within_s=20.0) as models:
         assert (await models.model.complete(SUMMARY)).text == FIRST
-        models.first.conduct.mode = ChatMode.BROKEN
+        models.first.behaviour.mode = ChatMode.BROKEN
         with capture_logs() as logs:
             for _ in range(3):
                 assert (await models.model.complete(SUMMARY)).text == SECOND
         assert [line["next_model"] for line in logs if line["event"] == "summary_failed_over"] == ["second"] * 2
         assert models.asked == (3, 3)
         assert models.model.degraded_parts() == []
-        models.second.conduct.mode = ChatMode.WRONG_KEY
+        models.second.behaviour.mode = ChatMode.WRONG_KEY
         models.clock.advance(FIRST_OPEN_S)
         with pytest.raises(CompletionError, match="status 500") as caught:
             await models.model.complete(SUMMARY)
         assert caught.value.retryable
         models.clock.advance(10 * FIRST_OPEN_S)
-        models.first.conduct.mode = ChatMode.ANSWER
+        models.first.behaviour.mode = ChatMode.ANSWER
         assert (await models.model.complete(SUMMARY)).text == FIRST
 
 
@@ -222,13 +224,13 @@ async def test_what_rests_is_told() -> None:
         assert format_degraded_part(ailment, now).endswith(
             "failed inside (status 500). Try again, or look at its server's log."
         )
-        models.second.conduct.mode = ChatMode.WRONG_KEY
+        models.second.behaviour.mode = ChatMode.WRONG_KEY
         with pytest.raises(ChatModelError):
             await models.answer()
         first, second = models.model.degraded_parts()
         assert "no other answers either, and each question tries it again. " in format_degraded_part(first, now)
         assert "no other answers either, and I try it again in 15 seconds. " in format_degraded_part(second, now)
-        models.first.conduct.mode = models.second.conduct.mode = ChatMode.ANSWER
+        models.first.behaviour.mode = models.second.behaviour.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
         assert [each.what for each in models.model.degraded_parts()] == ["the language model second"]
 

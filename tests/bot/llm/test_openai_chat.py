@@ -26,7 +26,14 @@ from bot.settings import LlmSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
-from rehearsal.servers.chat import Asking, CallStyle, ChatConduct, ChatMode, LocalChatServer, Wanted
+from rehearsal.servers.chat import (
+    ChatBehaviour,
+    ChatMode,
+    LocalChatServer,
+    ScriptedToolCall,
+    ToolCallAnswer,
+    ToolCallFormat,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -40,7 +47,10 @@ REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_outpu
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
 
 LOOK = OfferedTools((ToolOffer("memory_search", "Finds what was said.", {"type": "object", "properties": {}}),))
-ASKING = Asking((Wanted("memory_search", {"query": "lantern"}), Wanted("recall_turns", {"from": 1, "to": 2})), "Hm. ")
+ASKING = ToolCallAnswer(
+    (ScriptedToolCall("memory_search", {"query": "lantern"}), ScriptedToolCall("recall_turns", {"from": 1, "to": 2})),
+    "Hm. ",
+)
 
 
 @asynccontextmanager
@@ -48,8 +58,8 @@ async def endpoint(
     mode: ChatMode = ChatMode.ANSWER, **settings: object
 ) -> AsyncIterator[tuple[OpenAIChat, LocalChatServer]]:
     """Start a server in `mode` and an adapter that points at it."""
-    conduct = ChatConduct(answer=lambda call: WORDS, mode=mode)
-    async with LocalChatServer(conduct) as server:
+    behaviour = ChatBehaviour(answer=lambda call: WORDS, mode=mode)
+    async with LocalChatServer(behaviour) as server:
         values = {"base_url": server.base_url, "model": "local-chat", "api_key": SecretStr("sk-secret"), **settings}
         async with OpenAIChat(LlmSettings.model_validate(values)) as chat:
             yield chat, server
@@ -167,7 +177,7 @@ async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
     async with endpoint() as (chat, server):
         answer = await chat.complete(REQUEST)
         assert (answer.text, answer.finish_reason, answer.prompt_tokens) == (WORDS, "stop", 11)
-        server.conduct.mode = ChatMode.LENGTH
+        server.behaviour.mode = ChatMode.LENGTH
         assert (await chat.complete(REQUEST)).finish_reason == "length"
 
 
@@ -185,8 +195,8 @@ async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: se
     """Each refused form leads to the next, at last to none; what worked is tried first the next time."""
     request = CompletionRequest(system="s", prompt="p", max_output_tokens=9, schema=SCHEMA)
     async with endpoint() as (chat, server):
-        server.conduct.answer = lambda call: json.dumps({"gist": "x"})
-        server.conduct.formats = frozenset(taken)
+        server.behaviour.answer = lambda call: json.dumps({"gist": "x"})
+        server.behaviour.formats = frozenset(taken)
         assert json.loads((await chat.complete(request)).text) == {"gist": "x"}
         assert len(server.calls) == tries
         await chat.complete(request)
@@ -197,7 +207,7 @@ async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: se
 async def test_the_cap_takes_the_name_that_the_endpoint_wants() -> None:
     """An endpoint that insists on `max_completion_tokens` is understood at once, for streams and answers."""
     async with endpoint() as (chat, server):
-        server.conduct.cap_name = "max_completion_tokens"
+        server.behaviour.cap_name = "max_completion_tokens"
         assert "".join(await heard(chat)) == WORDS
         assert server.calls[-1].body["max_completion_tokens"] == 50
         await chat.complete(REQUEST)
@@ -209,10 +219,10 @@ async def test_a_stream_tells_its_cost_at_its_end() -> None:
     """Where the endpoint tells; one that refuses to be asked is not asked again."""
     told: list[Usage] = []
     async with endpoint() as (chat, server):
-        server.conduct.prompt_tokens = 42
+        server.behaviour.prompt_tokens = 42
         assert [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, on_usage=told.append)]
         assert told == [Usage(42, len(WORDS.split()))]
-        server.conduct.takes_stream_options = False
+        server.behaviour.takes_stream_options = False
         for _ in range(2):
             assert [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, on_usage=told.append)]
         assert len(told) == 1
@@ -242,11 +252,13 @@ async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("style", [CallStyle.OPENAI, CallStyle.REPEATING, CallStyle.WHOLE, CallStyle.BARE])
-async def test_calls_of_tools_come_whole(style: CallStyle) -> None:
+@pytest.mark.parametrize(
+    "style", [ToolCallFormat.OPENAI, ToolCallFormat.REPEATING, ToolCallFormat.WHOLE, ToolCallFormat.BARE]
+)
+async def test_calls_of_tools_come_whole(style: ToolCallFormat) -> None:
     """However the server cuts them: with the words before them, each with an id, and the tools were told."""
     async with endpoint() as (chat, server):
-        server.conduct.answer, server.conduct.call_style = lambda call: ASKING, style
+        server.behaviour.answer, server.behaviour.call_style = lambda call: ASKING, style
         *words, ended = await streamed(chat, LOOK)
         assert "".join(map(str, words)) == "Hm. "
         assert isinstance(ended, StreamEnd)
@@ -273,20 +285,20 @@ async def test_calls_of_tools_come_whole(style: CallStyle) -> None:
         assert server.calls[1].body["tool_choice"] == "none"
 
 
-def _asking(wanted: tuple[Wanted, ...]) -> Callable[[ChatCall], Asking]:
-    return lambda call: Asking(wanted)
+def _asking(wanted: tuple[ScriptedToolCall, ...]) -> Callable[[ChatCall], ToolCallAnswer]:
+    return lambda call: ToolCallAnswer(wanted)
 
 
 @pytest.mark.asyncio
 async def test_calls_that_are_none_are_garbage() -> None:
     """Nameless, too many, or without end: one plain sentence, and no call."""
     for wanted, style in (
-        ((Wanted("x"),), CallStyle.NAMELESS),
-        ((Wanted("look"),) * 9, CallStyle.OPENAI),
-        ((Wanted("look", "x" * 20_001),), CallStyle.OPENAI),
+        ((ScriptedToolCall("x"),), ToolCallFormat.NAMELESS),
+        ((ScriptedToolCall("look"),) * 9, ToolCallFormat.OPENAI),
+        ((ScriptedToolCall("look", "x" * 20_001),), ToolCallFormat.OPENAI),
     ):
         async with endpoint() as (chat, server):
-            server.conduct.answer, server.conduct.call_style = _asking(wanted), style
+            server.behaviour.answer, server.behaviour.call_style = _asking(wanted), style
             with pytest.raises(ChatModelError, match="not a chat answer"):
                 await streamed(chat, LOOK)
 
@@ -295,11 +307,11 @@ async def test_calls_that_are_none_are_garbage() -> None:
 async def test_a_call_that_was_cut_off_is_none() -> None:
     """Its arguments are half: the answer only tells that it was cut."""
     async with endpoint(ChatMode.LENGTH) as (chat, server):
-        server.conduct.answer = lambda call: ASKING
+        server.behaviour.answer = lambda call: ASKING
         assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.LENGTH)
-        server.conduct.answer = lambda call: WORDS
+        server.behaviour.answer = lambda call: WORDS
         assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.LENGTH)
-        server.conduct.mode = ChatMode.ANSWER
+        server.behaviour.mode = ChatMode.ANSWER
         assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.STOP)
 
 
@@ -307,7 +319,7 @@ async def test_a_call_that_was_cut_off_is_none() -> None:
 async def test_a_model_that_takes_no_tools_answers_without() -> None:
     """It is asked once, and not bothered with tools again."""
     async with endpoint() as (chat, server):
-        server.conduct.takes_tools = False
+        server.behaviour.takes_tools = False
         for _ in range(2):
             assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
         assert ["tools" in call.body for call in server.calls] == [True, False, False]
@@ -317,7 +329,7 @@ async def test_a_model_that_takes_no_tools_answers_without() -> None:
 async def test_a_call_written_as_text_is_a_call() -> None:
     """Of servers without a parser for it; without tools the same text is an answer."""
     async with endpoint() as (chat, server):
-        server.conduct.answer = lambda call: '```json\n{"name": "memory_search", "arguments": {"query": "x"}}\n```'
+        server.behaviour.answer = lambda call: '```json\n{"name": "memory_search", "arguments": {"query": "x"}}\n```'
         (ended,) = await streamed(chat, LOOK)
         assert isinstance(ended, StreamEnd)
         assert [call.name for call in ended.calls] == ["memory_search"]
@@ -330,7 +342,7 @@ async def test_tools_never_cost_the_answer(nothing: str) -> None:
     """A model that says nothing with tools is asked without, and after a few times only so; small Qwens write the marks
     of a call and none between them."""
     async with endpoint() as (chat, server):
-        server.conduct.answer = lambda call: nothing if call.offered else WORDS
+        server.behaviour.answer = lambda call: nothing if call.offered else WORDS
         for _ in range(4):
             assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
         assert [bool(call.offered) for call in server.calls] == [True, False] * 3 + [False]
@@ -341,7 +353,7 @@ async def test_tools_that_an_endpoint_minds_are_left_out() -> None:
     """One bad schema costs one reply its tools; only after some times none are offered. At a last step nothing is
     learnt."""
     async with endpoint() as (chat, server):
-        server.conduct.minds_tools = True
+        server.behaviour.minds_tools = True
         last = OfferedTools(LOOK.offers, callable_now=False)
         for tools in (last, last, last, LOOK, LOOK, LOOK, LOOK):
             assert "".join(map(str, (await streamed(chat, tools))[:-1])) == WORDS

@@ -12,7 +12,7 @@ import pytest
 
 from bot.settings import WebSettings
 from bot.web.server import WebServer
-from rehearsal.people.sharer import Sharer
+from rehearsal.people.screen_share import ScreenSharePage
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from voice.screen.frame import MAX_FRAME_BYTES
@@ -38,7 +38,9 @@ def promising(width: int, height: int) -> bytes:
 class Beside:
     """Ada shares honestly; Bo's page is whatever the test sends."""
 
-    def __init__(self, watching: Watching, room: RoomScreens, ada: Sharer, bo: aiohttp.ClientWebSocketResponse) -> None:
+    def __init__(
+        self, watching: Watching, room: RoomScreens, ada: ScreenSharePage, bo: aiohttp.ClientWebSocketResponse
+    ) -> None:
         self.watching = watching
         self.room = room
         self.bo = bo
@@ -68,7 +70,7 @@ async def beside() -> AsyncIterator[Beside]:
     async with watching.room() as room, WebServer(WebSettings(port=0), watching.screens) as web:
         await web.start()
         link = f"<{web.share_link(watching.screens.invite(GUILD, ADA.id))}>"
-        async with Sharer("Ada", link) as ada, aiohttp.ClientSession() as http:
+        async with ScreenSharePage("Ada", link) as ada, aiohttp.ClientSession() as http:
             assert await ada.show(GOOD, timeout_s=PATIENCE_S)
             address = f"http://127.0.0.1:{web.port}/share/socket"
             async with http.ws_connect(address, origin=web.site.origin) as bo:

@@ -11,8 +11,13 @@ from bot.clock import SystemClock
 from bot.health import Health
 from bot.settings import LlmSettings
 from bot.wiring.speech_models import open_recognizer
-from rehearsal.servers.refusals import Refusal
-from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribed, TranscriptionConduct, Upload
+from rehearsal.servers.loopback import RequestRefusal
+from rehearsal.servers.transcription import (
+    LocalTranscriptionServer,
+    Transcription,
+    TranscriptionBehaviour,
+    TranscriptionRequest,
+)
 from tests.voice.recordings import voiced
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
@@ -22,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-async def hears(upload: Upload) -> Transcribed:
+async def hears(upload: TranscriptionRequest) -> Transcription:
     """Hear the same whatever was said."""
-    return Transcribed("from afar")
+    return Transcription("from afar")
 
 
 @pytest.mark.asyncio
@@ -38,7 +43,7 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
 @pytest.mark.asyncio
 async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_model_dir: Path) -> None:
     """Down, it costs its ear and no words; its key is the chat model's where both are at one address."""
-    async with LocalTranscriptionServer(TranscriptionConduct(hears)) as server:
+    async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(
             engine="endpoint", base_url=server.base_url, model_dir=whisper_model_dir, device="cpu", language="en"
         )
@@ -46,7 +51,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
         health = Health(SystemClock())
         async with open_recognizer(settings, llm=llm, health=health) as recognizer:
             assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
-            server.conduct.refuses = Refusal.BROKEN
+            server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
                 assert health.summary() == ""
                 assert (await recognizer.recognize(voiced(1), language="en")).text != "from afar"
@@ -58,12 +63,12 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
 @pytest.mark.asyncio
 async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> None:
     """Its failure is then the recogniser's; a key goes to nobody else's address."""
-    async with LocalTranscriptionServer(TranscriptionConduct(hears)) as server:
+    async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
         async with open_recognizer(settings, llm=llm) as recognizer:
             assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
-            server.conduct.refuses = Refusal.BROKEN
+            server.behaviour.refuses = RequestRefusal.BROKEN
             with pytest.raises(RecogniserError, match="status 500"):
                 await recognizer.recognize(voiced(1), language="en")
     assert server.calls[0].key == "none"

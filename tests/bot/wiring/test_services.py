@@ -115,7 +115,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
 async def test_a_model_that_rests_is_told_in_the_rooms_status(tmp_path: Path) -> None:
     """In the words that also tell what to do."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house, living(house) as (room, _):
-        server.conduct.mode = ChatMode.WRONG_KEY
+        server.behaviour.mode = ChatMode.WRONG_KEY
         await house.say(ADA.id, "Roomtone, how are you this evening?")
         await house.reply(1)
         assert "The language model local-chat has not worked for " in room.status()

@@ -16,7 +16,7 @@ from bot.wiring.summariser import choose_summariser, open_summariser
 from compaction.model import Mode, Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
-from rehearsal.servers.chat import ChatCall, ChatConduct, ChatMode, LocalChatServer
+from rehearsal.servers.chat import ChatBehaviour, ChatCall, ChatMode, LocalChatServer
 from tests.fakes.turn_store import InMemoryTurnStore
 
 TURNS = 80
@@ -72,7 +72,7 @@ async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0, strategy:
 @pytest.mark.asyncio
 async def test_a_models_records_become_the_summary() -> None:
     """Each batch is one call that asks for JSON; speaker and words come out of the turns."""
-    async with LocalChatServer(ChatConduct(answer=keeps_record)) as server:
+    async with LocalChatServer(ChatBehaviour(answer=keeps_record)) as server:
         result = await fold_all(server)
     assert [each.new_cursor for each in result.landed] == [10, 20]
     assert "Ada: We decided to hide parcel 10 in cabin 1." in result.summary
@@ -85,7 +85,7 @@ async def test_a_models_records_become_the_summary() -> None:
 @pytest.mark.parametrize("formats", [{"json_object_schema"}, {"json_schema"}, {"json_object"}, set()])
 async def test_structured_output_is_asked_for_as_the_endpoint_takes_it(formats: set[str]) -> None:
     """Each refused form is tried once, and the first that is taken is kept; with none the prompt alone asks."""
-    async with LocalChatServer(ChatConduct(answer=keeps_record, formats=frozenset(formats))) as server:
+    async with LocalChatServer(ChatBehaviour(answer=keeps_record, formats=frozenset(formats))) as server:
         result = await fold_all(server)
     assert [each.new_cursor for each in result.landed] == [10, 20]
     assert result.failed == []
@@ -99,7 +99,7 @@ async def test_structured_output_is_asked_for_as_the_endpoint_takes_it(formats: 
 @pytest.mark.asyncio
 async def test_a_model_that_keeps_to_no_json_is_asked_for_lines() -> None:
     """After one refused answer; from then on at once."""
-    async with LocalChatServer(ChatConduct(answer=keeps_record_in_lines, formats=frozenset())) as server:
+    async with LocalChatServer(ChatBehaviour(answer=keeps_record_in_lines, formats=frozenset())) as server:
         result = await fold_all(server)
     assert len(result.failed) == 1
     assert [(each.new_cursor, each.degraded) for each in result.landed] == [(10, False), (20, False)]
@@ -109,7 +109,7 @@ async def test_a_model_that_keeps_to_no_json_is_asked_for_lines() -> None:
 @pytest.mark.asyncio
 async def test_a_model_retells_the_summary() -> None:
     """The recursive strategy over the same client: no structure asked for, the paragraph injected whole."""
-    async with LocalChatServer(ChatConduct(answer=retells)) as server:
+    async with LocalChatServer(ChatBehaviour(answer=retells)) as server:
         result = await fold_all(server, strategy=Strategy.RECURSIVE)
     assert (
         result.summary == "Ada: We decided to hide parcel 0 in cabin 0. Ada: We decided to hide parcel 10 in cabin 1."
@@ -126,7 +126,7 @@ async def test_a_model_retells_the_summary() -> None:
 )
 async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode, strategy: Strategy) -> None:
     """Whatever it does, every turn is word for word or in the summary, and the reason is told."""
-    async with LocalChatServer(ChatConduct(answer=keeps_record, mode=mode)) as server:
+    async with LocalChatServer(ChatBehaviour(answer=keeps_record, mode=mode)) as server:
         result = await fold_all(server, timeout_s=0.1, strategy=strategy)
     assert result.failed
     assert result.failed[0].error

@@ -13,7 +13,7 @@ from bot.clock import SystemClock
 from bot.health import Health
 from bot.settings import LlmSettings, ModelsSettings
 from bot.wiring.speech_models import open_synthesizer
-from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
+from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
 from voice.errors import SynthesisError
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.port import synthesize_all
@@ -39,11 +39,11 @@ async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
 @pytest.mark.asyncio
 async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> None:
     """Down, it costs its voice and no words."""
-    async with LocalSpeechServer(SpeechConduct(tone)) as server:
+    async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url)
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
-            server.conduct.mode = SpeechMode.BROKEN
+            server.behaviour.mode = SpeechMode.BROKEN
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 22_050
 
 
@@ -52,7 +52,7 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
 async def test_an_endpoint_that_is_left_alone_is_told(fallback: str, instead: str) -> None:
     """After two failures in a row, with what is to be done; not before."""
     health = Health(SystemClock())
-    async with LocalSpeechServer(SpeechConduct(tone, SpeechMode.BROKEN)) as server:
+    async with LocalSpeechServer(SpeechBehaviour(tone, SpeechMode.BROKEN)) as server:
         settings = SpeakingSettings.model_validate(
             {"base_url": server.base_url, "fallback": fallback, "model": "kokoro"}
         )
@@ -71,11 +71,11 @@ async def test_an_endpoint_that_is_left_alone_is_told(fallback: str, instead: st
 @pytest.mark.asyncio
 async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> None:
     """With the endpoint's reason alone: nothing else was asked for."""
-    async with LocalSpeechServer(SpeechConduct(tone)) as server:
+    async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url, fallback="none")
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
-            server.conduct.mode = SpeechMode.WRONG_KEY
+            server.behaviour.mode = SpeechMode.WRONG_KEY
             for _ in range(3):
                 with pytest.raises(SynthesisError, match=r"refused the key\. Set speaking\.api_key[^.]*\.$"):
                     await synthesize_all(voice, "Hello there.")

@@ -14,9 +14,9 @@ from typing import Any
 import davey
 
 from rehearsal.discord.delivery import (
+    DaveOpcode,
+    DeliveryEffect,
     DeliveryService,
-    Effect,
-    Opcode,
     SendBinary,
     SendJson,
     StartCommitTimer,
@@ -24,7 +24,7 @@ from rehearsal.discord.delivery import (
 )
 
 CHANNEL = 42
-_MOST_MOVES = 20_000
+_MAX_MOVES = 20_000
 
 
 @dataclass
@@ -34,13 +34,13 @@ class Client:
     user_id: int
     session: Any
     inbox: deque[SendBinary | SendJson] = field(default_factory=deque)
-    outbox: deque[tuple[Opcode, Any]] = field(default_factory=deque)
+    outbox: deque[tuple[DaveOpcode, Any]] = field(default_factory=deque)
     # Proposals that it could not process: stock discord.py dies of one.
     refused_proposals: int = 0
 
     def offer(self) -> None:
         """Send a key package."""
-        self.outbox.append((Opcode.KEY_PACKAGE, bytes(self.session.get_serialized_key_package())))
+        self.outbox.append((DaveOpcode.KEY_PACKAGE, bytes(self.session.get_serialized_key_package())))
 
     def start_anew(self) -> None:
         """Forget the group and offer another key."""
@@ -49,7 +49,7 @@ class Client:
 
     def report(self, transition_id: int) -> None:
         """Report something unusable (op 31) and start anew."""
-        self.outbox.append((Opcode.INVALID_COMMIT_WELCOME, transition_id))
+        self.outbox.append((DaveOpcode.INVALID_COMMIT_WELCOME, transition_id))
         self.start_anew()
 
     def receive(self) -> None:
@@ -57,18 +57,18 @@ class Client:
         message = self.inbox.popleft()
         if isinstance(message, SendJson):
             self._json(message)
-        elif message.opcode == Opcode.EXTERNAL_SENDER:
+        elif message.opcode == DaveOpcode.EXTERNAL_SENDER:
             self.session.set_external_sender(message.body)
-        elif message.opcode == Opcode.PROPOSALS:
+        elif message.opcode == DaveOpcode.PROPOSALS:
             self._proposals(message.body)
         else:
             self._land(message)
 
     def _json(self, message: SendJson) -> None:
-        if message.opcode == Opcode.PREPARE_EPOCH:
+        if message.opcode == DaveOpcode.PREPARE_EPOCH:
             self.start_anew()
-        elif message.opcode == Opcode.PREPARE_TRANSITION and message.data["transition_id"]:
-            self.outbox.append((Opcode.READY_FOR_TRANSITION, message.data["transition_id"]))
+        elif message.opcode == DaveOpcode.PREPARE_TRANSITION and message.data["transition_id"]:
+            self.outbox.append((DaveOpcode.READY_FOR_TRANSITION, message.data["transition_id"]))
 
     def _proposals(self, body: bytes) -> None:
         kind = davey.ProposalsOperationType.append if body[0] == 0 else davey.ProposalsOperationType.revoke
@@ -78,12 +78,12 @@ class Client:
             self.refused_proposals += 1
             return
         if result is not None:
-            self.outbox.append((Opcode.COMMIT_WELCOME, bytes(result.commit) + bytes(result.welcome or b"")))
+            self.outbox.append((DaveOpcode.COMMIT_WELCOME, bytes(result.commit) + bytes(result.welcome or b"")))
 
     def _land(self, message: SendBinary) -> None:
         transition_id = int.from_bytes(message.body[:2], "big")
         process = self.session.process_commit
-        if message.opcode == Opcode.WELCOME:
+        if message.opcode == DaveOpcode.WELCOME:
             process = self.session.process_welcome
         try:
             process(message.body[2:])
@@ -91,7 +91,7 @@ class Client:
             self.report(transition_id)
             return
         if transition_id:
-            self.outbox.append((Opcode.READY_FOR_TRANSITION, transition_id))
+            self.outbox.append((DaveOpcode.READY_FOR_TRANSITION, transition_id))
 
 
 class Channel:
@@ -104,7 +104,7 @@ class Channel:
         self.sent: list[SendBinary | SendJson] = []
         self.chance = random.Random(seed)
 
-    def apply(self, effects: list[Effect]) -> None:
+    def apply(self, effects: list[DeliveryEffect]) -> None:
         """Put messages into inboxes and timers into the list."""
         for effect in effects:
             if isinstance(effect, SendBinary | SendJson):
@@ -149,7 +149,7 @@ class Channel:
 
     def settle(self, *, timers: bool = True) -> None:
         """Let everything happen that is under way, then the timers, until nothing is left."""
-        for _ in range(_MOST_MOVES):
+        for _ in range(_MAX_MOVES):
             if self.move():
                 continue
             if not timers or not self.timers:
@@ -172,11 +172,11 @@ class Channel:
 
     def _serve(self, client: Client) -> None:
         opcode, content = client.outbox.popleft()
-        if opcode is Opcode.KEY_PACKAGE:
+        if opcode is DaveOpcode.KEY_PACKAGE:
             effects = self.service.key_package(client.user_id, content)
-        elif opcode is Opcode.COMMIT_WELCOME:
+        elif opcode is DaveOpcode.COMMIT_WELCOME:
             effects = self.service.commit(client.user_id, content)
-        elif opcode is Opcode.READY_FOR_TRANSITION:
+        elif opcode is DaveOpcode.READY_FOR_TRANSITION:
             effects = self.service.transition_ready(client.user_id, content)
         else:
             effects = self.service.invalid_commit(client.user_id)

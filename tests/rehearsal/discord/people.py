@@ -6,7 +6,7 @@ import contextlib
 import ssl
 from typing import TYPE_CHECKING
 
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.asynccontextmanager
-async def guest(local: LocalDiscord, user_id: int, *, channel_id: int | None = None) -> AsyncIterator[Person]:
+async def guest(local: LocalDiscord, user_id: int, *, channel_id: int | None = None) -> AsyncIterator[ScriptedPerson]:
     """Have a person in a voice channel for a while, the first one by default."""
 
     async def join() -> Mapping[str, object]:
@@ -26,5 +26,5 @@ async def guest(local: LocalDiscord, user_id: int, *, channel_id: int | None = N
 
     tls = ssl.create_default_context(cafile=str(local.certificate_path))
     name = local.guild.member(user_id).name
-    async with Person(user_id=user_id, name=name, join=join, leave=leave, tls=tls) as person:
+    async with ScriptedPerson(user_id=user_id, name=name, join=join, leave=leave, tls=tls) as person:
         yield person

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from rehearsal.discord.arrivals import Arrival, arrived_at
-from rehearsal.discord.network import Network
+from rehearsal.discord.arrivals import PacketArrival, arrived_at
+from rehearsal.discord.network import NetworkConditions
 from tests.rehearsal.discord.test_forwarder import _ADA, _BEN, _Room
 from voice.transport.opus import SILENCE_FRAME
 
@@ -38,13 +38,13 @@ def test_without_a_socket_it_is_now() -> None:
 @pytest.mark.asyncio
 async def test_the_forwarder_tells_who_wants_to_know() -> None:
     """Each packet that could be opened, and whether it was silence."""
-    room = _Room(Network())
+    room = _Room(NetworkConditions())
     ada, _ = room.add(_ADA), room.add(_BEN)
     room.forwarder._arrived_at = lambda: 5.0  # type: ignore[method-assign]
-    told: list[Arrival] = []
+    told: list[PacketArrival] = []
     room.forwarder.watch = told.append
     room.say(ada)
     room.say(ada, SILENCE_FRAME)
     room.forwarder.datagram_received(bytes(60), ("127.0.0.1", 9))
-    assert told == [Arrival(_ADA, 1, False, 5.0), Arrival(_ADA, 2, True, 5.0)]
+    assert told == [PacketArrival(_ADA, 1, False, 5.0), PacketArrival(_ADA, 2, True, 5.0)]
     await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from rehearsal.discord.connection import Connection, Switchboard
+from rehearsal.discord.connection import WebsocketConnection, WebsocketServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 class _Echo:
     """A speaker that does what a test says when a message comes."""
 
-    def __init__(self, answer: Callable[[Connection, dict[str, Any]], None]) -> None:
+    def __init__(self, answer: Callable[[WebsocketConnection, dict[str, Any]], None]) -> None:
         self.answer = answer
         self.ended = asyncio.Event()
         self.close_code: int | None = None
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: WebsocketConnection) -> None:
         """Say hello."""
         connection.send_json({"op": 8})
 
-    def text(self, connection: Connection, message: dict[str, Any]) -> None:
+    def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
         """Answer."""
         self.answer(connection, message)
 
-    def binary(self, connection: Connection, body: bytes) -> None:
+    def binary(self, connection: WebsocketConnection, body: bytes) -> None:
         """Send it back."""
         connection.send(body)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: WebsocketConnection) -> None:
         """Remember how it ended."""
         self.close_code = connection.close_code
         self.ended.set()
@@ -45,7 +45,7 @@ class _Server:
     """A switchboard behind a port."""
 
     def __init__(self, echo: _Echo) -> None:
-        self.switchboard = Switchboard()
+        self.switchboard = WebsocketServer()
         self._echo = echo
         application = web.Application()
         application.router.add_get("/", self._serve)
@@ -64,14 +64,14 @@ class _Server:
     async def __aexit__(self, *_: object) -> None:
         await self.switchboard.close_all()
         await self._runner.cleanup()
-        await self.switchboard.settle()
+        await self.switchboard.close_transports()
 
 
 @pytest.mark.asyncio
 async def test_messages_and_the_close_keep_their_order() -> None:
     """All that was said before `close` arrives, then the code."""
 
-    def answer(connection: Connection, message: dict[str, Any]) -> None:
+    def answer(connection: WebsocketConnection, message: dict[str, Any]) -> None:
         for number in range(50):
             connection.send_json({"op": number})
         connection.close(4014, "enough")
@@ -97,7 +97,7 @@ async def test_messages_and_the_close_keep_their_order() -> None:
 async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
     """A thousand unsent messages are enough."""
 
-    def answer(connection: Connection, message: dict[str, Any]) -> None:
+    def answer(connection: WebsocketConnection, message: dict[str, Any]) -> None:
         for _ in range(1100):
             connection.send("x" * 100)
 
@@ -148,6 +148,6 @@ class _LetGo(asyncio.WriteTransport):
 @pytest.mark.asyncio
 async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
     """As most of them are when all is closed."""
-    connection = Connection(web.WebSocketResponse(), _LetGo())
+    connection = WebsocketConnection(web.WebSocketResponse(), _LetGo())
     connection.abort()
-    assert connection.severed
+    assert connection.closed_by_us

@@ -91,7 +91,7 @@ async def test_the_network_is_set_and_told() -> None:
 
 @pytest.mark.asyncio
 async def test_faults_and_their_options() -> None:
-    """A fault's answer says whom it struck; `user_id` and options come in the body."""
+    """A fault's answer says whom it affected; `user_id` and options come in the body."""
     async with LocalDiscord() as local, _control(local) as control, guest(local, ADA), guest(local, BEN):
         status, answer = await control.post("/fault/rtcp", {"user_id": str(ADA), "count": 3})
         assert (status, answer) == (200, {"fault": "rtcp", "user_ids": [str(ADA)], "packets": 3})

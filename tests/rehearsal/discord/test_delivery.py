@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rehearsal.discord import mls
 from rehearsal.discord.delivery import (
+    DaveOpcode,
     DeliveryService,
-    Opcode,
     SendBinary,
     SendJson,
     StartCommitTimer,
@@ -77,8 +77,8 @@ def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
     for user_id in (1, 2, 3):
         channel.join(user_id)
     channel.settle()
-    announced = [each for each in channel.sent if each.opcode == Opcode.ANNOUNCE_COMMIT]
-    welcomed = [each for each in channel.sent if each.opcode == Opcode.WELCOME]
+    announced = [each for each in channel.sent if each.opcode == DaveOpcode.ANNOUNCE_COMMIT]
+    welcomed = [each for each in channel.sent if each.opcode == DaveOpcode.WELCOME]
     assert (len(announced), len(welcomed)) == (1, 2)
     assert all(isinstance(each, SendBinary) and each.body[:2] == b"\0\0" for each in announced + welcomed)
     assert channel.agreed()
@@ -96,7 +96,7 @@ def test_a_commit_that_misses_a_proposal_is_refused() -> None:
     while first.inbox:
         first.receive()
     opcode, early = first.outbox[-1]
-    assert opcode is Opcode.COMMIT_WELCOME
+    assert opcode is DaveOpcode.COMMIT_WELCOME
     third = channel.join(3)
     while third.outbox:
         channel._serve(third)
@@ -137,7 +137,7 @@ def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
     assert channel.service.transition_ready(1, transition) == []
     executed = channel.service.transition_timed_out(transition)
     assert [(each.user_id, each.opcode) for each in executed if isinstance(each, SendJson)] == [
-        (user, Opcode.EXECUTE_TRANSITION) for user in channel.service.leaves
+        (user, DaveOpcode.EXECUTE_TRANSITION) for user in channel.service.leaves
     ]
     assert channel.service.transition_timed_out(transition) == []
 
@@ -151,8 +151,8 @@ def test_the_last_member_starts_anew() -> None:
     channel.sent.clear()
     channel.leave(2)
     assert [(each.opcode, each.data) for each in channel.sent if isinstance(each, SendJson)] == [
-        (Opcode.PREPARE_EPOCH, {"protocol_version": 1, "epoch": 1}),
-        (Opcode.PREPARE_TRANSITION, {"protocol_version": 1, "transition_id": 0}),
+        (DaveOpcode.PREPARE_EPOCH, {"protocol_version": 1, "epoch": 1}),
+        (DaveOpcode.PREPARE_TRANSITION, {"protocol_version": 1, "transition_id": 0}),
     ]
     assert channel.service.epoch == 0
 
@@ -188,7 +188,7 @@ def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_ane
     channel.settle()
     assert channel.agreed()
     assert set(channel.service.leaves) == {3, 4}
-    assert any(isinstance(each, SendJson) and each.opcode == Opcode.PREPARE_EPOCH for each in channel.sent)
+    assert any(isinstance(each, SendJson) and each.opcode == DaveOpcode.PREPARE_EPOCH for each in channel.sent)
 
 
 def test_a_downgrade_is_announced_executed_and_undone() -> None:
@@ -211,7 +211,7 @@ def test_a_downgrade_is_announced_executed_and_undone() -> None:
     assert channel.service.version == 1
     assert channel.agreed()
     # The transition has an id, so that clients leave their downgraded state.
-    welcomes = [each for each in channel.sent if each.opcode == Opcode.WELCOME]
+    welcomes = [each for each in channel.sent if each.opcode == DaveOpcode.WELCOME]
     assert isinstance(welcomes[-1], SendBinary)
     assert welcomes[-1].body[:2] != b"\0\0"
 

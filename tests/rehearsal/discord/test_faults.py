@@ -19,12 +19,12 @@ from tests.rehearsal.people.sounds import clip_of
 if TYPE_CHECKING:
     import discord
 
-    from rehearsal.people.person import Person
+    from rehearsal.people.person import ScriptedPerson
 
 BOT, SPARE, ADA, BEN = 1001, 1002, 2001, 2002
 
 
-async def _hears(listener: Person, voice: discord.VoiceClient) -> None:
+async def _hears(listener: ScriptedPerson, voice: discord.VoiceClient) -> None:
     """Prove that the bot is heard now."""
     # Stock discord.py sends in the clear until it has its keys.
     state = voice._connection
@@ -43,8 +43,8 @@ async def test_an_invalid_commit_is_recovered_from() -> None:
         await ada.meet(BOT)
         await _hears(ada, voice)
         before = local.status()["epoch"]
-        struck = await local.fault("invalid_commit")
-        assert struck == {"fault": "invalid_commit", "user_ids": [str(BOT)]}
+        affected = await local.fault("invalid_commit")
+        assert affected == {"fault": "invalid_commit", "user_ids": [str(BOT)]}
         await until(lambda: local.status()["epoch"] >= before + 2, "removal and addition")
         await until(lambda: voice._connection.can_encrypt and ada.epochs == before + 2, "everybody's new keys")
         await _hears(ada, voice)

@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
-from rehearsal.discord import sealing
-from rehearsal.discord.forwarder import Address, Forwarder, Leg
-from rehearsal.discord.network import Network
+from rehearsal.discord import packet_encryption
+from rehearsal.discord.forwarder import Address, Forwarder, MediaLeg
+from rehearsal.discord.network import NetworkConditions
 
 _ADA, _BEN, _CHLOE = 2001, 2002, 2003
 
@@ -41,29 +41,33 @@ class _Wire:
 class _Room:
     """A forwarder with people in it."""
 
-    def __init__(self, network: Network, *, seed: int = 1) -> None:
+    def __init__(self, network: NetworkConditions, *, seed: int = 1) -> None:
         self.forwarder = Forwarder(network, seed=seed)
         self.wire = _Wire()
         self.forwarder.connection_made(cast("asyncio.BaseTransport", self.wire))
         self.sequence = 0
 
-    def add(self, user_id: int, *, channel_id: int = 600, mode: str = sealing.XCHACHA_MODE) -> Leg:
-        leg = Leg(user_id=user_id, channel_id=channel_id, ssrc=user_id * 4)
-        leg.seal = sealing.seal(mode, leg.key)
+    def add(self, user_id: int, *, channel_id: int = 600, mode: str = packet_encryption.XCHACHA_MODE) -> MediaLeg:
+        leg = MediaLeg(user_id=user_id, channel_id=channel_id, ssrc=user_id * 4)
+        leg.cipher = packet_encryption.packet_cipher(mode, leg.key)
         self.forwarder.add(leg)
         self.forwarder.datagram_received(_discovery(leg.ssrc), _address(user_id))
         return leg
 
-    def say(self, speaker: Leg, payload: bytes = b"opus") -> None:
+    def say(self, speaker: MediaLeg, payload: bytes = b"opus") -> None:
         self.sequence += 1
-        packet = sealing.RtpPacket(0x78, self.sequence, self.sequence * 960, speaker.ssrc, payload)
-        assert speaker.seal is not None
-        datagram = sealing.seal_packet(packet, speaker.seal, self.sequence)
+        packet = packet_encryption.RtpPacket(0x78, self.sequence, self.sequence * 960, speaker.ssrc, payload)
+        assert speaker.cipher is not None
+        datagram = packet_encryption.encrypt_packet(packet, speaker.cipher, self.sequence)
         self.forwarder.datagram_received(datagram, _address(speaker.user_id))
 
-    def heard(self, listener: Leg) -> list[sealing.RtpPacket]:
-        assert listener.seal is not None
-        opened = [sealing.open_packet(data, listener.seal) for data, to in self.wire.sent if to == listener.address]
+    def heard(self, listener: MediaLeg) -> list[packet_encryption.RtpPacket]:
+        assert listener.cipher is not None
+        opened = [
+            packet_encryption.decrypt_packet(data, listener.cipher)
+            for data, to in self.wire.sent
+            if to == listener.address
+        ]
         return [packet for packet in opened if packet is not None]
 
 
@@ -77,7 +81,7 @@ def _discovery(ssrc: int) -> bytes:
 
 def test_discovery_tells_a_client_its_own_address() -> None:
     """Type 2, the SSRC, the address as text padded to 64 bytes, the port."""
-    room = _Room(Network())
+    room = _Room(NetworkConditions())
     room.add(_ADA)
     data, address = room.wire.sent[0]
     assert address == _address(_ADA)
@@ -87,8 +91,8 @@ def test_discovery_tells_a_client_its_own_address() -> None:
 
 def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
     """Each receiver under its own key and mode; nobody in another channel, nobody who is muted."""
-    room = _Room(Network(padding=0.5))
-    ada, ben = room.add(_ADA), room.add(_BEN, mode=sealing.AES_MODE)
+    room = _Room(NetworkConditions(padding=0.5))
+    ada, ben = room.add(_ADA), room.add(_BEN, mode=packet_encryption.AES_MODE)
     elsewhere, away = room.add(_CHLOE, channel_id=602), room.add(2004)
     away.muted = True
     for _ in range(20):
@@ -101,7 +105,7 @@ def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
 
 def test_a_nonce_is_never_used_twice() -> None:
     """Per receiver the counter goes on, whoever speaks."""
-    room = _Room(Network())
+    room = _Room(NetworkConditions())
     ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
     for speaker in (ada, ben, ada, ben):
         room.say(speaker)
@@ -111,7 +115,7 @@ def test_a_nonce_is_never_used_twice() -> None:
 
 def test_every_forwarded_packet_has_an_extension_and_some_are_padded() -> None:
     """The X bit always, the P bit for the set share."""
-    room = _Room(Network(padding=0.3))
+    room = _Room(NetworkConditions(padding=0.3))
     ada, ben = room.add(_ADA), room.add(_BEN)
     for _ in range(400):
         room.say(ada)
@@ -124,7 +128,7 @@ def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
     """The same seed loses the same packets."""
     arrived = []
     for _ in range(2):
-        room = _Room(Network(loss=0.2), seed=7)
+        room = _Room(NetworkConditions(loss=0.2), seed=7)
         ada, ben = room.add(_ADA), room.add(_BEN)
         for _ in range(500):
             room.say(ada)
@@ -137,7 +141,7 @@ def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
 @pytest.mark.asyncio
 async def test_reordered_packets_come_behind_the_next_one() -> None:
     """Nothing is lost by it, and each packet moves by one place at most."""
-    room = _Room(Network(reorder=0.3))
+    room = _Room(NetworkConditions(reorder=0.3))
     ada, ben = room.add(_ADA), room.add(_BEN)
     for _ in range(300):
         room.say(ada)
@@ -152,7 +156,7 @@ async def test_reordered_packets_come_behind_the_next_one() -> None:
 @pytest.mark.asyncio
 async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same() -> None:
     """It waits for the next one for 40 ms, not for ever."""
-    room = _Room(Network(reorder=1))
+    room = _Room(NetworkConditions(reorder=1))
     ada, ben = room.add(_ADA), room.add(_BEN)
     room.say(ada)
     assert room.heard(ben) == []
@@ -165,7 +169,7 @@ async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same(
 @pytest.mark.asyncio
 async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None:
     """No timer is left, and nothing is sent after the end."""
-    room = _Room(Network(reorder=1))
+    room = _Room(NetworkConditions(reorder=1))
     ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
     room.say(ada)
     room.forwarder.remove(ben)
@@ -180,17 +184,19 @@ async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None
 
 def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
     """Unknown SSRC, broken tag, no RTP at all, before a mode was selected."""
-    room = _Room(Network())
+    room = _Room(NetworkConditions())
     ada, ben = room.add(_ADA), room.add(_BEN)
-    stranger = Leg(user_id=9, channel_id=600, ssrc=9)
-    stranger.seal = sealing.seal(sealing.XCHACHA_MODE, stranger.key)
+    stranger = MediaLeg(user_id=9, channel_id=600, ssrc=9)
+    stranger.cipher = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, stranger.key)
     room.say(stranger)
     room.forwarder.datagram_received(b"\x80\x78" + bytes(40), _address(_ADA))
     room.forwarder.datagram_received(b"hello", _address(_ADA))
     room.forwarder.datagram_received(_discovery(12345), _address(_ADA))
-    ada.seal = None
-    packet = sealing.RtpPacket(0x78, 1, 1, ada.ssrc, b"x")
-    too_early = sealing.seal_packet(packet, sealing.seal(sealing.XCHACHA_MODE, ada.key), 1)
+    ada.cipher = None
+    packet = packet_encryption.RtpPacket(0x78, 1, 1, ada.ssrc, b"x")
+    too_early = packet_encryption.encrypt_packet(
+        packet, packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, ada.key), 1
+    )
     room.forwarder.datagram_received(too_early, _address(_ADA))
     assert room.forwarder.counters.bad == 5
     assert room.heard(ben) == []
@@ -198,7 +204,7 @@ def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
 
 def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
     """Eight bytes come back as they are; receiver reports are for the server."""
-    room = _Room(Network())
+    room = _Room(NetworkConditions())
     room.forwarder.datagram_received(b"\x01\0\0\0\0\0\0\0", _address(_ADA))
     assert room.wire.sent == [(b"\x01\0\0\0\0\0\0\0", _address(_ADA))]
     room.forwarder.datagram_received(b"\x80\xc9" + bytes(40), _address(_ADA))
@@ -208,9 +214,9 @@ def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
 
 def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
     """RTCP under the speaker's SSRC, video under the next one; who has no address gets none."""
-    room = _Room(Network())
+    room = _Room(NetworkConditions())
     ada, ben = room.add(_ADA), room.add(_BEN)
-    room.forwarder.add(Leg(user_id=_CHLOE, channel_id=600, ssrc=1))
+    room.forwarder.add(MediaLeg(user_id=_CHLOE, channel_id=600, ssrc=1))
     before = len(room.wire.sent)
     assert room.forwarder.inject_rtcp([_ADA, _CHLOE], count=2) == 2
     assert room.forwarder.inject_video([_ADA], count=3) == 3

@@ -7,7 +7,7 @@ import pytest
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.gateway import bot_of_token
 from rehearsal.discord.guild import GuildSpec
-from rehearsal.discord.world import World
+from rehearsal.discord.guild_state import GuildState
 from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
 
@@ -74,7 +74,7 @@ async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
 )
 def test_a_token_begins_with_its_bots_id(token: object, bot: int | None) -> None:
     """And with nobody else's."""
-    assert bot_of_token(World(GuildSpec()), token) == bot
+    assert bot_of_token(GuildState(GuildSpec()), token) == bot
 
 
 @pytest.mark.asyncio

@@ -23,7 +23,7 @@ def _committed() -> tuple[bytes, mls.Proposal, bytes]:
     session.set_external_sender(sender.package)
     package = bytes(other.get_serialized_key_package())
     proposal = sender.add(0, package)
-    result = session.process_proposals(_APPEND, mls.appending([proposal.message])[1:])
+    result = session.process_proposals(_APPEND, mls.append_proposals([proposal.message])[1:])
     assert result is not None
     assert result.welcome is not None
     return result.commit + result.welcome, proposal, package
@@ -121,8 +121,8 @@ def test_proposals_are_appended_and_revoked_as_davey_expects() -> None:
     session, other = davey.DaveSession(1, _USER, _CHANNEL), davey.DaveSession(1, _OTHER, _CHANNEL)
     session.set_external_sender(sender.package)
     proposal = sender.add(0, bytes(other.get_serialized_key_package()))
-    assert session.process_proposals(_APPEND, mls.appending([proposal.message])[1:]) is not None
-    revoked = mls.revoking([proposal.reference])
+    assert session.process_proposals(_APPEND, mls.append_proposals([proposal.message])[1:]) is not None
+    revoked = mls.revoke_proposals([proposal.reference])
     assert revoked[0] == 1
     assert session.process_proposals(davey.ProposalsOperationType.revoke, revoked[1:]) is None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.discord.network import Network, PacketCounters
+from rehearsal.discord.network import ForwarderCounters, NetworkConditions
 from rehearsal.errors import LocalDiscordError
 
 
 def test_shares_are_set_by_name_and_at_once() -> None:
     """Attributes and `update` are the same shares."""
-    network = Network(loss=0.1)
+    network = NetworkConditions(loss=0.1)
     network.padding, network.reorder = 0, 1
     network.update({"loss": 0.5})
     assert network.as_dict() == {"loss": 0.5, "padding": 0.0, "reorder": 1.0}
@@ -20,7 +20,7 @@ def test_shares_are_set_by_name_and_at_once() -> None:
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "much", None, [1]])
 def test_a_share_is_a_number_from_0_to_1(share: object) -> None:
     """Anything else is refused, and the other shares of the same request are not set either."""
-    network = Network()
+    network = NetworkConditions()
     before = network.as_dict()
     with pytest.raises(LocalDiscordError, match=r"reorder is a share from 0 to 1, for example 0\.05"):
         network.update({"loss": 0.9, "reorder": share})
@@ -30,12 +30,12 @@ def test_a_share_is_a_number_from_0_to_1(share: object) -> None:
 def test_an_unknown_share_is_refused() -> None:
     """The sentence says what there is."""
     with pytest.raises(LocalDiscordError, match=r"has no 'delay'\. Set any of loss, padding, reorder"):
-        Network().update({"delay": 0.1})
+        NetworkConditions().update({"delay": 0.1})
     with pytest.raises(LocalDiscordError):
-        Network(loss=2)
+        NetworkConditions(loss=2)
 
 
 def test_counters_have_the_names_of_the_control_api() -> None:
     """In, out, dropped, bad, injected."""
-    counters = PacketCounters(received=1, forwarded=2, dropped=3, bad=4, injected=5)
+    counters = ForwarderCounters(received=1, forwarded=2, dropped=3, bad=4, injected=5)
     assert counters.as_dict() == {"in": 1, "out": 2, "dropped": 3, "bad": 4, "injected": 5}

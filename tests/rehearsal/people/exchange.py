@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from rehearsal.discord.delivery import DeliveryService, Opcode, SendBinary, SendJson
-from rehearsal.people.dave import DaveParty, JsonMessage
+from rehearsal.discord.delivery import DaveOpcode, DeliveryService, SendBinary, SendJson
+from rehearsal.people.dave import DaveMember, JsonMessage
 
 if TYPE_CHECKING:
-    from rehearsal.discord.delivery import Effect
-    from rehearsal.people.dave import Message
+    from rehearsal.discord.delivery import DeliveryEffect
+    from rehearsal.people.dave import GatewayMessage
 
 CHANNEL = 600
 # Far more than any test needs.
@@ -26,14 +26,14 @@ class Exchange:
 
     def __init__(self) -> None:
         self.service = DeliveryService(CHANNEL)
-        self.parties: dict[int, DaveParty] = {}
-        self._queue: deque[tuple[int, Effect]] = deque()
+        self.parties: dict[int, DaveMember] = {}
+        self._queue: deque[tuple[int, DeliveryEffect]] = deque()
         # What was delivered: (user id, opcode).
         self.delivered: list[tuple[int, int]] = []
 
-    def join(self, user_id: int) -> DaveParty:
+    def join(self, user_id: int) -> DaveMember:
         """Let a new party in and settle."""
-        party = self.parties[user_id] = DaveParty(user_id=user_id, channel_id=CHANNEL)
+        party = self.parties[user_id] = DaveMember(user_id=user_id, channel_id=CHANNEL)
         self.take(self.service.connect(user_id))
         self.said(user_id, party.begin(self.service.version))
         self.settle()
@@ -45,19 +45,19 @@ class Exchange:
         self.take(self.service.disconnect(user_id))
         self.settle()
 
-    def take(self, effects: list[Effect]) -> None:
+    def take(self, effects: list[DeliveryEffect]) -> None:
         """Queue what the delivery service wants sent; timers are not run."""
         self._queue.extend((effect.user_id, effect) for effect in effects if isinstance(effect, SendBinary | SendJson))
 
-    def said(self, user_id: int, messages: list[Message]) -> None:
+    def said(self, user_id: int, messages: list[GatewayMessage]) -> None:
         """Carry a party's answers to the delivery service."""
         for message in messages:
             if isinstance(message, JsonMessage):
-                if message.op == Opcode.READY_FOR_TRANSITION:
+                if message.op == DaveOpcode.READY_FOR_TRANSITION:
                     self.take(self.service.transition_ready(user_id, message.body["transition_id"]))
                 else:
                     self.take(self.service.invalid_commit(user_id))
-            elif message.op == Opcode.KEY_PACKAGE:
+            elif message.op == DaveOpcode.KEY_PACKAGE:
                 self.take(self.service.key_package(user_id, message.body))
             else:
                 self.take(self.service.commit(user_id, message.body))

@@ -7,7 +7,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -26,7 +26,7 @@ class Room:
         self.discord = discord
         self.tls = ssl.create_default_context(cafile=str(discord.certificate_path))
 
-    def person(self, user_id: int) -> Person:
+    def person(self, user_id: int) -> ScriptedPerson:
         """Return somebody who has not joined yet."""
 
         async def join() -> Mapping[str, Any]:
@@ -35,10 +35,10 @@ class Room:
         async def leave() -> None:
             await self.discord.leave(user_id)
 
-        return Person(user_id=user_id, name=NAMES[user_id], join=join, leave=leave, tls=self.tls)
+        return ScriptedPerson(user_id=user_id, name=NAMES[user_id], join=join, leave=leave, tls=self.tls)
 
     @contextlib.asynccontextmanager
-    async def two(self) -> AsyncIterator[tuple[Person, Person]]:
+    async def two(self) -> AsyncIterator[tuple[ScriptedPerson, ScriptedPerson]]:
         """Let Ada and Ben in and wait until they share keys."""
         async with self.person(ADA) as ada, self.person(BEN) as ben:
             await ada.meet(BEN)
@@ -46,7 +46,7 @@ class Room:
             yield ada, ben
 
 
-async def heard_all(listener: Person, speaker: Person, clip: Clip) -> float:
+async def heard_all(listener: ScriptedPerson, speaker: ScriptedPerson, clip: Clip) -> float:
     """Let one speak; return what share of the packets the other heard."""
     before = len(listener.heard(speaker.user_id))
     began_at = time.monotonic()

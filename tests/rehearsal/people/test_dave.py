@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.discord.delivery import Opcode, SendBinary
-from rehearsal.people.dave import BinaryMessage, DaveParty, UndecryptableError
+from rehearsal.discord.delivery import DaveOpcode, SendBinary
+from rehearsal.people.dave import BinaryMessage, DaveMember, UndecryptableError
 from tests.rehearsal.people.exchange import CHANNEL, Exchange
 from voice.transport.opus import SILENCE_FRAME
 
@@ -62,7 +62,7 @@ def test_a_transition_is_answered() -> None:
     exchange.join(BEN)
     exchange.join(CLEO)
     assert exchange.service.pending_transitions == ()
-    assert (ADA, Opcode.EXECUTE_TRANSITION) in exchange.delivered
+    assert (ADA, DaveOpcode.EXECUTE_TRANSITION) in exchange.delivered
 
 
 def test_a_downgrade_sends_plain_opus_and_an_upgrade_encrypts_again() -> None:
@@ -98,13 +98,13 @@ def test_a_new_group_replaces_the_old_one() -> None:
     assert hears(exchange, ADA, BEN)
 
 
-@pytest.mark.parametrize("opcode", [Opcode.PROPOSALS, Opcode.ANNOUNCE_COMMIT, Opcode.WELCOME])
+@pytest.mark.parametrize("opcode", [DaveOpcode.PROPOSALS, DaveOpcode.ANNOUNCE_COMMIT, DaveOpcode.WELCOME])
 def test_a_damaged_message_costs_a_rejoin_not_the_call(opcode: int) -> None:
     """What MLS refuses is reported (op 31), and the party is added again."""
     exchange = Exchange()
     exchange.join(ADA)
     exchange.join(BEN)
-    cleo = exchange.parties[CLEO] = DaveParty(user_id=CLEO, channel_id=CHANNEL)
+    cleo = exchange.parties[CLEO] = DaveMember(user_id=CLEO, channel_id=CHANNEL)
     exchange.take(exchange.service.connect(CLEO))
     exchange.said(CLEO, cleo.begin(1))
     exchange.settle(damage=opcode)
@@ -118,25 +118,25 @@ def test_a_stranger_is_refused() -> None:
     exchange = Exchange()
     ada = exchange.join(ADA)
     exchange.join(BEN)
-    uninvited = DaveParty(user_id=CLEO, channel_id=CHANNEL)
+    uninvited = DaveMember(user_id=CLEO, channel_id=CHANNEL)
     exchange.service.connect(CLEO)
     (package,) = uninvited.begin(1)
     assert isinstance(package, BinaryMessage)
     proposals = [
         effect.body
         for effect in exchange.service.key_package(CLEO, package.body)
-        if isinstance(effect, SendBinary) and (effect.user_id, effect.opcode) == (ADA, Opcode.PROPOSALS)
+        if isinstance(effect, SendBinary) and (effect.user_id, effect.opcode) == (ADA, DaveOpcode.PROPOSALS)
     ]
     (proposal,) = proposals
-    answers = ada.handle_binary(Opcode.PROPOSALS, proposal, [ADA, BEN])
-    assert [answer.op for answer in answers] == [Opcode.INVALID_COMMIT_WELCOME, Opcode.KEY_PACKAGE]
+    answers = ada.handle_binary(DaveOpcode.PROPOSALS, proposal, [ADA, BEN])
+    assert [answer.op for answer in answers] == [DaveOpcode.INVALID_COMMIT_WELCOME, DaveOpcode.KEY_PACKAGE]
 
 
 @pytest.mark.parametrize("body", [b"", b"\0", b"\0\1", b"\7" * 90])
 @pytest.mark.parametrize("op", [25, 27, 29, 30])
 def test_noise_never_raises(op: int, body: bytes) -> None:
     """Any bytes as any message are survived."""
-    party = DaveParty(user_id=ADA, channel_id=CHANNEL)
+    party = DaveMember(user_id=ADA, channel_id=CHANNEL)
     assert party.handle_binary(op, body, []) == []
     party.begin(1)
     party.handle_binary(op, body, [])

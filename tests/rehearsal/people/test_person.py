@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.discord.network import Network
+from rehearsal.discord.network import NetworkConditions
 from rehearsal.errors import PersonError
 from tests.rehearsal.people.room import ADA, BEN, CLEO, Room, heard_all
 
@@ -38,7 +38,7 @@ async def test_what_was_said_is_told_in_order(room: Room, clip: Clip) -> None:
 @pytest.mark.asyncio
 async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> None:
     """What the network does to packets is undone: all of them are heard."""
-    room.discord.network.update(Network(padding=0.3, reorder=0.3).as_dict())
+    room.discord.network.update(NetworkConditions(padding=0.3, reorder=0.3).as_dict())
     async with room.two() as (ada, ben):
         assert await heard_all(ben, ada, clip) == 1
         assert ben.counts.dave_failures == 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.people.rtp import Packet, Sealer, discovery_reply, discovery_request, open_packet
+from rehearsal.people.rtp import DecryptedPacket, PacketEncryptor, decrypt_packet, discovery_reply, discovery_request
 
 KEY = bytes(range(32))
 SSRC = 4242
@@ -33,16 +33,16 @@ def forwarded(payload: bytes, *, extension_words: int = 0, padding: int = 0, pay
 
 def test_what_is_sealed_opens() -> None:
     """Numbers count up by one frame, and the payload is the same."""
-    sealer = Sealer(KEY, SSRC)
-    opened = [open_packet(sealer.seal(payload), KEY) for payload in (b"one", b"two")]
-    assert opened == [Packet(SSRC, 1, 960, b"one"), Packet(SSRC, 2, 1920, b"two")]
+    sealer = PacketEncryptor(KEY, SSRC)
+    opened = [decrypt_packet(sealer.seal(payload), KEY) for payload in (b"one", b"two")]
+    assert opened == [DecryptedPacket(SSRC, 1, 960, b"one"), DecryptedPacket(SSRC, 2, 1920, b"two")]
 
 
 def test_a_skipped_frame_moves_the_clock_alone() -> None:
     """Time passes without a packet: the timestamp jumps, the sequence does not."""
-    sealer = Sealer(KEY, SSRC)
+    sealer = PacketEncryptor(KEY, SSRC)
     sealer.skip()
-    assert open_packet(sealer.seal(b"one"), KEY) == Packet(SSRC, 1, 1920, b"one")
+    assert decrypt_packet(sealer.seal(b"one"), KEY) == DecryptedPacket(SSRC, 1, 1920, b"one")
 
 
 @given(
@@ -52,7 +52,7 @@ def test_a_skipped_frame_moves_the_clock_alone() -> None:
 )
 def test_padding_and_extension_are_stripped(payload: bytes, words: int, padding: int) -> None:
     """Whatever the server adds, the frame inside comes out as it was: DAVE finds its trailer from the end."""
-    opened = open_packet(forwarded(payload, extension_words=words, padding=padding), KEY)
+    opened = decrypt_packet(forwarded(payload, extension_words=words, padding=padding), KEY)
     assert opened is not None
     assert opened.payload == payload
 
@@ -60,7 +60,7 @@ def test_padding_and_extension_are_stripped(payload: bytes, words: int, padding:
 @pytest.mark.parametrize("payload_type", [0x48, 101, 0x79])
 def test_what_is_not_opus_is_not_heard(payload_type: int) -> None:
     """RTCP and video on the same socket are left alone."""
-    assert open_packet(forwarded(b"x", payload_type=payload_type), KEY) is None
+    assert decrypt_packet(forwarded(b"x", payload_type=payload_type), KEY) is None
 
 
 def test_a_padding_that_cannot_be_is_refused() -> None:
@@ -71,18 +71,18 @@ def test_a_padding_that_cannot_be_is_refused() -> None:
         sealed = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(
             b"ab" + bytes([last]), flags, nonce.ljust(24, b"\0"), KEY
         )
-        assert open_packet(flags + sealed + nonce, KEY) is None
+        assert decrypt_packet(flags + sealed + nonce, KEY) is None
 
 
 @given(datagram=st.binary(max_size=120))
 def test_noise_is_not_heard(datagram: bytes) -> None:
     """Anything may arrive on a UDP port; nothing raises."""
-    assert open_packet(datagram, KEY) is None
+    assert decrypt_packet(datagram, KEY) is None
 
 
 def test_another_key_does_not_open() -> None:
     """A packet of the session before is nobody's."""
-    assert open_packet(Sealer(KEY, SSRC).seal(b"one"), bytes(32)) is None
+    assert decrypt_packet(PacketEncryptor(KEY, SSRC).seal(b"one"), bytes(32)) is None
 
 
 def test_discovery_speaks_discords_74_bytes() -> None:

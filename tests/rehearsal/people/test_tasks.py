@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rehearsal.people.tasks import end
+from rehearsal.people.tasks import cancel_and_wait
 
 
 @pytest.mark.asyncio
@@ -14,7 +14,7 @@ async def test_a_waiting_task_ends() -> None:
     """Cancelling is what was asked for, so nothing is raised."""
     task = asyncio.create_task(asyncio.Event().wait(), name="waits")
     await asyncio.sleep(0)
-    await end(task)
+    await cancel_and_wait(task)
     assert task.cancelled()
 
 
@@ -28,7 +28,7 @@ async def test_what_a_task_died_of_is_raised() -> None:
     task = asyncio.create_task(fail(), name="fails")
     await asyncio.sleep(0)
     with pytest.raises(ValueError, match="broken"):
-        await end(task)
+        await cancel_and_wait(task)
 
 
 @pytest.mark.asyncio
@@ -44,7 +44,7 @@ async def test_the_callers_own_cancellation_passes() -> None:
 
     task = asyncio.create_task(stubborn(), name="stubborn")
     await asyncio.sleep(0)
-    caller = asyncio.create_task(end(task), name="caller")
+    caller = asyncio.create_task(cancel_and_wait(task), name="caller")
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     caller.cancel()

@@ -11,7 +11,7 @@ import pytest
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario import NetworkSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
@@ -30,7 +30,7 @@ def hello() -> Scenario:
     return scenario({"who": "mira", "say": "hello", "audio": clip})
 
 
-def bot_person(environment: LocalEnvironment) -> Person:
+def bot_person(environment: LocalEnvironment) -> ScriptedPerson:
     """Return a person who sits where the bot would."""
 
     async def join() -> Mapping[str, object]:
@@ -38,7 +38,7 @@ def bot_person(environment: LocalEnvironment) -> Person:
         return {"state": found.state, "server": found.server}
 
     tls = ssl.create_default_context(cafile=str(environment.addresses.certificate_path))
-    return Person(user_id=ROOMTONE_BOT_ID, name="Roomtone", join=join, tls=tls)
+    return ScriptedPerson(user_id=ROOMTONE_BOT_ID, name="Roomtone", join=join, tls=tls)
 
 
 @pytest.mark.asyncio

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rehearsal.servers.realtime_conduct import Engines
-    from rehearsal.servers.speech import Engine
+    from rehearsal.servers.realtime_behaviour import RealtimeEngines
+    from rehearsal.servers.speech import SpeechEngine
 
 ALL: dict[str, Any] = {
     "model": {"answers": [{"asked": ["island"], "say": "Ithaca."}]},
@@ -42,12 +42,12 @@ async def _speak(text: str) -> tuple[NDArray[np.int16], int]:
 
 
 @asynccontextmanager
-async def _voice() -> AsyncIterator[Engine]:
+async def _voice() -> AsyncIterator[SpeechEngine]:
     yield _speak
 
 
 @asynccontextmanager
-async def _mind() -> AsyncIterator[Engines]:
+async def _mind() -> AsyncIterator[RealtimeEngines]:
     yield FakeMind().engines()
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rehearsal.runner.scripted_answers import Script
+from rehearsal.runner.scripted_answers import ScriptedModel
 from rehearsal.script.server_specs import ModelSpec
-from rehearsal.servers.chat import Asking, ChatCall, Wanted
+from rehearsal.servers.chat import ChatCall, ScriptedToolCall, ToolCallAnswer
 
 SPEC = ModelSpec.model_validate(
     {
@@ -44,7 +44,7 @@ def call(*messages: dict[str, Any]) -> ChatCall:
 def test_the_first_answer_with_all_its_words_counts(asked: str, answered: str) -> None:
     """Whole words, however they are written; else what it says otherwise."""
     messages = ({"role": "user", "content": "the lantern"}, {"role": "user", "content": asked})
-    assert Script(SPEC).answer(call(*messages)) == answered
+    assert ScriptedModel(SPEC).answer(call(*messages)) == answered
 
 
 def test_an_answer_may_need_what_the_model_was_told() -> None:
@@ -52,8 +52,8 @@ def test_an_answer_may_need_what_the_model_was_told() -> None:
     spec = ModelSpec.model_validate({"answers": [{"knew": ["danger"], "say": "Careful!"}], "otherwise": "SKIP"})
     asked = {"role": "user", "content": "[21:10] Ada joined the channel."}
     note = {"role": "system", "content": "On Ada's screen: new text: “DANGER”"}
-    assert Script(spec).answer(call(asked)) == "SKIP"
-    assert Script(spec).answer(call(note, asked)) == "Careful!"
+    assert ScriptedModel(spec).answer(call(asked)) == "SKIP"
+    assert ScriptedModel(spec).answer(call(note, asked)) == "Careful!"
     with pytest.raises(ValidationError, match="`asked` or `knew`"):
         ModelSpec.model_validate({"answers": [{"say": "Careful!"}]})
 
@@ -61,19 +61,19 @@ def test_an_answer_may_need_what_the_model_was_told() -> None:
 def test_what_a_tool_told_is_said() -> None:
     """Of the turns in it the one that has most of what was looked for, without heading."""
     messages = ({"role": "user", "content": "Which colour had the lantern?"}, {"role": "tool", "content": TOLD})
-    assert Script(SPEC).answer(call(*messages)) == "the lantern is red."
+    assert ScriptedModel(SPEC).answer(call(*messages)) == "the lantern is red."
     other = SPEC.answers[0].model_copy(update={"arguments": {"query": "blue"}})
     asks_otherwise = SPEC.model_copy(update={"answers": (other,)})
-    assert Script(asks_otherwise).answer(call(*messages)) == "no, blue."
+    assert ScriptedModel(asks_otherwise).answer(call(*messages)) == "no, blue."
 
 
 def test_a_tool_is_called_first_where_it_is_offered() -> None:
     """Once; a model that may not call it says what it has."""
     messages = ({"role": "user", "content": "Which colour had the lantern?"},)
     offered = {"tools": [{"function": {"name": "memory_search"}}]}
-    assert Script(SPEC).answer(ChatCall(messages, True, offered)) == Asking(
-        (Wanted("memory_search", {"query": "lantern"}),)
+    assert ScriptedModel(SPEC).answer(ChatCall(messages, True, offered)) == ToolCallAnswer(
+        (ScriptedToolCall("memory_search", {"query": "lantern"}),)
     )
     after = (*messages, {"role": "tool", "content": TOLD})
-    assert Script(SPEC).answer(ChatCall(after, True, offered)) == "the lantern is red."
-    assert Script(SPEC).answer(ChatCall(messages, True, offered | {"tool_choice": "none"})) == "nothing."
+    assert ScriptedModel(SPEC).answer(ChatCall(after, True, offered)) == "the lantern is red."
+    assert ScriptedModel(SPEC).answer(ChatCall(messages, True, offered | {"tool_choice": "none"})) == "nothing."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.people.clip import Clip
-from rehearsal.scenarios.make_audio import HERE, SCENARIOS, lines_of
+from rehearsal.scenarios.make_audio import HERE, SCENARIOS, read_lines
 from rehearsal.script.scenario import AFTER_REPLY, Scenario, WaitStep
 from rehearsal.script.scenario_file import load_scenario
 
@@ -37,7 +37,9 @@ def test_every_bundled_scenario_is_known() -> None:
 @pytest.mark.parametrize("name", BORROWERS)
 def test_borrowed_sound_says_what_is_written(name: str) -> None:
     """The words beside it are those of the scenario that it was made for."""
-    made = {line.audio.resolve(): line.text for other in SCENARIOS for line in lines_of(HERE / other / "scenario.toml")}
+    made = {
+        line.audio.resolve(): line.text for other in SCENARIOS for line in read_lines(HERE / other / "scenario.toml")
+    }
     assert all(made[say.audio.resolve()] == say.say for say in loaded(name).says)
 
 
@@ -137,5 +139,5 @@ def test_the_history_is_json_lines() -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_maker_reads_what_the_stage_plays(name: str) -> None:
     """The words that were spoken are the words that are the reference."""
-    made = [(line.text, line.audio) for line in lines_of(HERE / name / "scenario.toml")]
+    made = [(line.text, line.audio) for line in read_lines(HERE / name / "scenario.toml")]
     assert made == [(say.say, say.audio) for say in loaded(name).says]

@@ -10,7 +10,7 @@ import pytest
 from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ
 from rehearsal.people.voiced import frame_rms
-from rehearsal.scenarios.make_audio import LEVEL_RMS, levelled, lines_of, main
+from rehearsal.scenarios.make_audio import LEVEL_RMS, main, normalise_level, read_lines
 from tests.rehearsal.people.sounds import silence, tone
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ audio = "1.ogg"
 def test_only_what_is_said_is_made(tmp_path: Path) -> None:
     """Commands and waits have no sound; the voice and the language are the person's."""
     (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
-    (line,) = lines_of(tmp_path / "scenario.toml")
+    (line,) = read_lines(tmp_path / "scenario.toml")
     assert (line.text, line.voice, line.language) == ("Hello.", "af_heart", "en-us")
     assert line.audio == tmp_path / "1.ogg"
 
@@ -42,13 +42,13 @@ def test_a_speaker_needs_a_voice(tmp_path: Path) -> None:
     """A plain sentence names who has none."""
     (tmp_path / "scenario.toml").write_text(SCENARIO.replace('"mira"\nsay', '"otto"\nsay'), encoding="utf-8")
     with pytest.raises(RehearsalError, match="otto has no voice"):
-        lines_of(tmp_path / "scenario.toml")
+        read_lines(tmp_path / "scenario.toml")
 
 
 @pytest.mark.parametrize("level", [500.0, 9000.0])
 def test_every_clip_has_the_same_level_and_no_dead_air(level: float) -> None:
     """Soft and loud voices come out alike, cut to a short lead and tail."""
-    pcm = levelled(np.concatenate([silence(1.0), tone(1.0, level=level), silence(2.0)]))
+    pcm = normalise_level(np.concatenate([silence(1.0), tone(1.0, level=level), silence(2.0)]))
     assert len(pcm) / RATE_HZ == pytest.approx(1.22, abs=0.02)
     rms = frame_rms(pcm, FRAME_SAMPLES)
     assert float(rms[10:50].mean()) == pytest.approx(LEVEL_RMS, rel=0.02)
@@ -57,7 +57,7 @@ def test_every_clip_has_the_same_level_and_no_dead_air(level: float) -> None:
 def test_silence_is_refused() -> None:
     """An engine that returns nothing is an error, not a silent clip."""
     with pytest.raises(RehearsalError, match="Nothing was said"):
-        levelled(silence(1.0))
+        normalise_level(silence(1.0))
 
 
 def test_without_npm_it_is_a_plain_sentence(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rehearsal.scenarios.make_screens import FOLDER, SCREENS, drawn
+from rehearsal.scenarios.make_screens import FOLDER, SCREENS, draw_screen
 from voice.screen.frame import check_frame
 from voice.screen.frame_diff import ChangeKind, compare_frames
 
@@ -21,7 +21,7 @@ def test_a_picture_is_what_is_drawn(name: str) -> None:
     frame = check_frame(data)
     assert (frame.width, frame.height) == (1280, 720)
     with Image.open(io.BytesIO(data)) as image:
-        small = [np.asarray(each.convert("L").resize((64, 36)), int) for each in (image, drawn(SCREENS[name]))]
+        small = [np.asarray(each.convert("L").resize((64, 36)), int) for each in (image, draw_screen(SCREENS[name]))]
     assert np.abs(small[0] - small[1]).max() < 12
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import openai
 
 from rehearsal.servers.realtime import LocalRealtimeServer
-from rehearsal.servers.realtime_conduct import Asked, Called, Engines, RealtimeConduct
+from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeEngines, ResponseRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,18 +37,18 @@ class FakeMind:
 
     def __init__(self, *heard: str) -> None:
         self.heard = list(heard)
-        self.answers: list[str | Called] = []
+        self.answers: list[str | FunctionCall] = []
         self.pcm: list[NDArray[np.int16]] = []
 
-    def engines(self) -> Engines:
+    def engines(self) -> RealtimeEngines:
         """Return the engines for a server."""
-        return Engines(self._recognise, self._answer, self._speak)
+        return RealtimeEngines(self._recognise, self._answer, self._speak)
 
     async def _recognise(self, pcm: NDArray[np.int16]) -> str:
         self.pcm.append(pcm)
         return self.heard.pop(0) if self.heard else "something"
 
-    async def _answer(self, asked: Asked) -> str | Called:
+    async def _answer(self, asked: ResponseRequest) -> str | FunctionCall:
         if self.answers:
             return self.answers.pop(0)
         last = next((text for role, text in reversed(asked.items) if role == "user"), "nothing")
@@ -106,7 +106,7 @@ async def client_of(server: LocalRealtimeServer) -> AsyncIterator[Line]:
 
 
 @asynccontextmanager
-async def served(mind: FakeMind, conduct: RealtimeConduct | None = None) -> AsyncIterator[LocalRealtimeServer]:
+async def served(mind: FakeMind, behaviour: RealtimeBehaviour | None = None) -> AsyncIterator[LocalRealtimeServer]:
     """Run a server with a fake mind."""
-    async with LocalRealtimeServer(mind.engines(), conduct) as server:
+    async with LocalRealtimeServer(mind.engines(), behaviour) as server:
         yield server

@@ -9,8 +9,8 @@ import pytest
 
 from bot.llm.openai_embeddings import OpenAIEmbeddings
 from compaction.errors import EmbeddingError
-from rehearsal.servers.embeddings import EmbeddingsConduct, EmbeddingsMode, LocalEmbeddingsServer
-from rehearsal.servers.refusals import Refusal
+from rehearsal.servers.embeddings import EmbeddingsBehaviour, EmbeddingsMode, LocalEmbeddingsServer
+from rehearsal.servers.loopback import RequestRefusal
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ async def lengths(texts: Sequence[str]) -> list[list[float]]:
 async def test_texts_become_vectors_in_order() -> None:
     """As numbers where asked for, and as base64, which the library asks for by itself."""
     async with (
-        LocalEmbeddingsServer(EmbeddingsConduct(lengths)) as server,
+        LocalEmbeddingsServer(EmbeddingsBehaviour(lengths)) as server,
         openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client,
     ):
         by_default = await client.embeddings.create(model="m", input=["a", "bb"])
@@ -42,7 +42,7 @@ async def test_texts_become_vectors_in_order() -> None:
 async def test_what_openai_refuses_is_refused(given: Any) -> None:
     """No text is no embedding."""
     async with (
-        LocalEmbeddingsServer(EmbeddingsConduct(lengths)) as server,
+        LocalEmbeddingsServer(EmbeddingsBehaviour(lengths)) as server,
         openai.AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,
     ):
         with pytest.raises(openai.BadRequestError, match="input"):
@@ -51,22 +51,22 @@ async def test_what_openai_refuses_is_refused(given: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("conduct", "told"),
+    ("behaviour", "told"),
     [
         ({"mode": EmbeddingsMode.STALL}, "in time"),
         ({"mode": EmbeddingsMode.GARBAGE}, "no embedding"),
         ({"mode": EmbeddingsMode.FEWER}, "sent 1 embeddings for 2 texts"),
-        ({"refuses": Refusal.WRONG_KEY}, "recall.api_key"),
-        ({"refuses": Refusal.BROKEN}, "status 500"),
+        ({"refuses": RequestRefusal.WRONG_KEY}, "recall.api_key"),
+        ({"refuses": RequestRefusal.BROKEN}, "status 500"),
     ],
 )
-async def test_each_conduct_is_what_the_adapter_calls_it(conduct: dict[str, Any], told: str) -> None:
+async def test_each_conduct_is_what_the_adapter_calls_it(behaviour: dict[str, Any], told: str) -> None:
     """The bot's adapter says of each what it is."""
     async with (
-        LocalEmbeddingsServer(EmbeddingsConduct(lengths, **conduct)) as server,
+        LocalEmbeddingsServer(EmbeddingsBehaviour(lengths, **behaviour)) as server,
         OpenAIEmbeddings(Endpoint(server.base_url, "m", timeout_s=0.5)) as embedder,
     ):
         with pytest.raises(EmbeddingError, match=told):
             await embedder.embed(["one", "two"])
-        server.conduct = EmbeddingsConduct(lengths)
+        server.behaviour = EmbeddingsBehaviour(lengths)
         assert len(await embedder.embed(["one", "two"])) == 2

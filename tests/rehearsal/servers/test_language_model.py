@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from rehearsal.errors import LanguageModelError
-from rehearsal.servers.language_model import find_llama, served_model
+from rehearsal.servers.language_model import find_llama_python, serve_model
 from tests.fakes.llama import llama_python, python_that
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 async def test_python_without_llama_is_refused(tmp_path: Path) -> None:
     """An interpreter that can't serve is told, and so is a path that is none."""
     with pytest.raises(LanguageModelError, match=r"has no llama-cpp-python.*pip install"):
-        await find_llama(python_that(tmp_path, "exit 1"))
+        await find_llama_python(python_that(tmp_path, "exit 1"))
     with pytest.raises(LanguageModelError, match=r"cannot be run.*Give the path"):
-        await find_llama(str(tmp_path / "absent"))
+        await find_llama_python(str(tmp_path / "absent"))
 
 
 @pytest.mark.asyncio
 async def test_python_with_llama_is_taken(tmp_path: Path) -> None:
     """The one that was named."""
     shim = llama_python(tmp_path)
-    assert await find_llama(shim) == shim
+    assert await find_llama_python(shim) == shim
 
 
 @pytest.mark.asyncio
@@ -41,16 +41,16 @@ async def test_without_a_choice_this_python_must_have_it(monkeypatch: pytest.Mon
     """And says what to install when it has not."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(LanguageModelError, match=r"not installed here.*--llama-python"):
-        await find_llama()
+        await find_llama_python()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    assert await find_llama() == sys.executable
+    assert await find_llama_python() == sys.executable
 
 
 @pytest.mark.asyncio
 async def test_it_is_served_on_loopback_until_the_block_is_left(tmp_path: Path) -> None:
     """Under the file's name, and a request never cuts another's answer off."""
     async with aiohttp.ClientSession() as session:
-        async with served_model(llama_python(tmp_path), tmp_path / "small.gguf") as served:
+        async with serve_model(llama_python(tmp_path), tmp_path / "small.gguf") as served:
             assert served.base_url.startswith("http://127.0.0.1:")
             async with session.get(f"{served.base_url}/models") as response:
                 (asked,) = [each["id"] for each in (await response.json(content_type=None))["data"]]
@@ -66,5 +66,5 @@ async def test_server_that_dies_tells_its_last_words(tmp_path: Path) -> None:
     """And what to look at."""
     shim = python_that(tmp_path, "echo 'no such model' >&2; exit 1")
     with pytest.raises(LanguageModelError, match=r"did not start: no such model\. Check the model file"):
-        async with served_model(shim, tmp_path / "model.gguf"):
+        async with serve_model(shim, tmp_path / "model.gguf"):
             pass

@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from rehearsal.errors import RehearsalError
 from rehearsal.servers.realtime import LocalRealtimeServer
-from rehearsal.servers.realtime_conduct import Called, RealtimeConduct, RealtimeMode
+from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
 from tests.rehearsal.servers.realtime_client import RATE_HZ, FakeMind, Line, client_of, encoded, served, tone
 
 MANUAL: dict[str, Any] = {
@@ -133,7 +133,7 @@ async def test_items_are_created_in_order_and_deleted() -> None:
 async def test_a_function_is_called_and_its_output_taken() -> None:
     """The model asks for a tool; the next response knows what it said."""
     mind = FakeMind("what did Bo say")
-    mind.answers = [Called("memory_search", '{"query": "Bo"}'), "Bo said yes"]
+    mind.answers = [FunctionCall("memory_search", '{"query": "Bo"}'), "Bo said yes"]
     async with served(mind) as server, client_of(server) as line:
         await _configured(line, tools=[{"type": "function", "name": "memory_search", "parameters": {}}])
         await line.say(2)
@@ -162,7 +162,7 @@ async def test_it_hears_turns_by_itself() -> None:
         assert ended["audio_end_ms"] == pytest.approx(2000, abs=60)
         assert (await line.until("input_audio_buffer.committed"))["item_id"] == began["item_id"]
         assert (await line.until("response.done"))["response"]["status"] == "completed"
-        server.conduct.mode = RealtimeMode.STALL
+        server.behaviour.mode = RealtimeMode.STALL
         await line.send("input_audio_buffer.append", audio=encoded(np.concatenate([tone(2), quiet])))
         await line.until("response.created")
         await line.send("input_audio_buffer.append", audio=encoded(tone(1)))
@@ -173,7 +173,7 @@ async def test_it_hears_turns_by_itself() -> None:
 @pytest.mark.asyncio
 async def test_a_second_response_at_once_is_refused_and_the_first_cancelled() -> None:
     """One response at a time."""
-    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.STALL)) as server, client_of(server) as line:
+    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.STALL)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
         await line.send("response.create")
@@ -185,7 +185,7 @@ async def test_a_second_response_at_once_is_refused_and_the_first_cancelled() ->
 @pytest.mark.asyncio
 async def test_a_session_expires_with_its_error() -> None:
     """As the real one: an error event, then the connection is closed with 1001."""
-    async with served(FakeMind(), RealtimeConduct(expires_after_s=0.0)) as server, client_of(server) as line:
+    async with served(FakeMind(), RealtimeBehaviour(expires_after_s=0.0)) as server, client_of(server) as line:
         error = await line.until("error")
         assert error["error"]["code"] == "session_expired"
         assert error["error"]["message"] == "Your session hit the maximum duration of 60 minutes."
@@ -200,7 +200,7 @@ async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
     """Half the sound has come when it ends."""
     mind = FakeMind()
     mind.answers = ["one two three four five six seven eight"]
-    async with served(mind, RealtimeConduct(expires_in_response=1)) as server, client_of(server) as line:
+    async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
         await line.until("error")
@@ -216,7 +216,7 @@ async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
 )
 async def test_responses_fail_as_asked(mode: RealtimeMode, code: str) -> None:
     """The session lives on."""
-    async with served(FakeMind(), RealtimeConduct(mode=mode)) as server, client_of(server) as line:
+    async with served(FakeMind(), RealtimeBehaviour(mode=mode)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
         done = (await line.until("response.done"))["response"]
@@ -243,7 +243,7 @@ async def test_too_little_sound_and_nonsense_are_refused() -> None:
 @pytest.mark.asyncio
 async def test_deaf_it_says_so() -> None:
     """Input transcription can fail; the item stays."""
-    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.DEAF)) as server, client_of(server) as line:
+    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, client_of(server) as line:
         await _configured(line)
         await line.say(2)
         await line.until("conversation.item.input_audio_transcription.failed")
@@ -252,7 +252,7 @@ async def test_deaf_it_says_so() -> None:
 @pytest.mark.asyncio
 async def test_a_wrong_key_never_connects() -> None:
     """Refused at the handshake."""
-    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.WRONG_KEY)) as server:
+    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server:
         client = openai.AsyncOpenAI(api_key="wrong", base_url=server.base_url)
         with pytest.raises(InvalidStatus):
             await client.realtime.connect(model="m").enter()
@@ -266,7 +266,7 @@ async def test_gone_it_breaks_off_and_takes_nobody_any_more() -> None:
     async with served(mind) as server:
         async with client_of(server) as line:
             await _configured(line)
-            server.conduct.mode = RealtimeMode.GONE
+            server.behaviour.mode = RealtimeMode.GONE
             await line.say(2)
             await line.send("response.create")
             with pytest.raises(ConnectionClosed):
@@ -288,8 +288,8 @@ async def test_what_breaks_inside_ends_the_connection_with_its_tasks() -> None:
         raise ValueError("no ear")
 
     engines = replace(mind.engines(), recognise=broken)
-    conduct = RealtimeConduct(expires_after_s=3600.0)
-    async with LocalRealtimeServer(engines, conduct) as server, client_of(server) as line:
+    behaviour = RealtimeBehaviour(expires_after_s=3600.0)
+    async with LocalRealtimeServer(engines, behaviour) as server, client_of(server) as line:
         await _configured(line)
         assert [task.get_name() for task in asyncio.all_tasks() if "expiry" in task.get_name()] == ["sess_0001-expiry"]
         await line.say(2)

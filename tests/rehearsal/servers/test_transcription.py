@@ -10,19 +10,19 @@ import pytest
 
 from rehearsal.people.clip import encode_ogg
 from rehearsal.servers.transcription import (
-    MOST_BYTES,
+    MAX_UPLOAD_BYTES,
     RATE_HZ,
     LocalTranscriptionServer,
-    Transcribed,
-    TranscriptionConduct,
-    Upload,
+    Transcription,
+    TranscriptionBehaviour,
+    TranscriptionRequest,
 )
 from tests.voice.recordings import voiced
 
 
-async def how_long(upload: Upload) -> Transcribed:
+async def how_long(upload: TranscriptionRequest) -> Transcription:
     """Hear how long it was."""
-    return Transcribed(f"{len(upload.pcm) / RATE_HZ:.1f} seconds")
+    return Transcription(f"{len(upload.pcm) / RATE_HZ:.1f} seconds")
 
 
 @pytest.mark.asyncio
@@ -30,7 +30,7 @@ async def test_any_container_is_decoded() -> None:
     """Ogg/Opus at 48 kHz comes to the engine as 16 kHz mono."""
     sound = encode_ogg(iter([np.repeat(voiced(2), 3)]))
     async with (
-        LocalTranscriptionServer(TranscriptionConduct(how_long)) as server,
+        LocalTranscriptionServer(TranscriptionBehaviour(how_long)) as server,
         openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client,
     ):
         text = await client.audio.transcriptions.create(
@@ -46,11 +46,11 @@ async def test_any_container_is_decoded() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("sound", [b"", b"<html></html>", b"RIFF and then nothing", bytes(MOST_BYTES + 1)])
+@pytest.mark.parametrize("sound", [b"", b"<html></html>", b"RIFF and then nothing", bytes(MAX_UPLOAD_BYTES + 1)])
 async def test_what_is_no_sound_is_refused(sound: bytes) -> None:
     """And so is more than OpenAI takes."""
     async with (
-        LocalTranscriptionServer(TranscriptionConduct(how_long)) as server,
+        LocalTranscriptionServer(TranscriptionBehaviour(how_long)) as server,
         openai.AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,
     ):
         with pytest.raises(openai.APIStatusError, match=r"decoded|exceeded"):

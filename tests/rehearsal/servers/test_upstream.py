@@ -17,8 +17,8 @@ from aiohttp import web
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import ChatMessage, ChatRole, OfferedTools, StreamEnd, ToolOffer, Usage
 from bot.settings import LlmSettings
-from rehearsal.servers.chat import Asking, ChatConduct, ChatMode, LocalChatServer, Wanted
-from rehearsal.servers.loopback import Loopback
+from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
+from rehearsal.servers.loopback import LoopbackServer
 from rehearsal.servers.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ PATIENCE_S = 10.0
 @asynccontextmanager
 async def in_front_of(base_url: str) -> AsyncIterator[LocalChatServer]:
     """Open a chat server that asks the endpoint at `base_url`."""
-    async with Upstream(base_url, "small") as upstream, LocalChatServer(ChatConduct(answer=upstream)) as front:
+    async with Upstream(base_url, "small") as upstream, LocalChatServer(ChatBehaviour(answer=upstream)) as front:
         yield front
 
 
 @asynccontextmanager
-async def two(conduct: ChatConduct) -> AsyncIterator[tuple[LocalChatServer, LocalChatServer]]:
-    """Open a chat server that behaves as `conduct` says, and one in front of it."""
+async def two(behaviour: ChatBehaviour) -> AsyncIterator[tuple[LocalChatServer, LocalChatServer]]:
+    """Open a chat server that behaves as `behaviour` says, and one in front of it."""
     async with AsyncExitStack() as stack:
-        behind = await stack.enter_async_context(LocalChatServer(conduct))
+        behind = await stack.enter_async_context(LocalChatServer(behaviour))
         yield await stack.enter_async_context(in_front_of(behind.base_url)), behind
 
 
@@ -78,7 +78,7 @@ def words_of(text: str) -> str:
 async def test_a_stream_is_handed_on_as_it_comes() -> None:
     """Every chunk as the endpoint made it, its cost among them; and the endpoint was asked what the client asked."""
     wanted = {"stream": True, "tools": [TOOL], "tool_choice": "auto", "stream_options": {"include_usage": True}}
-    async with two(ChatConduct(answer=lambda _: WORDS)) as (front, behind):
+    async with two(ChatBehaviour(answer=lambda _: WORDS)) as (front, behind):
         _, direct = await ask(behind, **wanted)
         status, passed_on = await ask(front, **wanted)
         asked, through = (call.body for call in behind.calls)
@@ -92,8 +92,8 @@ async def test_a_stream_is_handed_on_as_it_comes() -> None:
 @pytest.mark.asyncio
 async def test_calls_of_tools_come_through() -> None:
     """Name and arguments, in the pieces in which they came."""
-    calling = Asking((Wanted("memory_search", {"query": "key"}),))
-    async with two(ChatConduct(answer=lambda _: calling)) as (front, behind):
+    calling = ToolCallAnswer((ScriptedToolCall("memory_search", {"query": "key"}),))
+    async with two(ChatBehaviour(answer=lambda _: calling)) as (front, behind):
         _, direct = await ask(behind, stream=True, tools=[TOOL])
         _, passed_on = await ask(front, stream=True, tools=[TOOL])
     found = [[choice["delta"] for each in chunks(text) for choice in each["choices"]] for text in (passed_on, direct)]
@@ -104,7 +104,7 @@ async def test_calls_of_tools_come_through() -> None:
 @pytest.mark.asyncio
 async def test_a_whole_answer_and_its_format_come_through() -> None:
     """As a summary asks for one."""
-    async with two(ChatConduct(answer=lambda _: "{}")) as (front, behind):
+    async with two(ChatBehaviour(answer=lambda _: "{}")) as (front, behind):
         status, text = await ask(front, response_format=SCHEMA)
         asked = behind.calls[0].body
     assert (status, json.loads(text)["choices"][0]["message"]["content"]) == (200, "{}")
@@ -115,7 +115,7 @@ async def test_a_whole_answer_and_its_format_come_through() -> None:
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_refusal_is_the_endpoints_own(stream: bool) -> None:
     """Its status and its words, before an answer is begun."""
-    async with two(ChatConduct(answer=lambda _: WORDS, mode=ChatMode.RATE_LIMITED)) as (front, _):
+    async with two(ChatBehaviour(answer=lambda _: WORDS, mode=ChatMode.RATE_LIMITED)) as (front, _):
         status, text = await ask(front, stream=stream)
     assert (status, json.loads(text)["error"]["message"]) == (429, "Rate limit reached.")
 
@@ -142,7 +142,7 @@ async def test_an_endpoint_that_is_away_is_a_plain_sentence() -> None:
 )
 async def test_what_breaks_in_mid_answer_is_told_in_the_stream(mode: ChatMode, told: str) -> None:
     """As an event, where it is too late for a status; and the answer is not said to have ended well."""
-    async with two(ChatConduct(answer=lambda _: WORDS, mode=mode)) as (front, _):
+    async with two(ChatBehaviour(answer=lambda _: WORDS, mode=mode)) as (front, _):
         status, text = await ask(front, stream=True)
     *_, last = [line for line in text.splitlines() if line]
     assert status == 200
@@ -165,8 +165,8 @@ async def test_it_misbehaves_with_an_endpoint_behind_it_too(
     mode: ChatMode, status: int, holds: str, lacks: str
 ) -> None:
     """Every fault is the front's own."""
-    async with two(ChatConduct(answer=lambda _: WORDS)) as (front, _):
-        front.conduct.mode = mode
+    async with two(ChatBehaviour(answer=lambda _: WORDS)) as (front, _):
+        front.behaviour.mode = mode
         answered, text = await ask(front, stream=True)
     assert answered == status
     assert holds in text
@@ -176,8 +176,8 @@ async def test_it_misbehaves_with_an_endpoint_behind_it_too(
 @pytest.mark.asyncio
 async def test_a_connection_that_is_cut_here_is_cut_there() -> None:
     """After the first piece."""
-    async with two(ChatConduct(answer=lambda _: WORDS)) as (front, _):
-        front.conduct.mode = ChatMode.CUT
+    async with two(ChatBehaviour(answer=lambda _: WORDS)) as (front, _):
+        front.behaviour.mode = ChatMode.CUT
         with pytest.raises(aiohttp.ClientError):
             await ask(front, stream=True)
 
@@ -194,7 +194,7 @@ async def test_hanging_up_here_hangs_up_there() -> None:
         finally:
             ended.set()
 
-    endpoint = Loopback("thinking", port=0, ends_abandoned=True)
+    endpoint = LoopbackServer("thinking", port=0, cancel_abandoned=True)
     await endpoint.open([web.post("/v1/chat/completions", think)])
     try:
         async with in_front_of(endpoint.base_url) as front:
@@ -212,7 +212,7 @@ async def test_hanging_up_here_hangs_up_there() -> None:
 async def test_clients_are_told_the_models_own_name() -> None:
     """By which they choose how to count its tokens."""
     async with (
-        two(ChatConduct(answer=lambda _: WORDS)) as (front, _),
+        two(ChatBehaviour(answer=lambda _: WORDS)) as (front, _),
         aiohttp.ClientSession() as session,
         session.get(f"{front.base_url}/models") as response,
     ):
@@ -224,8 +224,8 @@ async def test_the_bots_own_client_finds_no_difference() -> None:
     """Words, a call of a tool and its cost come to it as from the endpoint itself."""
     offers = OfferedTools((ToolOffer("memory_search", "Finds what was said.", {"type": "object"}),), callable_now=True)
     question = (ChatMessage(ChatRole.USER, "Where is the key?"),)
-    calling = Asking((Wanted("memory_search", {"query": "key"}),), words="Let me look.")
-    async with two(ChatConduct(answer=lambda _: calling)) as servers:
+    calling = ToolCallAnswer((ScriptedToolCall("memory_search", {"query": "key"}),), words="Let me look.")
+    async with two(ChatBehaviour(answer=lambda _: calling)) as servers:
         heard: list[tuple[list[StreamItem], list[Usage]]] = []
         for server in servers:
             told: list[Usage] = []

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from rehearsal.servers.transcription import LocalTranscriptionServer, Transcribed, TranscriptionConduct, Upload
+from rehearsal.servers.transcription import (
+    LocalTranscriptionServer,
+    Transcription,
+    TranscriptionBehaviour,
+    TranscriptionRequest,
+)
 from tests.fakes.recognizer import FakeRecognizer
 from tests.voice.asr.recognizer_contract import RecognizerContract
 from voice.asr.fallback import FallbackRecognizer
@@ -51,11 +56,11 @@ class TestRemote(RecognizerContract):
     async def recognizer(self) -> AsyncIterator[Recognizer]:
         """A local server that always hears the same."""
 
-        async def engine(upload: Upload) -> Transcribed:
-            return Transcribed("we leave at nine" if upload.pcm.any() else "")
+        async def engine(upload: TranscriptionRequest) -> Transcription:
+            return Transcription("we leave at nine" if upload.pcm.any() else "")
 
         async with (
-            LocalTranscriptionServer(TranscriptionConduct(engine)) as server,
+            LocalTranscriptionServer(TranscriptionBehaviour(engine)) as server,
             RemoteRecognizer(Endpoint(server.base_url, "whisper-1")) as recognizer,
         ):
             yield recognizer

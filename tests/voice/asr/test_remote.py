@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from rehearsal.servers.refusals import Refusal
+from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
-    Transcribed,
-    TranscriptionConduct,
+    Transcription,
+    TranscriptionBehaviour,
     TranscriptionMode,
-    Upload,
+    TranscriptionRequest,
 )
 from tests.fakes.brain import until
 from tests.voice.recordings import bicycle, silence, voiced
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 SECRET, WORDS = "sk-secret", "Bo brings the lantern."
-HEARD = Transcribed(WORDS, "de", mean_logprob=-0.4, compression_ratio=1.2, no_speech_probability=0.1)
+HEARD = Transcription(WORDS, "de", mean_logprob=-0.4, compression_ratio=1.2, no_speech_probability=0.1)
 
 
-async def lantern(upload: Upload) -> Transcribed:
+async def lantern(upload: TranscriptionRequest) -> Transcription:
     """Hear the same whatever was said."""
     return HEARD
 
 
 @asynccontextmanager
 async def endpoint(
-    model: str = "whisper-1", *, timeout_s: float = 5.0, **conduct: Any
+    model: str = "whisper-1", *, timeout_s: float = 5.0, **behaviour: Any
 ) -> AsyncIterator[tuple[RemoteRecognizer, LocalTranscriptionServer]]:
     """Start a server that behaves as told and an adapter that points at it."""
-    async with LocalTranscriptionServer(TranscriptionConduct(lantern, **conduct)) as server:
+    async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, **behaviour)) as server:
         where = Endpoint(server.base_url, model, SECRET, timeout_s)
         async with RemoteRecognizer(where) as recognizer:
             yield recognizer, server
@@ -117,35 +117,35 @@ async def test_sound_beyond_half_a_minute_is_not_sent() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("conduct", "remedy"),
+    ("behaviour", "remedy"),
     [
         ({"mode": TranscriptionMode.STALL}, "in time"),
         ({"mode": TranscriptionMode.CUT}, "cannot be reached"),
         ({"mode": TranscriptionMode.GARBAGE}, "no transcription"),
         ({"mode": TranscriptionMode.WORDLESS}, "no transcription"),
-        ({"refuses": Refusal.WRONG_KEY}, "asr.api_key"),
-        ({"refuses": Refusal.UNKNOWN_MODEL}, "asr.model"),
-        ({"refuses": Refusal.RATE_LIMITED}, "rate limit"),
-        ({"refuses": Refusal.REFUSED}, "status 400"),
-        ({"refuses": Refusal.BROKEN}, "status 500"),
+        ({"refuses": RequestRefusal.WRONG_KEY}, "asr.api_key"),
+        ({"refuses": RequestRefusal.UNKNOWN_MODEL}, "asr.model"),
+        ({"refuses": RequestRefusal.RATE_LIMITED}, "rate limit"),
+        ({"refuses": RequestRefusal.REFUSED}, "status 400"),
+        ({"refuses": RequestRefusal.BROKEN}, "status 500"),
     ],
 )
-async def test_failures_are_plain_sentences(conduct: dict[str, Any], remedy: str) -> None:
+async def test_failures_are_plain_sentences(behaviour: dict[str, Any], remedy: str) -> None:
     """Each way to fail is one sentence with its remedy and holds neither key nor words; the next call works."""
-    async with endpoint(timeout_s=0.5, **conduct) as (recognizer, server):
+    async with endpoint(timeout_s=0.5, **behaviour) as (recognizer, server):
         with pytest.raises(RecogniserError, match=remedy) as caught:
             await recognizer.recognize(bicycle(), language="en")
         assert SECRET not in str(caught.value)
         assert "lantern" not in str(caught.value)
         assert "\n" not in str(caught.value)
-        server.conduct = TranscriptionConduct(lantern)
+        server.behaviour = TranscriptionBehaviour(lantern)
         assert (await recognizer.recognize(bicycle(), language="en")).text == WORDS
 
 
 @pytest.mark.asyncio
 async def test_a_guess_goes_when_all_places_are_taken() -> None:
     """Finished speech waits for a place and gets it."""
-    async with LocalTranscriptionServer(TranscriptionConduct(lantern, TranscriptionMode.STALL)) as server:
+    async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
         where = Endpoint(server.base_url, "whisper-1", timeout_s=30)
         async with RemoteRecognizer(where, calls_at_once=1) as recognizer:
             first = asyncio.create_task(recognizer.recognize(bicycle(), language="en"), name="first")
@@ -153,7 +153,7 @@ async def test_a_guess_goes_when_all_places_are_taken() -> None:
             with pytest.raises(RecogniserOverloadedError):
                 await recognizer.recognize(bicycle(), language="en", interim=True)
             second = asyncio.create_task(recognizer.recognize(bicycle(), language="en"), name="second")
-            server.conduct.mode = TranscriptionMode.ANSWER
+            server.behaviour.mode = TranscriptionMode.ANSWER
             first.cancel()
             assert (await second).text == WORDS
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.servers.realtime_conduct import Called, RealtimeConduct, RealtimeMode
+from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
 from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeMind, served, tone
 from voice.errors import RealtimeError
@@ -151,7 +151,7 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
 async def test_tools_are_run_and_their_failures_told() -> None:
     """The model hears what the tool said, or that it failed."""
     mind = FakeMind("what is there")
-    mind.answers = [Called("look", "{}"), Called("look", "[]"), "I see a cat"]
+    mind.answers = [FunctionCall("look", "{}"), FunctionCall("look", "[]"), "I see a cat"]
     async with served(mind) as server, room_of(server) as room:
         await room.session.hear(_speech(), speakers="Ada speaks:")
         words, _ = await room.answer()
@@ -181,7 +181,7 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
     """Nobody hears more than a pause, and the session is not given up."""
     mind = FakeMind("tell me a story")
     mind.answers = ["one two three four five six seven eight", "nine ten"]
-    async with served(mind, RealtimeConduct(expires_in_response=1)) as server, room_of(server) as room:
+    async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
         await room.session.hear(_speech(), speakers="Ada speaks:")
         async with asyncio.timeout(WAIT_S):
             pieces = [piece async for piece in room.session.reply()]
@@ -201,7 +201,7 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
 @pytest.mark.parametrize("mode", [RealtimeMode.BROKEN, RealtimeMode.GARBAGE])
 async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
     """The room then answers otherwise; whoever waits is told at once."""
-    async with served(FakeMind(), RealtimeConduct(mode=mode)) as server, room_of(server) as room:
+    async with served(FakeMind(), RealtimeBehaviour(mode=mode)) as server, room_of(server) as room:
         waiting = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
         await room.until_told(3)
         assert isinstance(room.news[-1], RealtimeFailed)
@@ -215,7 +215,7 @@ async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: Real
 @pytest.mark.asyncio
 async def test_a_refused_key_is_given_up_at_once() -> None:
     """Waiting does not mend it."""
-    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.WRONG_KEY)) as server, room_of(server) as room:
+    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server, room_of(server) as room:
         await room.until_told()
         (failed,) = room.news
         assert isinstance(failed, RealtimeFailed)
@@ -237,13 +237,13 @@ async def test_nobody_there_is_a_sentence() -> None:
 @pytest.mark.asyncio
 async def test_failed_answers_are_errors_and_count() -> None:
     """A model over its quota is given up at once."""
-    conduct = RealtimeConduct(mode=RealtimeMode.FAIL_RESPONSE)
-    async with served(FakeMind("a", "b"), conduct) as server, room_of(server) as room:
+    behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
+    async with served(FakeMind("a", "b"), behaviour) as server, room_of(server) as room:
         await room.session.hear(_speech(), speakers="Ada speaks:")
         with pytest.raises(RealtimeError, match="server_error"):
             await room.answer()
         assert room.session.usable
-        conduct.mode = RealtimeMode.RATE_LIMITED
+        behaviour.mode = RealtimeMode.RATE_LIMITED
         with pytest.raises(RealtimeError, match="quota"):
             await room.answer()
         assert not room.session.usable
@@ -252,9 +252,9 @@ async def test_failed_answers_are_errors_and_count() -> None:
 @pytest.mark.asyncio
 async def test_an_answer_that_stalls_is_an_error() -> None:
     """After the setting's time without a piece."""
-    conduct = RealtimeConduct(mode=RealtimeMode.STALL)
+    behaviour = RealtimeBehaviour(mode=RealtimeMode.STALL)
     async with (
-        served(FakeMind("a"), conduct) as server,
+        served(FakeMind("a"), behaviour) as server,
         room_of(server, limits=RealtimeLimits(reply_timeout_s=0.05)) as room,
     ):
         with pytest.raises(RealtimeError, match="in time"):
@@ -264,7 +264,7 @@ async def test_an_answer_that_stalls_is_an_error() -> None:
 @pytest.mark.asyncio
 async def test_what_is_not_written_down_is_told_apart() -> None:
     """The model has heard it all the same."""
-    async with served(FakeMind("a"), RealtimeConduct(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
+    async with served(FakeMind("a"), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
         heard = await room.session.hear(_speech(), speakers="Ada speaks:")
         assert heard.text is None
         assert len(heard.item_ids) == 2
@@ -288,8 +288,11 @@ def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 @pytest.mark.asyncio
 async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[float], None]) -> None:
     """The items that hold it are told, so that it is said once; answers that come meanwhile forgive nothing."""
-    conduct = RealtimeConduct(mode=RealtimeMode.UNWRITTEN)
-    async with served(FakeMind(), conduct) as server, room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room:
+    behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
+    async with (
+        served(FakeMind(), behaviour) as server,
+        room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room,
+    ):
         for number in range(3):
             assert room.session.usable, number
             hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
@@ -303,9 +306,9 @@ async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[
 @pytest.mark.asyncio
 async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], None]) -> None:
     """The room's own recogniser does that: as long as it answers, it serves."""
-    conduct = RealtimeConduct(mode=RealtimeMode.UNWRITTEN)
+    behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
     limits = RealtimeLimits(hear_timeout_s=15, failures_before_fallback=1)
-    async with served(FakeMind(), conduct) as server, room_of(server, limits=limits, mode="mixed") as room:
+    async with served(FakeMind(), behaviour) as server, room_of(server, limits=limits, mode="mixed") as room:
         hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
         await room.answer()
         skip(16)
@@ -333,14 +336,14 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
     mind.answers = ["one two three four five six seven eight"]
     async with served(mind) as server, room_of(server, retry_after_s=30) as room:
         await room.session.hear(_speech(), speakers="Ada speaks:")
-        server.conduct.mode = RealtimeMode.GONE
+        server.behaviour.mode = RealtimeMode.GONE
         answering = asyncio.create_task(room.answer(), name="answer")
         await room.time_passes(lambda: not room.session.usable, step_s=0.1)
         refused = f"{server.base_url} refused the connection (status 503). Try again, or look at its log."
         assert room.news[-1:] == [RealtimeFailed(refused)]
         with pytest.raises(RealtimeError, match="503"):
             await answering
-        server.conduct.mode = RealtimeMode.ANSWER
+        server.behaviour.mode = RealtimeMode.ANSWER
         room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: tell me"),))
         room.clock.advance(29)
         assert not room.session.usable
@@ -356,12 +359,12 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
 @pytest.mark.asyncio
 async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -> None:
     """One sentence when it goes, one when it is back."""
-    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
+    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         await room.until_told(3)
         before = server.sessions
         await room.time_passes(lambda: server.sessions == before + 3, step_s=20)
         assert len(room.news) == 3
-        server.conduct.mode = RealtimeMode.ANSWER
+        server.behaviour.mode = RealtimeMode.ANSWER
         await room.time_passes(lambda: room.session.usable, step_s=5)
         assert room.news[3:] == [RealtimeRestored()]
 
@@ -369,9 +372,9 @@ async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -
 @pytest.mark.asyncio
 async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
     """It is left alone again."""
-    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
+    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         await room.until_told(3)
-        server.conduct.mode = RealtimeMode.SILENT
+        server.behaviour.mode = RealtimeMode.SILENT
         before = server.sessions
         await room.time_passes(lambda: server.sessions == before + 2, step_s=5)
         assert not room.session.usable
@@ -380,8 +383,8 @@ async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
 @pytest.mark.asyncio
 async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> None:
     """Nobody waits three times for the same trouble."""
-    conduct = RealtimeConduct(mode=RealtimeMode.FAIL_RESPONSE)
-    async with served(FakeMind(), conduct) as server, room_of(server) as room:
+    behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
+    async with served(FakeMind(), behaviour) as server, room_of(server) as room:
         for failures in (3, 1):
             await room.time_passes(lambda: room.session.usable and room.session.ready.is_set(), step_s=5)
             for _ in range(failures):
@@ -395,11 +398,11 @@ async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> 
 @pytest.mark.asyncio
 async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -> None:
     """While it was away its key was withdrawn."""
-    async with served(FakeMind(), RealtimeConduct(mode=RealtimeMode.BROKEN)) as server:
+    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server:
         room = Room(server.base_url)
         running = asyncio.create_task(room.session.run(), name="session-under-test")
         await room.until_told(3)
-        server.conduct.mode = RealtimeMode.WRONG_KEY
+        server.behaviour.mode = RealtimeMode.WRONG_KEY
         await room.time_passes(running.done, step_s=5)
         await running
         failed = room.news[-1]

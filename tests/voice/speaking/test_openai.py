@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct, SpeechMode
+from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
 from tests.fakes.brain import until
 from voice.errors import SynthesisError
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
@@ -34,7 +34,7 @@ async def endpoint(
     mode: SpeechMode = SpeechMode.ANSWER, *, sends: str = "", **values: Any
 ) -> AsyncIterator[tuple[OpenAISynthesizer, LocalSpeechServer]]:
     """Start a server in `mode` and an adapter that points at it."""
-    async with LocalSpeechServer(SpeechConduct(tone, mode, sends)) as server:
+    async with LocalSpeechServer(SpeechBehaviour(tone, mode, sends)) as server:
         where = SpeechEndpoint(base_url=server.base_url, model="local-speech", voice="alloy", api_key=SECRET, **values)
         async with OpenAISynthesizer(where) as voice:
             yield voice, server
@@ -86,7 +86,7 @@ async def test_failures_are_plain_sentences(mode: SpeechMode, remedy: str) -> No
         assert SECRET not in str(caught.value)
         assert "lantern" not in str(caught.value)
         assert "\n" not in str(caught.value)
-        server.conduct.mode = SpeechMode.ANSWER
+        server.behaviour.mode = SpeechMode.ANSWER
         assert (await synthesize_all(voice, WORDS)).text == WORDS
 
 
@@ -129,5 +129,5 @@ async def test_hanging_up_frees_the_adapter() -> None:
         await until(lambda: bool(server.calls))
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        server.conduct.mode = SpeechMode.ANSWER
+        server.behaviour.mode = SpeechMode.ANSWER
         assert (await synthesize_all(voice, WORDS)).text == WORDS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from rehearsal.servers.speech import LocalSpeechServer, SpeechConduct
+from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from tests.voice.speaking.synthesizer_contract import SynthesizerContract
 from tests.voice.speaking.test_piper import VOICE
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
@@ -45,7 +45,7 @@ class TestEndpoint(SynthesizerContract):
                 speech = await voice.synthesize(text)
                 return speech.pcm, speech.rate_hz
 
-            async with LocalSpeechServer(SpeechConduct(engine)) as server:
+            async with LocalSpeechServer(SpeechBehaviour(engine)) as server:
                 endpoint = SpeechEndpoint(
                     base_url=server.base_url,
                     model="m",

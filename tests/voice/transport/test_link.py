@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from rehearsal.discord.arrivals import Arrival
+    from rehearsal.discord.arrivals import PacketArrival
     from rehearsal.people.clip import Clip
-    from rehearsal.people.person import Person
+    from rehearsal.people.person import ScriptedPerson
     from voice.transport.metronome import Metronome
     from voice.transport.private import ReceivingClient
 
@@ -89,7 +89,7 @@ class Scene:
         (mine,) = (member for member in self.local.status()["members"] if member["id"] == str(BOT))
         return int(mine["ssrc"])
 
-    async def hears(self, person: Person) -> None:
+    async def hears(self, person: ScriptedPerson) -> None:
         """Let a person say the clip, and see that sound of its length was heard, and its end.
 
         On a busy machine a person may stall and make two talkspurts of one; no sound is lost by that.
@@ -333,7 +333,7 @@ async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_pat
     """What another process sends at its time is heard, evenly; a new connection's socket is lent anew."""
     with running_metronome() as metronome:
         async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
-            arrivals: list[Arrival] = []
+            arrivals: list[PacketArrival] = []
             room.local.watch_arrivals(arrivals.append)
             for endpoint in (1, 2):
                 await ada.meet(BOT)
@@ -359,7 +359,7 @@ async def test_the_bot_is_heard_on_when_the_metronome_ends_in_mid_sentence(tmp_p
     with running_metronome() as metronome:
         assert metronome is not None
         async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
-            arrivals: list[Arrival] = []
+            arrivals: list[PacketArrival] = []
             room.local.watch_arrivals(arrivals.append)
             await ada.meet(BOT)
             await until(lambda: room.link._client is not None and room.link._client.can_send, "the group")

@@ -6,7 +6,7 @@ from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import skip_instruction
 from bot.cli.rehearsal.realtime_answers import answer_request, answer_text
-from rehearsal.servers.realtime_conduct import Asked, Called
+from rehearsal.servers.realtime_behaviour import FunctionCall, ResponseRequest
 from voice.realtime.protocol import BROKEN_OFF
 
 NAMES = ("Roomtone",)
@@ -14,8 +14,8 @@ HEARD = (("user", "Ada speaks:"), ("user", "I bought a green bicycle at the mark
 ASKED = (("user", "Bo speaks:"), ("user", "What did Ada buy at the market?"))
 
 
-def _asked(*items: tuple[str, str], instructions: str = "Be kind.") -> Asked:
-    return Asked(instructions, items, (), 1)
+def _asked(*items: tuple[str, str], instructions: str = "Be kind.") -> ResponseRequest:
+    return ResponseRequest(instructions, items, (), 1)
 
 
 def test_what_was_heard_in_the_session_is_known_with_its_speaker() -> None:
@@ -51,17 +51,18 @@ def test_what_is_recalled_is_known() -> None:
 def test_memory_is_searched_once_for_what_is_not_known() -> None:
     """What the search finds is said; what is known needs none, and neither does small talk."""
     tools = ("memory_search",)
-    assert answer_request(Asked("", ASKED, tools, 1), names=NAMES) == Called(
+    assert answer_request(ResponseRequest("", ASKED, tools, 1), names=NAMES) == FunctionCall(
         "memory_search", '{"query": "What did Ada buy at the market?"}'
     )
     told = "(turn 3.)\n[21:04] Ada: I bought a green bicycle at the market."
-    found = answer_request(Asked("", (*ASKED, ("function_call_output", told)), tools, 1), names=NAMES)
+    found = answer_request(ResponseRequest("", (*ASKED, ("function_call_output", told)), tools, 1), names=NAMES)
     assert "Ada said: I bought a green bicycle" in str(found)
-    nothing = answer_request(Asked("", (*ASKED, ("function_call_output", "Nothing.")), tools, 1), names=NAMES)
+    nothing = answer_request(ResponseRequest("", (*ASKED, ("function_call_output", "Nothing.")), tools, 1), names=NAMES)
     assert "nothing about that" in str(nothing)
-    assert "green bicycle" in str(answer_request(Asked("", (*HEARD, *ASKED), tools, 1), names=NAMES))
+    assert "green bicycle" in str(answer_request(ResponseRequest("", (*HEARD, *ASKED), tools, 1), names=NAMES))
     assert (
-        answer_request(Asked("", (("user", "Bo speaks:"), ("user", "Hello.")), tools, 1), names=NAMES) == "Hello, Bo."
+        answer_request(ResponseRequest("", (("user", "Bo speaks:"), ("user", "Hello.")), tools, 1), names=NAMES)
+        == "Hello, Bo."
     )
     assert "nothing about that" in str(answer_request(_asked(*ASKED), names=NAMES))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rehearsal.errors import PersonError
-from rehearsal.people.admission import Admission
+from rehearsal.people.voice_access import VoiceServerAccess
 
 ANSWER: dict[str, Any] = {
     "state": {"user_id": "41", "channel_id": "600", "session_id": "abc", "guild_id": "500"},
@@ -17,14 +17,14 @@ ANSWER: dict[str, Any] = {
 
 def test_the_two_events_make_credentials() -> None:
     """Ids become numbers, the rest stays as it is."""
-    found = Admission.parse(ANSWER)
+    found = VoiceServerAccess.parse(ANSWER)
     assert (found.user_id, found.guild_id, found.channel_id) == (41, 500, 600)
     assert (found.session_id, found.endpoint, found.token) == ("abc", "127.0.0.1:4444", "very-secret")
 
 
 def test_the_token_is_never_shown() -> None:
     """Neither repr nor str of credentials holds the token."""
-    assert "very-secret" not in f"{Admission.parse(ANSWER)!r} {Admission.parse(ANSWER)}"
+    assert "very-secret" not in f"{VoiceServerAccess.parse(ANSWER)!r} {VoiceServerAccess.parse(ANSWER)}"
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def test_the_token_is_never_shown() -> None:
 def test_an_incomplete_answer_is_refused(broken: dict[str, Any]) -> None:
     """A missing part is told, without what the others hold."""
     with pytest.raises(PersonError, match="without what a member needs") as caught:
-        Admission.parse(broken)
+        VoiceServerAccess.parse(broken)
     assert "very-secret" not in str(caught.value)

@@ -10,7 +10,7 @@ import pytest
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from rehearsal.errors import PersonError
-from rehearsal.people.sharer import Sharer
+from rehearsal.people.screen_share import ScreenSharePage
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA
 
@@ -51,7 +51,7 @@ async def test_pictures_become_notes() -> None:
     """As those of the page in a browser; and the bot tells of the end."""
     async with pages() as here:
         here.watching.readers.texts = ["Tokyo 2099"]
-        async with Sharer("Ada", here.told()) as sharer:
+        async with ScreenSharePage("Ada", here.told()) as sharer:
             assert await sharer.show(PICTURES["dark"], timeout_s=PATIENCE_S)
             assert here.watching.told() == ["a window, just shared. It reads “Tokyo 2099”"]
             assert not await sharer.show(PICTURES["dark"], timeout_s=0.05)
@@ -64,7 +64,7 @@ async def test_pictures_become_notes() -> None:
 @pytest.mark.asyncio
 async def test_an_end_by_the_bot_is_told() -> None:
     """With the sentence that the page would show."""
-    async with pages() as here, Sharer("Ada", here.told()) as sharer:
+    async with pages() as here, ScreenSharePage("Ada", here.told()) as sharer:
         here.watching.readers.texts = ["Tokyo 2099"]
         assert await sharer.show(PICTURES["dark"], timeout_s=PATIENCE_S)
         await here.room.finish()
@@ -77,13 +77,13 @@ async def test_an_end_by_the_bot_is_told() -> None:
 async def test_no_link_and_a_used_one_are_sentences() -> None:
     """What the bot said instead of a link, why it lets nobody in, and a page that is not there."""
     with pytest.raises(PersonError, match="Join Lounge first"):
-        Sharer("Ada", "Join Lounge first: I watch a screen together with who is there.")
+        ScreenSharePage("Ada", "Join Lounge first: I watch a screen together with who is there.")
     async with pages() as here:
         told = here.told()
-        async with Sharer("Ada", told):
+        async with ScreenSharePage("Ada", told):
             with pytest.raises(PersonError, match="has been used already"):
-                async with Sharer("Ada", told):
+                async with ScreenSharePage("Ada", told):
                     pass
     with pytest.raises(PersonError, match="could not open the page"):
-        async with Sharer("Ada", told):
+        async with ScreenSharePage("Ada", told):
             pass

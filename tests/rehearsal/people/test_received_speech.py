@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.people.hearing import FRAME_SAMPLES, HeardSpeech
+from rehearsal.people.received_speech import FRAME_SAMPLES, ReceivedSpeech
 from tests.rehearsal.people.sounds import silence, tone
 from voice.transport.opus import SILENCE_FRAME, Encoder
 
@@ -33,16 +33,18 @@ QUIET = packets_of(silence(0.2))
 
 def hear(
     packets: Sequence[bytes], *, at: float = 10.0, first_sequence: int = 65_530, ssrc: int = 7, lost: Sequence[int] = ()
-) -> HeardSpeech:
+) -> ReceivedSpeech:
     """Return what is heard when these packets arrive every 20 ms; the sequence wraps early."""
-    heard = HeardSpeech()
+    heard = ReceivedSpeech()
     for index, opus in enumerate(packets):
         if index not in lost:
             put(heard, index, opus, at=at + FRAME_S * index, first_sequence=first_sequence, ssrc=ssrc)
     return heard
 
 
-def put(heard: HeardSpeech, index: int, opus: bytes, *, at: float, first_sequence: int = 65_530, ssrc: int = 7) -> None:
+def put(
+    heard: ReceivedSpeech, index: int, opus: bytes, *, at: float, first_sequence: int = 65_530, ssrc: int = 7
+) -> None:
     """Let packet number `index` arrive."""
     sequence = (first_sequence + index) & 0xFFFF
     timestamp = (4_294_960_000 + 960 * index) & 0xFFFFFFFF
@@ -76,7 +78,7 @@ def test_a_stretch_is_cut_by_arrival() -> None:
 @given(order=st.permutations(range(12)))
 def test_any_order_of_arrival_gives_the_same_sound(order: list[int]) -> None:
     """Packets that overtake each other are put back by their numbers."""
-    heard = HeardSpeech()
+    heard = ReceivedSpeech()
     for step, index in enumerate(order):
         put(heard, index, VOICE[index], at=10.0 + step * FRAME_S)
     in_order = hear(VOICE[:12]).pcm(since=0.0)
@@ -138,7 +140,7 @@ def test_a_damaged_packet_costs_its_own_frame() -> None:
 
 def test_the_oldest_is_forgotten() -> None:
     """Memory is bounded: the newest packets stay."""
-    heard = HeardSpeech(max_packets=10)
+    heard = ReceivedSpeech(max_packets=10)
     for index, opus in enumerate(VOICE):
         put(heard, index, opus, at=10.0 + FRAME_S * index)
     assert len(heard) == 10
@@ -147,7 +149,7 @@ def test_the_oldest_is_forgotten() -> None:
 
 def test_nothing_heard_is_empty() -> None:
     """Before a first packet there is no sound and no time of it."""
-    heard = HeardSpeech()
+    heard = ReceivedSpeech()
     assert len(heard.pcm(since=0.0)) == 0
     assert heard.first_voiced_at(since=0.0) is None
     assert heard.last_sound_at is None

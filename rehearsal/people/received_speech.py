@@ -39,7 +39,7 @@ _LOST = np.zeros(FRAME_SAMPLES, np.int16)
 
 
 @dataclass(frozen=True, slots=True)
-class HeardPacket:
+class ReceivedPacket:
     """One decrypted Opus packet. `arrived_at`: monotonic seconds; `position`: unwrapped RTP sequence."""
 
     arrived_at: float
@@ -50,19 +50,19 @@ class HeardPacket:
 
 
 @dataclass(frozen=True, slots=True)
-class HeardFrame:
+class ReceivedFrame:
     """20 ms of sound, mono int16 at 16 kHz, and when it arrived (for a concealed one: when it was missed)."""
 
     arrived_at: float
     pcm: NDArray[np.int16]
 
 
-class HeardSpeech:
+class ReceivedSpeech:
     """Everything that one person heard of one other, the last ten minutes of it. Not thread-safe."""
 
     def __init__(self, *, max_packets: int = MAX_PACKETS) -> None:
         """Begin with nothing heard."""
-        self._packets: deque[HeardPacket] = deque(maxlen=max_packets)
+        self._packets: deque[ReceivedPacket] = deque(maxlen=max_packets)
         self._ssrc: int | None = None
         self._position = 0
         self.last_sound_at: float | None = None
@@ -80,11 +80,11 @@ class HeardSpeech:
             self._position = max(self._position, position)
         else:
             self._ssrc, self._position, position = ssrc, sequence, sequence
-        self._packets.append(HeardPacket(arrived_at, ssrc, position, timestamp, opus))
+        self._packets.append(ReceivedPacket(arrived_at, ssrc, position, timestamp, opus))
         if opus != SILENCE_FRAME:
             self.last_sound_at = arrived_at
 
-    def frames(self, *, since: float, until: float = float("inf")) -> list[HeardFrame]:
+    def frames(self, *, since: float, until: float = float("inf")) -> list[ReceivedFrame]:
         """Return the sound that arrived from `since` to `until`, reordered, short gaps concealed."""
         packets = list(self._packets)
         first = next((i for i, packet in enumerate(packets) if packet.arrived_at >= since), len(packets))
@@ -116,16 +116,16 @@ class HeardSpeech:
             last = frame.arrived_at
         return last
 
-    def _voiced(self, since: float, until: float) -> Iterator[HeardFrame]:
+    def _voiced(self, since: float, until: float) -> Iterator[ReceivedFrame]:
         for frame in self.frames(since=since, until=until):
             if float(frame_rms(frame.pcm, FRAME_SAMPLES).max(initial=0.0)) > VOICED_RMS:
                 yield frame
 
 
-def _decoded(packets: list[HeardPacket]) -> Iterator[HeardFrame]:
+def _decoded(packets: list[ReceivedPacket]) -> Iterator[ReceivedFrame]:
     """Decode in the speaker's order, one decoder for each SSRC."""
     decoder = Decoder(rate_hz=RATE_HZ)
-    previous: HeardPacket | None = None
+    previous: ReceivedPacket | None = None
     for packet in _in_order(packets):
         if previous is not None and previous.ssrc != packet.ssrc:
             decoder, previous = Decoder(rate_hz=RATE_HZ), None
@@ -133,13 +133,13 @@ def _decoded(packets: list[HeardPacket]) -> Iterator[HeardFrame]:
             lost = packet.position - previous.position - 1
             if 0 < lost <= _MAX_CONCEALED_FRAMES and _continues(previous, packet, lost):
                 for _ in range(lost - 1):
-                    yield HeardFrame(packet.arrived_at, decoder.conceal(FRAME_SAMPLES))
-                yield HeardFrame(packet.arrived_at, _recovered(decoder, packet.opus))
-        yield HeardFrame(packet.arrived_at, _decode(decoder, packet.opus))
+                    yield ReceivedFrame(packet.arrived_at, decoder.conceal(FRAME_SAMPLES))
+                yield ReceivedFrame(packet.arrived_at, _recovered(decoder, packet.opus))
+        yield ReceivedFrame(packet.arrived_at, _decode(decoder, packet.opus))
         previous = packet
 
 
-def _in_order(packets: list[HeardPacket]) -> list[HeardPacket]:
+def _in_order(packets: list[ReceivedPacket]) -> list[ReceivedPacket]:
     """Sort each SSRC's packets by position; the SSRCs stay in the order in which they came."""
     order: dict[int, int] = {}
     for packet in packets:
@@ -148,7 +148,7 @@ def _in_order(packets: list[HeardPacket]) -> list[HeardPacket]:
     return sorted(kept.values(), key=lambda packet: (order[packet.ssrc], packet.position))
 
 
-def _continues(previous: HeardPacket, packet: HeardPacket, lost: int) -> bool:
+def _continues(previous: ReceivedPacket, packet: ReceivedPacket, lost: int) -> bool:
     """Return whether the timestamps say that the gap was sound, not a pause between talkspurts."""
     step = (packet.timestamp - previous.timestamp) & 0xFFFFFFFF
     return step == (lost + 1) * TIMESTAMP_STEP

@@ -43,13 +43,13 @@ class RtpPacket:
         return self.marker_and_type & 0x7F
 
 
-class Seal(Protocol):
+class PacketCipher(Protocol):
     """One session's key in one mode."""
 
     def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
         """Return ciphertext and tag."""
 
-    def decrypt(self, sealed: bytes, header: bytes, nonce: bytes) -> bytes | None:
+    def decrypt(self, encrypted: bytes, header: bytes, nonce: bytes) -> bytes | None:
         """Return the plain text, or None when the tag does not fit."""
 
 
@@ -60,9 +60,9 @@ class _Aes:
     def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
         return self._aead.encrypt(nonce.ljust(12, b"\0"), plain, header)
 
-    def decrypt(self, sealed: bytes, header: bytes, nonce: bytes) -> bytes | None:
+    def decrypt(self, encrypted: bytes, header: bytes, nonce: bytes) -> bytes | None:
         try:
-            return self._aead.decrypt(nonce.ljust(12, b"\0"), sealed, header)
+            return self._aead.decrypt(nonce.ljust(12, b"\0"), encrypted, header)
         except InvalidTag:
             return None
 
@@ -76,21 +76,21 @@ class _XChaCha:
             plain, header, nonce.ljust(24, b"\0"), self._key
         )
 
-    def decrypt(self, sealed: bytes, header: bytes, nonce: bytes) -> bytes | None:
+    def decrypt(self, encrypted: bytes, header: bytes, nonce: bytes) -> bytes | None:
         try:
             return nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(
-                sealed, header, nonce.ljust(24, b"\0"), self._key
+                encrypted, header, nonce.ljust(24, b"\0"), self._key
             )
         except CryptoError:
             return None
 
 
-def seal(mode: str, key: bytes) -> Seal:
+def packet_cipher(mode: str, key: bytes) -> PacketCipher:
     """Return the seal for one of `MODES`. `key`: 32 bytes."""
     return _Aes(key) if mode == AES_MODE else _XChaCha(key)
 
 
-def open_packet(datagram: bytes, key: Seal) -> RtpPacket | None:
+def decrypt_packet(datagram: bytes, key: PacketCipher) -> RtpPacket | None:
     """Return the packet inside `datagram`, without header extension and padding; None when it is not authentic."""
     header_bytes = unencrypted_bytes(datagram)
     if header_bytes is None or len(datagram) < header_bytes + _TAG_BYTES + _NONCE_BYTES:
@@ -113,7 +113,9 @@ def open_packet(datagram: bytes, key: Seal) -> RtpPacket | None:
     return RtpPacket(marker_and_type, sequence, timestamp, ssrc, plain)
 
 
-def seal_packet(packet: RtpPacket, key: Seal, counter: int, *, extension: bytes = b"", padding_bytes: int = 0) -> bytes:
+def encrypt_packet(
+    packet: RtpPacket, key: PacketCipher, counter: int, *, extension: bytes = b"", padding_bytes: int = 0
+) -> bytes:
     """Return the datagram. `extension`: a one-byte-header extension body, a multiple of four bytes, or none."""
     first = _VERSION_2 << 6
     preamble = b""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.people.admission import Admission
-from rehearsal.people.call import HELD_PACKETS, Call, HeardOpus, PacketCounts
-from rehearsal.people.rtp import MODE, Sealer
+from rehearsal.people.rtp import MODE, PacketEncryptor
+from rehearsal.people.voice_access import VoiceServerAccess
+from rehearsal.people.voice_session import HELD_PACKETS, PersonPacketCounts, ReceivedOpus, VoiceSessionState
 from tests.rehearsal.people.exchange import CHANNEL, Exchange
 from voice.transport.opus import SILENCE_FRAME
 
@@ -16,9 +16,11 @@ KEY = bytes(range(32))
 OPUS = bytes.fromhex("48") + bytes(range(60))
 
 
-def described(*, dave_version: int = 0) -> Call:
+def described(*, dave_version: int = 0) -> VoiceSessionState:
     """Return Ada's call after op 4."""
-    call = Call(Admission(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PacketCounts())
+    call = VoiceSessionState(
+        VoiceServerAccess(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PersonPacketCounts()
+    )
     call.handle_json(2, {"ssrc": 1000, "ip": "127.0.0.1", "port": 5, "modes": ["other", MODE]})
     call.handle_json(4, {"secret_key": list(KEY), "dave_protocol_version": dave_version})
     return call
@@ -26,30 +28,34 @@ def described(*, dave_version: int = 0) -> Call:
 
 def test_a_server_without_our_mode_is_refused() -> None:
     """Both sides must share a transport encryption."""
-    call = Call(Admission(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PacketCounts())
+    call = VoiceSessionState(
+        VoiceServerAccess(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PersonPacketCounts()
+    )
     with pytest.raises(ValueError, match=MODE):
         call.handle_json(2, {"ssrc": 1, "ip": "127.0.0.1", "port": 5, "modes": ["other"]})
 
 
 def test_nothing_leaves_before_the_key() -> None:
     """Before op 4 there is nothing to seal with."""
-    call = Call(Admission(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PacketCounts())
+    call = VoiceSessionState(
+        VoiceServerAccess(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PersonPacketCounts()
+    )
     assert not call.can_send
     assert call.seal(OPUS) is None
-    assert call.open(Sealer(KEY, BEN_SSRC).seal(OPUS), 1.0) == []
+    assert call.open(PacketEncryptor(KEY, BEN_SSRC).seal(OPUS), 1.0) == []
 
 
 def test_a_known_speaker_is_heard() -> None:
     """Op 5 names the SSRC."""
     call = described()
     call.handle_json(5, {"user_id": str(BEN), "ssrc": BEN_SSRC, "speaking": 1})
-    assert call.open(Sealer(KEY, BEN_SSRC).seal(OPUS), 1.5) == [HeardOpus(BEN, BEN_SSRC, 1, 960, OPUS, 1.5)]
+    assert call.open(PacketEncryptor(KEY, BEN_SSRC).seal(OPUS), 1.5) == [ReceivedOpus(BEN, BEN_SSRC, 1, 960, OPUS, 1.5)]
 
 
 def test_sound_that_overtakes_op_5_is_held() -> None:
     """The first packets wait for their name and come in order, with the time at which they arrived."""
     call = described()
-    sealer = Sealer(KEY, BEN_SSRC)
+    sealer = PacketEncryptor(KEY, BEN_SSRC)
     assert call.open(sealer.seal(OPUS), 1.0) == []
     assert call.open(sealer.seal(OPUS), 1.02) == []
     call.handle_json(5, {"user_id": str(BEN), "ssrc": BEN_SSRC, "speaking": 1})
@@ -66,7 +72,7 @@ def test_an_unknown_ssrc_is_found_by_its_key() -> None:
     call.handle_json(11, {"user_ids": [str(BEN), "77"]})
     frame = ben.encrypt(OPUS)
     assert frame is not None
-    (heard,) = call.open(Sealer(KEY, BEN_SSRC).seal(frame), 1.0)
+    (heard,) = call.open(PacketEncryptor(KEY, BEN_SSRC).seal(frame), 1.0)
     assert (heard.user_id, heard.opus) == (BEN, OPUS)
     assert call.counts.dave_failures == 0
 
@@ -74,7 +80,7 @@ def test_an_unknown_ssrc_is_found_by_its_key() -> None:
 def test_a_flood_without_a_name_is_bounded() -> None:
     """Half a second is held; more is counted as nameless."""
     call = described()
-    sealer = Sealer(KEY, BEN_SSRC)
+    sealer = PacketEncryptor(KEY, BEN_SSRC)
     for index in range(3 * HELD_PACKETS):
         call.open(sealer.seal(OPUS), index * 0.02)
     call.handle_json(5, {"user_id": str(BEN), "ssrc": BEN_SSRC, "speaking": 1})
@@ -93,7 +99,7 @@ def test_a_frame_that_does_not_decrypt_is_counted() -> None:
     frame = ben.encrypt(OPUS)
     assert frame is not None
     damaged = frame[:10] + bytes([frame[10] ^ 1]) + frame[11:]
-    sealer = Sealer(KEY, BEN_SSRC)
+    sealer = PacketEncryptor(KEY, BEN_SSRC)
     assert call.open(sealer.seal(damaged), 1.0) == []
     assert call.open(sealer.seal(frame), 1.02)[0].opus == OPUS
     assert (call.counts.received, call.counts.dave_failures) == (2, 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rehearsal.errors import PersonError
-from rehearsal.people.person import Person
+from rehearsal.people.person import ScriptedPerson
 from tests.rehearsal.people.room import ADA, BEN, Room, heard_all
 
 if TYPE_CHECKING:
@@ -126,6 +126,6 @@ async def test_a_closed_door_is_told(room: Room) -> None:
         admission = (await room.discord.join(ADA)).as_dict()
         return {**admission, "server": {**admission["server"], "token": "wrong"}}
 
-    stranger = Person(user_id=ADA, name="Ada", join=join, tls=room.tls)
+    stranger = ScriptedPerson(user_id=ADA, name="Ada", join=join, tls=room.tls)
     with pytest.raises(PersonError, match="Member 41001"):
         await stranger.__aenter__()

@@ -60,7 +60,7 @@ class PostedMessage:
         }
 
 
-class World:
+class GuildState:
     """The guild's state. Every method is immediate; called from the event loop's thread only."""
 
     def __init__(self, guild: GuildSpec) -> None:
@@ -97,7 +97,7 @@ class World:
         self._voice_states[user_id] = state
         return state
 
-    def change_stage_part(self, user_id: int, *, suppress: bool, asks_at: str | None) -> Json:
+    def set_stage_role(self, user_id: int, *, suppress: bool, asks_at: str | None) -> Json:
         """Make a member a stage's speaker, or its audience that asks to speak since `asks_at`; return the state."""
         changed = {"suppress": suppress, "request_to_speak_timestamp": asks_at}
         state = self._voice_states[user_id] = {**self._voice_states[user_id], **changed}
@@ -157,7 +157,7 @@ class World:
         """Say whether the guild has that channel; voice channels have a text chat as well."""
         return any(channel.id == channel_id for channel in self.guild.channels)
 
-    def keep_message(self, payload: Json) -> None:
+    def add_message(self, payload: Json) -> None:
         """Remember a message; the oldest one is forgotten when there are too many."""
         message_id = int(payload["id"])
         self._messages[message_id] = payload
@@ -169,7 +169,7 @@ class World:
         """Return a message as the API shows it, or None."""
         return self._messages.get(message_id)
 
-    def drop_message(self, message_id: int) -> Json | None:
+    def delete_message(self, message_id: int) -> Json | None:
         """Delete a message; return what it was."""
         return self._messages.pop(message_id, None)
 

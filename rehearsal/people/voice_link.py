@@ -17,12 +17,18 @@ import aiohttp
 import structlog
 
 from rehearsal.errors import PersonError, RehearsalError
-from rehearsal.people.admission import Admission, Join, Leave
-from rehearsal.people.call import READY, SESSION_DESCRIPTION, Call, HeardOpus, PacketCounts
-from rehearsal.people.dave import MAX_VERSION, JsonMessage, Message
-from rehearsal.people.media import MediaSocket
+from rehearsal.people.dave import MAX_VERSION, GatewayMessage, JsonMessage
+from rehearsal.people.media_socket import MediaSocket
 from rehearsal.people.rtp import MODE
-from rehearsal.people.tasks import end
+from rehearsal.people.tasks import cancel_and_wait
+from rehearsal.people.voice_access import JoinChannel, LeaveChannel, VoiceServerAccess
+from rehearsal.people.voice_session import (
+    READY,
+    SESSION_DESCRIPTION,
+    PersonPacketCounts,
+    ReceivedOpus,
+    VoiceSessionState,
+)
 
 if TYPE_CHECKING:
     import ssl
@@ -43,7 +49,7 @@ _ANSWER_S = 5.0
 _BACKOFF_S = (0.1, 0.3, 1.0)
 
 
-class VoiceLink:
+class PersonVoiceLink:
     """Keeps one person in the call from `__aenter__` to `__aexit__`.
 
     *Cancellation*: leaving the context cancels the link's task and closes both sockets. *Ownership*: the
@@ -53,10 +59,10 @@ class VoiceLink:
     def __init__(
         self,
         *,
-        join: Join,
-        leave: Leave | None,
+        join: JoinChannel,
+        leave: LeaveChannel | None,
         tls: ssl.SSLContext,
-        on_opus: Callable[[HeardOpus], None],
+        on_opus: Callable[[ReceivedOpus], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`on_opus` is called in the event loop for every packet heard. `tls` trusts the server's certificate."""
@@ -65,14 +71,14 @@ class VoiceLink:
         self._tls = tls
         self._on_opus = on_opus
         self._clock = clock
-        self.counts = PacketCounts()
+        self.counts = PersonPacketCounts()
         self.sessions = 0
         self.resumes = 0
-        self._call: Call | None = None
+        self._call: VoiceSessionState | None = None
         self._websocket: aiohttp.ClientWebSocketResponse | None = None
         self._media: MediaSocket | None = None
         self._opening: asyncio.Timeout | None = None
-        self._moved_to: Admission | None = None
+        self._moved_to: VoiceServerAccess | None = None
         self._speaking = False
         self._changed = asyncio.Condition()
         self._failure: RehearsalError | None = None
@@ -80,7 +86,7 @@ class VoiceLink:
 
     async def __aenter__(self) -> Self:
         """Join and wait until the voice server has described the session. Raises `PersonError`."""
-        admission = Admission.parse(await self._join())
+        admission = VoiceServerAccess.parse(await self._join())
         self._task = asyncio.create_task(self._run(admission), name=f"person-link-{admission.user_id}")
         try:
             await self._wait(lambda call: call.key is not None, _ANSWER_S, "was not let into the call")
@@ -97,7 +103,7 @@ class VoiceLink:
         await self._go()
 
     @property
-    def call(self) -> Call | None:
+    def call(self) -> VoiceSessionState | None:
         """Return the session of the moment."""
         return self._call
 
@@ -141,14 +147,14 @@ class VoiceLink:
 
     # ---- the link's task ----
 
-    async def _run(self, admission: Admission) -> None:
+    async def _run(self, admission: VoiceServerAccess) -> None:
         """Serve one session after another until cancelled; a failure is kept for whoever waits."""
         failures = 0
         try:
             async with aiohttp.ClientSession() as http:
                 while True:
                     before = self.sessions
-                    await self._serve(http, Call(admission, self.counts))
+                    await self._serve(http, VoiceSessionState(admission, self.counts))
                     failures = 0 if self.sessions > before else failures + 1
                     if failures > len(_BACKOFF_S):
                         raise PersonError(
@@ -160,15 +166,15 @@ class VoiceLink:
             self._failure = exc
             await self._notify()
 
-    async def _fresh_admission(self) -> Admission:
+    async def _fresh_admission(self) -> VoiceServerAccess:
         if self._moved_to is not None:
             admission, self._moved_to = self._moved_to, None
             return admission
         # Discord hands out a voice server for a change of channel only, so a member leaves first.
         await self._go()
-        return Admission.parse(await self._join())
+        return VoiceServerAccess.parse(await self._join())
 
-    async def _serve(self, http: aiohttp.ClientSession, call: Call) -> None:
+    async def _serve(self, http: aiohttp.ClientSession, call: VoiceSessionState) -> None:
         """Run one session to its end, resuming its websocket as long as the server agrees."""
         self._call = call
         try:
@@ -181,7 +187,7 @@ class VoiceLink:
         finally:
             self._close_media()
 
-    async def _attend(self, http: aiohttp.ClientSession, call: Call, *, resume: bool) -> int | None:
+    async def _attend(self, http: aiohttp.ClientSession, call: VoiceSessionState, *, resume: bool) -> int | None:
         """Serve one websocket until it closes; return its close code."""
         address = f"wss://{call.admission.endpoint}/?v=8"
         try:
@@ -207,7 +213,7 @@ class VoiceLink:
 
     @contextlib.asynccontextmanager
     async def _heartbeat(
-        self, websocket: aiohttp.ClientWebSocketResponse, call: Call, interval_s: float
+        self, websocket: aiohttp.ClientWebSocketResponse, call: VoiceSessionState, interval_s: float
     ) -> AsyncIterator[None]:
         async def beat() -> None:
             while not websocket.closed:
@@ -220,9 +226,11 @@ class VoiceLink:
         try:
             yield
         finally:
-            await end(task)
+            await cancel_and_wait(task)
 
-    async def _listen(self, websocket: aiohttp.ClientWebSocketResponse, call: Call, *, silence_s: float) -> None:
+    async def _listen(
+        self, websocket: aiohttp.ClientWebSocketResponse, call: VoiceSessionState, *, silence_s: float
+    ) -> None:
         """Answer messages until the websocket closes or falls silent for longer than its heartbeat allows."""
         while True:
             try:
@@ -240,7 +248,7 @@ class VoiceLink:
                 await self._send(answer)
             await self._notify()
 
-    async def _take(self, call: Call, message: Mapping[str, Any]) -> list[Message]:
+    async def _take(self, call: VoiceSessionState, message: Mapping[str, Any]) -> list[GatewayMessage]:
         op, body = int(message["op"]), message.get("d") or {}
         call.seq_ack = int(message.get("seq", call.seq_ack))
         answers = call.handle_json(op, body) if isinstance(body, dict) else []
@@ -264,7 +272,7 @@ class VoiceLink:
         if self._opening is not None:
             self._opening.reschedule(None)
 
-    async def _open_media(self, call: Call) -> tuple[str, int]:
+    async def _open_media(self, call: VoiceSessionState) -> tuple[str, int]:
         """Open the UDP socket and ask the server how it sees us."""
 
         def on_datagram(data: bytes, at: float) -> None:
@@ -283,7 +291,7 @@ class VoiceLink:
 
     # ---- small things ----
 
-    async def _send(self, message: Message) -> None:
+    async def _send(self, message: GatewayMessage) -> None:
         """Send, or drop the message when the websocket is going down: the next session starts afresh."""
         websocket = self._websocket
         if websocket is None or websocket.closed:
@@ -299,7 +307,7 @@ class VoiceLink:
         async with self._changed:
             self._changed.notify_all()
 
-    async def _wait(self, condition: Callable[[Call], bool], timeout_s: float, otherwise: str) -> None:
+    async def _wait(self, condition: Callable[[VoiceSessionState], bool], timeout_s: float, otherwise: str) -> None:
         def settled() -> bool:
             return self._failure is not None or (self._call is not None and condition(self._call))
 
@@ -321,10 +329,10 @@ class VoiceLink:
     async def _stop(self) -> None:
         if self._task is not None:
             task, self._task = self._task, None
-            await end(task)
+            await cancel_and_wait(task)
 
 
-def _opening(call: Call, *, resume: bool) -> JsonMessage:
+def _opening(call: VoiceSessionState, *, resume: bool) -> JsonMessage:
     """Return op 7 or op 0."""
     who = call.admission
     body: dict[str, Any] = {"server_id": str(who.guild_id), "session_id": who.session_id, "token": who.token}

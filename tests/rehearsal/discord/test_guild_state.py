@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rehearsal.discord import payloads
 from rehearsal.discord.guild import Channel, GuildSpec, Member
-from rehearsal.discord.world import World
+from rehearsal.discord.guild_state import GuildState
 from rehearsal.errors import LocalDiscordError
 
 ADA = 2001
@@ -16,7 +16,7 @@ ADA = 2001
 
 def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
     """A change of flags in the same channel is the same voice session."""
-    world = World(GuildSpec())
+    world = GuildState(GuildSpec())
     first = world.enter_voice(ADA, 600)
     muted = world.enter_voice(ADA, 600, self_mute=True)
     moved = world.enter_voice(ADA, 602)
@@ -30,10 +30,10 @@ def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
 
 def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
     """A speaker stays one through a change of flags; who leaves and comes back is audience again."""
-    world = World(GuildSpec(voice_channels=(Channel(603, "Stage", stage=True), Channel(600, "Evening"))))
+    world = GuildState(GuildSpec(voice_channels=(Channel(603, "Stage", stage=True), Channel(600, "Evening"))))
     assert not world.enter_voice(ADA, 600)["suppress"]
     assert world.enter_voice(ADA, 603)["suppress"]
-    assert not world.change_stage_part(ADA, suppress=False, asks_at=None)["suppress"]
+    assert not world.set_stage_role(ADA, suppress=False, asks_at=None)["suppress"]
     assert not world.enter_voice(ADA, 603, self_mute=True)["suppress"]
     world.leave_voice(ADA)
     assert world.enter_voice(ADA, 603)["suppress"]
@@ -41,7 +41,7 @@ def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
 
 def test_a_new_token_voids_the_one_before() -> None:
     """And leaving voids both."""
-    world = World(GuildSpec())
+    world = GuildState(GuildSpec())
     world.enter_voice(ADA, 600)
     first, second = (world.issue_voice_server(ADA, "127.0.0.1:1")["token"] for _ in range(2))
     assert first != second == world.voice_token(ADA)
@@ -51,7 +51,7 @@ def test_a_new_token_voids_the_one_before() -> None:
 
 def test_ids_are_new_and_in_order() -> None:
     """As Discord's snowflakes, to the millisecond."""
-    world = World(GuildSpec())
+    world = GuildState(GuildSpec())
     ids = [world.snowflake() for _ in range(100)]
     assert len(set(ids)) == 100
     assert [number >> 22 for number in ids] == sorted(number >> 22 for number in ids)
@@ -59,21 +59,21 @@ def test_ids_are_new_and_in_order() -> None:
 
 def test_old_messages_are_forgotten() -> None:
     """A thousand are kept, whatever was deleted in between."""
-    world = World(GuildSpec())
+    world = GuildState(GuildSpec())
     for number in range(1, 1203):
-        world.keep_message(
+        world.add_message(
             payloads.message(world.guild, message_id=number, channel_id=601, author_id=ADA, content=str(number))
         )
         if number == 600:
-            assert world.drop_message(500) is not None
+            assert world.delete_message(500) is not None
     kept = [message.id for message in world.messages()]
     assert (kept[0], kept[-1], len(kept)) == (203, 1202, 999)
-    assert world.message(500) is world.drop_message(500) is None
+    assert world.message(500) is world.delete_message(500) is None
 
 
 def test_commands_are_replaced_per_scope() -> None:
     """A guild's commands leave the global ones alone, and come first when somebody uses a name of both."""
-    world = World(GuildSpec())
+    world = GuildState(GuildSpec())
     world.put_commands(1001, None, [{"name": "ask", "description": "old"}, {"name": "gone"}])
     world.put_commands(1001, None, [{"name": "ask", "description": "global"}])
     world.put_commands(1001, 500, [{"name": "ask", "description": "guild"}])
@@ -85,7 +85,7 @@ def test_commands_are_replaced_per_scope() -> None:
 @given(st.integers())
 def test_only_voice_channels_can_be_entered(channel_id: int) -> None:
     """The sentence names them."""
-    world = World(GuildSpec(voice_channels=(Channel(600, "Evening"),)))
+    world = GuildState(GuildSpec(voice_channels=(Channel(600, "Evening"),)))
     if channel_id == 600:
         return
     with pytest.raises(LocalDiscordError, match=r"is no voice channel of the guild\. There is 600\."):

@@ -10,13 +10,13 @@ from rehearsal.errors import PersonError
 
 # Makes the member join (again) and returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE
 # data}`, as `POST /control/members/{user_id}/join` answers.
-Join: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
+JoinChannel: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 # Makes the member leave the channel.
-Leave: TypeAlias = Callable[[], Awaitable[object]]
+LeaveChannel: TypeAlias = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class VoiceServerAccess:
     """One member's right to one voice server. `endpoint`: host and port, without a scheme."""
 
     user_id: int
@@ -27,7 +27,7 @@ class Admission:
     token: str
 
     @classmethod
-    def parse(cls, answer: Mapping[str, Any]) -> Admission:
+    def parse(cls, answer: Mapping[str, Any]) -> VoiceServerAccess:
         """Read the two events. Raises `PersonError` when a part is missing (an endpoint may be null)."""
         try:
             state, server = answer["state"], answer["server"]
@@ -42,14 +42,14 @@ class Admission:
         except (KeyError, TypeError, ValueError) as exc:
             raise PersonError(f"The local Discord answered a join without what a member needs: {exc!r}.") from exc
 
-    def moved(self, server: Mapping[str, Any]) -> Admission:
+    def moved(self, server: Mapping[str, Any]) -> VoiceServerAccess:
         """Return the same member's right to another voice server. Raises `PersonError`."""
         state = {"user_id": self.user_id, "channel_id": self.channel_id, "session_id": self.session_id}
-        return Admission.parse({"state": state, "server": server})
+        return VoiceServerAccess.parse({"state": state, "server": server})
 
     def __repr__(self) -> str:
         """Leave the token out."""
-        return f"Admission(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
+        return f"VoiceServerAccess(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
 
 
 def _text(value: object) -> str:

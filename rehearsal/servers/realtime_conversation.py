@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from aiohttp import web
+
 RATE_HZ = 24_000
+CLOSE_GOING_AWAY = 1001
+CLOSE_INTERNAL_ERROR = 1011
 # The real server refuses to commit less sound than this.
-LEAST_COMMIT_MS = 100
+MIN_COMMIT_MS = 100
 
 
 class ClientError(Exception):
@@ -28,7 +33,7 @@ class ClientError(Exception):
 
 
 @dataclass(slots=True)
-class Item:
+class ServerItem:
     """One item of the conversation. `text` of spoken input stands once `transcribed` is set."""
 
     id: str
@@ -43,7 +48,7 @@ class Item:
     call_id: str = ""
     name: str = ""
 
-    def shown(self, *, status: str = "completed") -> dict[str, Any]:
+    def as_json(self, *, status: str = "completed") -> dict[str, Any]:
         """Return the item as the protocol shows it: without its sound."""
         head = {"id": self.id, "object": "realtime.item", "type": self.type, "status": status}
         if self.type == "function_call":
@@ -62,18 +67,18 @@ class Item:
         return {"type": "input_text", "text": self.text}
 
 
-class Conversation:
+class ServerConversation:
     """The items of one session, in order."""
 
     def __init__(self) -> None:
-        self.items: list[Item] = []
+        self.items: list[ServerItem] = []
         self._numbers = itertools.count(1)
 
     def new_id(self, kind: str = "item") -> str:
         """Return an id that nothing of this session has."""
         return f"{kind}_{next(self._numbers):06d}"
 
-    def add(self, item: Item, *, after: str | None = None) -> str | None:
+    def add(self, item: ServerItem, *, after: str | None = None) -> str | None:
         """Put an item in, at the end unless told after which; return the one before it. Raises `ClientError`."""
         at = len(self.items)
         if any(item.id == other.id for other in self.items):
@@ -85,7 +90,7 @@ class Conversation:
         self.items.insert(at, item)
         return self.items[at - 1].id if at else None
 
-    def find(self, item_id: str) -> Item:
+    def find(self, item_id: str) -> ServerItem:
         """Return an item. Raises `ClientError`."""
         return self.items[self._index(item_id, "item_id")]
 
@@ -106,7 +111,7 @@ class Conversation:
         words = item.text.split()
         item.text = " ".join(words[: len(words) * audio_end_ms // max(1, item.audio_ms)])
 
-    async def transcribed(self) -> None:
+    async def wait_until_transcribed(self) -> None:
         """Wait until all that was said is text: a model hears at once, its stand-in here reads."""
         for item in list(self.items):
             if item.spoken and item.role == "user":
@@ -117,10 +122,10 @@ class Conversation:
         calls = (item for item in self.items if item.type == "function_call" and item.call_id == call_id)
         return next((item.name for item in calls), "")
 
-    def created(self, given: Mapping[str, Any]) -> Item:
+    def parse_item(self, given: Mapping[str, Any]) -> ServerItem:
         """Return an item as the client describes it. Raises `ClientError`."""
         kind = str(given.get("type"))
-        item = Item(str(given.get("id") or self.new_id()), kind)
+        item = ServerItem(str(given.get("id") or self.new_id()), kind)
         match kind:
             case "message":
                 item.role = str(given.get("role"))
@@ -159,3 +164,45 @@ def _text_of(role: str, content: Sequence[Mapping[str, Any]]) -> str:
                 "item.content[0].type",
             )
     return " ".join(str(each.get("text", "")) for each in content)
+
+
+class EventSender:
+    """Sends one session's events. A client that went away is no error: the reader ends the session."""
+
+    def __init__(self, socket: web.WebSocketResponse) -> None:
+        self._socket = socket
+        self._events = 0
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        """Send an event of this type."""
+        if self._socket.closed:
+            return
+        self._events += 1
+        try:
+            await self._socket.send_str(json.dumps({"type": kind, "event_id": f"event_{self._events:06d}", **fields}))
+        except ConnectionResetError:
+            return
+
+    async def error(self, code: str, message: str, *, param: str | None = None, event_id: str | None = None) -> None:
+        """Tell the client of a mistake, or that the session is over."""
+        error = {
+            "type": "invalid_request_error",
+            "code": code,
+            "message": message,
+            "param": param,
+            "event_id": event_id,
+        }
+        await self.send("error", error=error)
+
+    async def add_item(
+        self, conversation: ServerConversation, item: ServerItem, *, after: str | None = None, status: str = "completed"
+    ) -> None:
+        """Put an item into the conversation and tell so. Raises `ClientError`."""
+        before = conversation.add(item, after=after)
+        await self.send("conversation.item.added", previous_item_id=before, item=item.as_json(status=status))
+        if status == "completed":
+            await self.send("conversation.item.done", previous_item_id=before, item=item.as_json())
+
+    async def hang_up(self, reason: str, code: int = CLOSE_GOING_AWAY) -> None:
+        """Close the connection."""
+        await self._socket.close(code=code, message=reason.encode())

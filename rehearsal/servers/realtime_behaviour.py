@@ -31,7 +31,7 @@ class RealtimeMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class FunctionCall:
     """The model's wish to call a function."""
 
     name: str
@@ -39,7 +39,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ResponseRequest:
     """What a response is made of: everything the session's model knows. `items`: (role or type, text), in order."""
 
     instructions: str
@@ -48,42 +48,42 @@ class Asked:
     number: int
 
 
-Answered: TypeAlias = "str | Called"
+ResponseContent: TypeAlias = "str | FunctionCall"
 
 
 @dataclass(frozen=True, slots=True)
-class Engines:
+class RealtimeEngines:
     """The server's mind. Sound is mono int16 at 24 kHz on both sides."""
 
     recognise: Callable[[NDArray[np.int16]], Awaitable[str]]
-    answer: Callable[[Asked], Awaitable[Answered]]
+    answer: Callable[[ResponseRequest], Awaitable[ResponseContent]]
     speak: Callable[[str], Awaitable[NDArray[np.int16]]]
 
 
 @dataclass(slots=True)
-class RealtimeConduct:
+class RealtimeBehaviour:
     """How the server behaves; may be changed while it runs.
 
     `expires_after_s`: a session's length, None for no end. `expires_in_response`: the session ends in the middle
-    of the sound of its server's Nth response, counted from 1. `minutes_told`: what the error says it was.
+    of the sound of its server's Nth response, counted from 1. `limit_minutes`: what the error says it was.
     """
 
     mode: RealtimeMode = RealtimeMode.ANSWER
     expires_after_s: float | None = None
     expires_in_response: int | None = None
-    minutes_told: int = 60
+    limit_minutes: int = 60
 
 
 @dataclass(slots=True)
-class Desk:
+class SharedState:
     """What the sessions of one server share.
 
     `received`: every client event; `asked`: every response's question; `tools`: every tool that was carried out, with
     what was told of it.
     """
 
-    engines: Engines
-    conduct: RealtimeConduct
+    engines: RealtimeEngines
+    behaviour: RealtimeBehaviour
     received: list[dict[str, Any]] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ResponseRequest] = field(default_factory=list)
     tools: list[tuple[str, str]] = field(default_factory=list)

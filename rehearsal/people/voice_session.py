@@ -10,14 +10,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.people.dave import DaveParty, Message, UndecryptableError
-from rehearsal.people.rtp import MODE, Packet, Sealer, open_packet
+from rehearsal.people.dave import DaveMember, GatewayMessage, UndecryptableError
+from rehearsal.people.rtp import MODE, DecryptedPacket, PacketEncryptor, decrypt_packet
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.people.admission import Admission
+    from rehearsal.people.voice_access import VoiceServerAccess
 
 READY = 2
 SESSION_DESCRIPTION = 4
@@ -30,7 +30,7 @@ HELD_PACKETS = 25
 
 
 @dataclass(slots=True)
-class PacketCounts:
+class PersonPacketCounts:
     """What became of a person's packets, both ways, over all their sessions."""
 
     sent: int = 0
@@ -42,7 +42,7 @@ class PacketCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class HeardOpus:
+class ReceivedOpus:
     """One Opus packet of one person."""
 
     user_id: int
@@ -54,31 +54,31 @@ class HeardOpus:
 
 
 @dataclass(slots=True)
-class Call:
+class VoiceSessionState:
     """The state of one voice session. Owned by one link; not thread-safe."""
 
-    admission: Admission
-    counts: PacketCounts
+    admission: VoiceServerAccess
+    counts: PersonPacketCounts
     ssrc: int = 0
     server: tuple[str, int] = ("", 0)
     seq_ack: int = -1
     key: bytes | None = None
     members: set[int] = field(default_factory=set)
     speakers: dict[int, int] = field(default_factory=dict)
-    dave: DaveParty = field(init=False)
-    _sealer: Sealer | None = None
-    _held: deque[tuple[Packet, float]] = field(default_factory=lambda: deque(maxlen=HELD_PACKETS))
+    dave: DaveMember = field(init=False)
+    _sealer: PacketEncryptor | None = None
+    _held: deque[tuple[DecryptedPacket, float]] = field(default_factory=lambda: deque(maxlen=HELD_PACKETS))
 
     def __post_init__(self) -> None:
         """Begin outside any group."""
-        self.dave = DaveParty(user_id=self.admission.user_id, channel_id=self.admission.channel_id)
+        self.dave = DaveMember(user_id=self.admission.user_id, channel_id=self.admission.channel_id)
 
     @property
     def can_send(self) -> bool:
         """Return whether sound can leave now."""
         return self._sealer is not None and self.dave.can_send
 
-    def handle_json(self, op: int, body: Mapping[str, Any]) -> list[Message]:
+    def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
         """Take one JSON message of the gateway; return what to answer."""
         if op == READY:
             self.ssrc = int(body["ssrc"])
@@ -87,7 +87,7 @@ class Call:
                 raise ValueError(f"the voice server does not offer {MODE}")
         elif op == SESSION_DESCRIPTION:
             self.key = bytes(body["secret_key"])
-            self._sealer = Sealer(self.key, self.ssrc)
+            self._sealer = PacketEncryptor(self.key, self.ssrc)
             return self.dave.begin(int(body.get("dave_protocol_version") or 0))
         elif op == SPEAKING:
             self.speakers[int(body["ssrc"])] = int(body["user_id"])
@@ -100,7 +100,7 @@ class Call:
             return self.dave.handle_json(op, body)
         return []
 
-    def handle_binary(self, message: bytes) -> list[Message]:
+    def handle_binary(self, message: bytes) -> list[GatewayMessage]:
         """Take one binary message (two bytes of sequence, one of opcode, the body)."""
         if len(message) < 3:
             return []
@@ -117,9 +117,9 @@ class Call:
             return None
         return self._sealer.seal(frame)
 
-    def open(self, datagram: bytes, arrived_at: float) -> list[HeardOpus]:
+    def open(self, datagram: bytes, arrived_at: float) -> list[ReceivedOpus]:
         """Return what a datagram (and any held before it) brought, in order."""
-        packet = open_packet(datagram, self.key) if self.key is not None else None
+        packet = decrypt_packet(datagram, self.key) if self.key is not None else None
         if packet is None:
             self.counts.foreign += 1
             return []
@@ -131,7 +131,7 @@ class Call:
         heard = (self._name(each, at) for each, at in waiting)
         return [each for each in heard if each is not None]
 
-    def _name(self, packet: Packet, arrived_at: float) -> HeardOpus | None:
+    def _name(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
         """Decrypt one packet under its speaker's key; an unknown SSRC is tried against everyone present."""
         user_id = self.speakers.get(packet.ssrc)
         if user_id is None:
@@ -143,7 +143,7 @@ class Call:
             return None
         return _heard(user_id, packet, opus, arrived_at)
 
-    def _guess(self, packet: Packet, arrived_at: float) -> HeardOpus | None:
+    def _guess(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
         # Keys are per sender, so at most one member's fits; plain frames and silence fit everybody's.
         if self.dave.version and packet.payload != SILENCE_FRAME:
             for user_id in sorted(self.members):
@@ -164,5 +164,5 @@ class Call:
             del self.speakers[ssrc]
 
 
-def _heard(user_id: int, packet: Packet, opus: bytes, arrived_at: float) -> HeardOpus:
-    return HeardOpus(user_id, packet.ssrc, packet.sequence, packet.timestamp, opus, arrived_at)
+def _heard(user_id: int, packet: DecryptedPacket, opus: bytes, arrived_at: float) -> ReceivedOpus:
+    return ReceivedOpus(user_id, packet.ssrc, packet.sequence, packet.timestamp, opus, arrived_at)

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from rehearsal.people.media import MediaSocket
+from rehearsal.people.media_socket import MediaSocket
 
 
 class _Server(asyncio.DatagramProtocol):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 
 from rehearsal.errors import PersonError
-from rehearsal.people.tasks import end
+from rehearsal.people.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ _LINK = re.compile(r"(https?://[^\s/<>]+)/share#([\w.-]+)")
 _ANSWER_TIMEOUT_S = 20.0
 
 
-class Sharer:
+class ScreenSharePage:
     """One share. Made by `async with`, which opens the link and shares a window; leaving it closes the page.
 
     `told`: the message with the link in it. Raises `PersonError` when there is none, or it is not let in.
@@ -63,7 +63,7 @@ class Sharer:
                 )
             await self._page.send_json({"t": "start", "surface": "window"})
             listening = asyncio.create_task(self._listen(), name="sharer")
-            stack.push_async_callback(end, listening)
+            stack.push_async_callback(cancel_and_wait, listening)
             self._stack = stack.pop_all()
         return self
 
