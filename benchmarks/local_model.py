@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelEndpoint:
+class ChatEndpoint:
     """Where a model answers, in OpenAI's way. `local`: it runs on this machine, for this run."""
 
     base_url: str
@@ -43,7 +43,7 @@ def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
     return model_directory.path(CHAT_QWEN) / CHAT_QWEN.main_file.name
 
 
-async def check_endpoint(endpoint: ModelEndpoint) -> None:
+async def check_endpoint(endpoint: ChatEndpoint) -> None:
     """Ask the endpoint for its models. Raises EndpointError when nothing answers."""
     headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
     try:

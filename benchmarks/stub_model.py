@@ -11,7 +11,7 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from benchmarks.local_model import ModelEndpoint
+from benchmarks.local_model import ChatEndpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ _PIECE_S = 0.01
 
 
 @asynccontextmanager
-async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ModelEndpoint]:
+async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ChatEndpoint]:
     """Serve the stub until the block is left."""
     open_calls: set[asyncio.Task[None]] = set()
 
@@ -44,7 +44,7 @@ async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ModelEndpoint]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     try:
-        yield ModelEndpoint(f"http://127.0.0.1:{port}/v1", MODEL, local=True)
+        yield ChatEndpoint(f"http://127.0.0.1:{port}/v1", MODEL, local=True)
     finally:
         server.close()
         for call in list(open_calls):

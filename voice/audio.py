@@ -1,4 +1,4 @@
-"""The shapes of sound that the rest of `voice` passes around: mono int16, and the two sample rates."""
+"""Sound as all of `voice` passes it: mono int16 PCM at one of two sample rates."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# Whisper and Silero both want 16 kHz; libopus decodes straight to it, so nothing here resamples what is heard.
+# Whisper and Silero both need 16 kHz; libopus decodes directly to it, so received sound is never resampled.
 LISTEN_RATE_HZ = 16_000
-# What Discord carries.
+# Discord's own rate.
 DISCORD_RATE_HZ = 48_000
 # One Opus frame as Discord sends it.
 FRAME_MS = 20

@@ -1,7 +1,6 @@
-"""What a setting may say of an endpoint: its address and its key.
+"""The types of settings for an endpoint's address and key.
 
-Checked where settings are read, so that a slip of the pen is told at the start, by the setting's name, and not as a
-failure of the endpoint's an hour later.
+They are checked when settings are read, so that a typo is reported at the start with the setting's name.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from pydantic import AfterValidator, Field, SecretStr
 def _checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
-        sound = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0)
+        valid = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0)
     except ValueError:
         # A port that is no number, or half a bracket of an IPv6 address.
-        sound = False
-    if not sound or not url.isprintable():
+        valid = False
+    if not valid or not url.isprintable():
         raise ValueError("it is no address that begins with http:// or https://")
     return url
 

@@ -1,16 +1,16 @@
-"""What can go wrong in hearing and speaking, named by who must act."""
+"""The errors of this package, named by who must act."""
 
 from __future__ import annotations
 
 
 class VoiceError(Exception):
-    """Base of every error this package raises. The message is a plain sentence with the remedy."""
+    """Base of all errors here. The message is a plain sentence with the remedy."""
 
 
 class LinkError(VoiceError):
-    """The voice connection could not be made or kept: Discord or the network must change.
+    """The voice connection could not be made or kept: Discord or the network is at fault.
 
-    `retryable`: whether trying again may help without anybody doing anything.
+    `retryable`: whether a retry may succeed without anybody changing anything.
     """
 
     def __init__(self, message: str, *, retryable: bool = True) -> None:
@@ -23,7 +23,7 @@ class OpusMissingError(VoiceError):
 
 
 class OpusError(VoiceError):
-    """libopus refused one packet: it costs that frame and nothing else."""
+    """libopus refused one packet; only that frame is lost."""
 
 
 class RecogniserError(VoiceError):
@@ -31,7 +31,7 @@ class RecogniserError(VoiceError):
 
 
 class RecogniserOverloadedError(RecogniserError):
-    """The recogniser's queue is full; the request was shed by policy."""
+    """The recogniser's queue is full, so the request was dropped."""
 
 
 class SynthesisError(VoiceError):
@@ -46,9 +46,9 @@ class SynthesisError(VoiceError):
 
 
 class RealtimeError(VoiceError):
-    """Speech-to-speech failed: its service, the network, or the account.
+    """Speech-to-speech failed: the service, the network or the account is at fault.
 
-    `retryable`: whether trying again may help without anybody doing anything.
+    `retryable`: whether a retry may succeed without anybody changing anything.
     """
 
     def __init__(self, message: str, *, retryable: bool = True) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import PeerError
-from benchmarks.local_model import ModelEndpoint, check_endpoint, find_model_file
+from benchmarks.local_model import ChatEndpoint, check_endpoint, find_model_file
 from benchmarks.peers.environment import PEERS, peer_python
 from bot.embedding.factory import open_embedder
 from bot.settings import LlmSettings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 async def find_endpoint(
     options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None], progress: Progress
-) -> ModelEndpoint | None:
+) -> ChatEndpoint | None:
     """Return the model to ask, started if need be and stopped by `stack`; None, with a remark, where there is none.
 
     Raises EndpointError when an endpoint was named and doesn't answer.
@@ -39,7 +39,7 @@ async def find_endpoint(
         remark("No language model was asked for, so only what needs none was measured.")
         return None
     if options.base_url:
-        endpoint = ModelEndpoint(options.base_url, options.model or LlmSettings().model, options.api_key)
+        endpoint = ChatEndpoint(options.base_url, options.model or LlmSettings().model, options.api_key)
         await check_endpoint(endpoint)
     else:
         try:
@@ -50,7 +50,7 @@ async def find_endpoint(
         except LanguageModelError as error:
             remark(f"Without a language model only what needs none was measured. {error} Or give --base-url.")
             return None
-        endpoint = ModelEndpoint(served.base_url, served.name, local=True)
+        endpoint = ChatEndpoint(served.base_url, served.name, local=True)
     remark(f"The language model was {endpoint.model}, for all who ask one.")
     return endpoint
 

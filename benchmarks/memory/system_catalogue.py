@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from benchmarks.local_model import ModelEndpoint
+    from benchmarks.local_model import ChatEndpoint
     from benchmarks.memory.systems import MemorySystem
     from benchmarks.peers.environment import PeerLibrary
 
@@ -52,12 +52,12 @@ def systems_without_model() -> tuple[SystemSpec, ...]:
     )
 
 
-def roomtone_systems(endpoint: ModelEndpoint) -> tuple[SystemSpec, ...]:
+def roomtone_systems(endpoint: ChatEndpoint) -> tuple[SystemSpec, ...]:
     """Return our own who ask the model at this endpoint: one a strategy."""
     return tuple(_strategy_entrant(strategy, endpoint) for strategy in Strategy)
 
 
-def _strategy_entrant(strategy: Strategy, endpoint: ModelEndpoint) -> SystemSpec:
+def _strategy_entrant(strategy: Strategy, endpoint: ChatEndpoint) -> SystemSpec:
     settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S, strategy=strategy)
 
     @asynccontextmanager
@@ -73,7 +73,7 @@ def _strategy_entrant(strategy: Strategy, endpoint: ModelEndpoint) -> SystemSpec
     return SystemSpec(strategy.value, ours=True, needs_model=True, enter=enter)
 
 
-def peer_system(library: PeerLibrary, python: Path, endpoint: ModelEndpoint) -> SystemSpec:
+def peer_system(library: PeerLibrary, python: Path, endpoint: ChatEndpoint) -> SystemSpec:
     """Return another library, asking the model at this endpoint."""
 
     @asynccontextmanager
@@ -85,7 +85,7 @@ def peer_system(library: PeerLibrary, python: Path, endpoint: ModelEndpoint) -> 
     return SystemSpec(library.name, ours=False, needs_model=True, enter=enter)
 
 
-def _llm_settings(endpoint: ModelEndpoint) -> LlmSettings:
+def _llm_settings(endpoint: ChatEndpoint) -> LlmSettings:
     return LlmSettings(
         base_url=endpoint.base_url,
         model=endpoint.model,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from benchmarks.local_model import ModelEndpoint
+    from benchmarks.local_model import ChatEndpoint
     from benchmarks.memory.conversation import ConversationLine
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.report import Json
@@ -43,7 +43,7 @@ class PeerProcess:
         self._heard = 0
         self.version = ""
 
-    async def open(self, endpoint: ModelEndpoint) -> None:
+    async def open(self, endpoint: ChatEndpoint) -> None:
         """Begin the conversation. Raises PeerError."""
         answer = await self._ask(
             op="open",
@@ -110,7 +110,7 @@ def _integer(answer: dict[str, object], name: str) -> int:
 
 
 @asynccontextmanager
-async def peer_process(library: PeerLibrary, python: Path, endpoint: ModelEndpoint) -> AsyncIterator[PeerProcess]:
+async def peer_process(library: PeerLibrary, python: Path, endpoint: ChatEndpoint) -> AsyncIterator[PeerProcess]:
     """Run a peer for one conversation. Raises PeerError when it doesn't start."""
     process = await asyncio.create_subprocess_exec(
         str(python),

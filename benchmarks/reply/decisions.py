@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 24
 
 
-class Responder(Protocol):
+class DialogueResponder(Protocol):
     """Whoever decides in one talk. Told every line in order."""
 
     def hears(self, line: DialogueLine) -> bool:
@@ -97,7 +97,7 @@ class RoomtoneDecider:
         self._ids = {name: number for number, name in enumerate(everybody)}
 
     def hears(self, line: DialogueLine) -> bool:
-        """See `Responder.hears`."""
+        """See `DialogueResponder.hears`."""
         speaker_id = self._ids[line.speaker]
         situation = Situation(
             people=len(self._talk.people),
@@ -121,7 +121,7 @@ class RoomtoneDecider:
         return not line.by_bot and has_its_ear and asks_for_silence(strip_name(line.text, self._wake_names))
 
 
-def score_dialogues(all_talks: Iterable[Dialogue], room_of: Callable[[Dialogue], Responder]) -> DecisionCounts:
+def score_dialogues(all_talks: Iterable[Dialogue], room_of: Callable[[Dialogue], DialogueResponder]) -> DecisionCounts:
     """Let a room of its own hear each talk, and return what was decided."""
     verdicts = DecisionCounts()
     for talk in all_talks:

@@ -95,7 +95,7 @@ def needs_no_reply(text: str) -> bool:
     if any(mark in text for mark in QUESTION_MARKS):
         return False
     words = " ".join(word.group().casefold() for word in _WORD.finditer(text))
-    return words in _CLOSINGS or classify_overlap(text) is OverlapIntent.GO_ON
+    return words in _CLOSINGS or classify_overlap(text) is OverlapIntent.CONTINUE
 
 
 def word_count(text: str) -> int:

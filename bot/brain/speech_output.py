@@ -65,7 +65,7 @@ class SpeechOutput:
         self._own_names = own_names
         self._pronunciations = pronunciations
         self._blocked_words = WordList(blocked_words)
-        self._pace = SpeechRate()
+        self._rate = SpeechRate()
         self._moderator = moderator
 
     async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
@@ -108,14 +108,14 @@ class SpeechOutput:
             piece.end(text=words_until(sentence.text, error.spoken_share))
         else:
             piece.end()
-            self._pace.learn(sentence.aloud, spoken_s)
+            self._rate.learn(sentence.aloud, spoken_s)
         return True
 
     async def _open_piece(self, sentence: SpeakableText, progress: ReplyProgress) -> QueuedSpeech | None:
         """Return a piece in the playback queue for a sentence, or None if playback stands still."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                return await self._playback.open(sentence.text, expected_s=self._pace.duration_s(sentence.aloud))
+                return await self._playback.open(sentence.text, expected_s=self._rate.duration_s(sentence.aloud))
         except TimeoutError:
             progress.fail("playback", NOT_PLAYED)
             return None
@@ -136,9 +136,9 @@ class SpeechOutput:
         """Wait until everything queued has been played, however often barge-in pauses it."""
         waiting = set(progress.pieces)
         while waiting:
-            moves = self._playback.moves
+            moves = self._playback.activity_count
             _, waiting = await asyncio.wait(waiting, timeout=PLAYBACK_SLACK_S)
-            if waiting and self._playback.moves == moves and not self._playback.paused:
+            if waiting and self._playback.activity_count == moves and not self._playback.paused:
                 progress.fail("playback", NOT_PLAYED)
                 return
 

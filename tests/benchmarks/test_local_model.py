@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.errors import EndpointError
-from benchmarks.local_model import ModelEndpoint, check_endpoint, find_model_file
+from benchmarks.local_model import ChatEndpoint, check_endpoint, find_model_file
 from bot.models.catalogue import CHAT_QWEN
 from rehearsal.errors import LanguageModelError
 
@@ -42,4 +42,4 @@ def test_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
 async def test_dead_endpoint_is_told() -> None:
     """Nothing listens on the discard port."""
     with pytest.raises(EndpointError, match="No language model answers"):
-        await check_endpoint(ModelEndpoint("http://127.0.0.1:9/v1", "none"))
+        await check_endpoint(ChatEndpoint("http://127.0.0.1:9/v1", "none"))

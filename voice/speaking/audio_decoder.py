@@ -1,7 +1,7 @@
-"""The bytes that a speech endpoint sends, as sound, while they come. Pure.
+"""Decode the bytes of a speech endpoint as they arrive. Pure.
 
-Servers are free with what they send, whatever was asked for: the first bytes tell what it is. Bare PCM, WAV and
-Ogg Opus are read as they come; what else FFmpeg knows is read when it is all there.
+Servers do not always send the format they were asked for, so the first bytes decide. Raw PCM, WAV and Ogg Opus are
+decoded while they arrive; other formats that FFmpeg knows are decoded once they are complete.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 # OpenAI: "pcm: raw samples in 24kHz (16-bit signed, low-endian), without the header"; others do as OpenAI does.
 PCM_RATE_HZ = 24_000
-# Enough to tell any kind by.
+# Enough to recognise any of the formats.
 _MAGIC_BYTES = 4
 _WHOLE_FILES = (b"fLaC", b"ID3")
-# MPEG frames have no more than a sync word, and quiet PCM may begin with the same bytes.
+# MPEG frames have only a sync word, and quiet PCM may begin with the same bytes.
 _MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xf1", b"\xff\xf9")
-# Streaming servers write what length they like, so the header's own lengths matter only before the data.
+# Streaming servers put any length into the header, so only the lengths before the data are believed.
 _WAV_HEADER_BYTES = 12
 _CHUNK_HEADER_BYTES = 8
-# What a header may take up before its data; the rest is no sound.
+# A longer header is no WAV file.
 _LONGEST_HEADER_BYTES = 65_536
 _PCM_FORMATS = (1, 0xFFFE)
 
 
 class UndecodableAudioError(ValueError):
-    """What came is no sound that could be read."""
+    """The bytes are no audio that can be decoded."""
 
 
 class SpeechAudioDecoder:
-    """One answer's body. `content_type`: as the server told it; `pcm_expected`: whether bare PCM was asked for."""
+    """Decodes one response body. `content_type`: its HTTP header; `pcm_expected`: whether raw PCM was requested."""
 
     def __init__(self, content_type: str, *, pcm_expected: bool) -> None:
         self._kind = content_type.partition(";")[0].strip().lower()
@@ -50,58 +50,58 @@ class SpeechAudioDecoder:
         self._pcm_expected = pcm_expected
         self._bytes = bytearray()
         self._channels = 1
-        # None until the first bytes have told what it is.
-        self._form: str | None = None
+        # None until the first bytes decide.
+        self._format: str | None = None
         self._ogg = OggOpusDecoder()
 
     def feed(self, piece: bytes) -> list[AudioChunk]:
-        """Take bytes in; return the sound that can be had of them now. Raises `UndecodableAudioError`."""
+        """Add bytes; return the sound that is complete. Raises `UndecodableAudioError`."""
         self._bytes += piece
-        if self._form is None:
+        if self._format is None:
             if len(self._bytes) < _MAGIC_BYTES:
                 return []
-            self._form = self._recognised()
-        return self._sounds()
+            self._format = self._detect_format()
+        return self._decode()
 
     def end(self) -> list[AudioChunk]:
-        """Return the rest; the body is over. Raises `UndecodableAudioError`."""
-        if self._form is None:
+        """End the body; return the remaining sound. Raises `UndecodableAudioError`."""
+        if self._format is None:
             if not self._bytes:
                 return []
-            self._form = self._recognised()
-        if self._form == "wav header" or (self._form == "ogg" and not self._bytes and not self._ogg.begun):
+            self._format = self._detect_format()
+        if self._format == "wav header" or (self._format == "ogg" and not self._bytes and not self._ogg.begun):
             raise UndecodableAudioError
-        if self._form != "file":
-            return self._sounds()
+        if self._format != "file":
+            return self._decode()
         try:
-            pcm = _decoded(bytes(self._bytes))
+            pcm = _decode_file(bytes(self._bytes))
         except (FFmpegError, ValueError, IndexError) as error:
             raise UndecodableAudioError from error
         return [AudioChunk(pcm, DISCORD_RATE_HZ)] if len(pcm) else []
 
-    def _recognised(self) -> str:
+    def _detect_format(self) -> str:
         start = bytes(self._bytes[:_MAGIC_BYTES])
         if start == b"OggS":
             return "ogg"
         if start == b"RIFF":
             return "wav header"
-        told_pcm = "pcm" in self._kind or "l16" in self._kind
-        if start.startswith(_WHOLE_FILES) or (start.startswith(_MPEG) and not told_pcm):
+        pcm_declared = "pcm" in self._kind or "l16" in self._kind
+        if start.startswith(_WHOLE_FILES) or (start.startswith(_MPEG) and not pcm_declared):
             return "file"
         if self._kind.startswith("text/") or "json" in self._kind or "html" in self._kind or not self._pcm_expected:
             raise UndecodableAudioError
         return "pcm"
 
-    def _sounds(self) -> list[AudioChunk]:
-        if self._form == "wav header" and not self._read_wav_header():
+    def _decode(self) -> list[AudioChunk]:
+        if self._format == "wav header" and not self._read_wav_header():
             return []
-        if self._form == "ogg":
+        if self._format == "ogg":
             piece, self._bytes = bytes(self._bytes), bytearray()
             try:
                 return [AudioChunk(pcm, DISCORD_RATE_HZ) for pcm in self._ogg.feed(piece)]
             except ValueError as error:
                 raise UndecodableAudioError from error
-        if self._form == "file":
+        if self._format == "file":
             return []
         frame_bytes = 2 * self._channels
         whole = len(self._bytes) // frame_bytes * frame_bytes
@@ -113,21 +113,21 @@ class SpeechAudioDecoder:
         return [AudioChunk(pcm, self._rate_hz)] if len(pcm) else []
 
     def _read_wav_header(self) -> bool:
-        """Take the header off if it is all here; return whether samples follow now. Other codecs become a file."""
+        """Remove the header if it is complete; return whether samples follow. Other codecs are treated as a file."""
         at = _WAV_HEADER_BYTES
         while len(self._bytes) >= at + _CHUNK_HEADER_BYTES:
             name, length = struct.unpack_from("<4sI", self._bytes, at)
             body = at + _CHUNK_HEADER_BYTES
             if name == b"data":
                 del self._bytes[:body]
-                self._form = "pcm"
+                self._format = "pcm"
                 return True
             if body + length > _LONGEST_HEADER_BYTES:
                 raise UndecodableAudioError
             if name == b"fmt " and len(self._bytes) >= body + 16:
                 form, channels, rate_hz, _, _, bits = struct.unpack_from("<HHIIHH", self._bytes, body)
                 if form not in _PCM_FORMATS or bits != 16:
-                    self._form = "file"
+                    self._format = "file"
                     return False
                 if not (1 <= channels <= 8 and 4_000 <= rate_hz <= 192_000):
                     raise UndecodableAudioError
@@ -137,7 +137,7 @@ class SpeechAudioDecoder:
 
 
 def sample_rate_of(content_type: str) -> int:
-    """Return the rate that `audio/pcm; rate=22050` tells, or what OpenAI's is."""
+    """Return the rate in a header like `audio/pcm; rate=22050`, else OpenAI's rate."""
     for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "rate" and value.strip().isdigit():
@@ -146,8 +146,8 @@ def sample_rate_of(content_type: str) -> int:
     return PCM_RATE_HZ
 
 
-def _decoded(sound: bytes) -> Pcm:
-    """Return any container's sound as mono at Discord's rate. Raises FFmpeg's errors."""
+def _decode_file(sound: bytes) -> Pcm:
+    """Decode a container that FFmpeg knows to mono at Discord's rate. Raises FFmpeg's errors."""
     resampler = AudioResampler(format="s16", layout="mono", rate=DISCORD_RATE_HZ)
     with open_container(io.BytesIO(sound), mode="r") as container:
         frames = [part for frame in container.decode(audio=0) for part in resampler.resample(frame)]

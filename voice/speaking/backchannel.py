@@ -1,7 +1,7 @@
-"""What words said over the bot mean for it: go on, make room, or be silent. Pure.
+"""Classify words said over the bot: a backchannel, an interruption, or a request to stop. Pure.
 
-A listener's 'mm-hm', a laugh or a cough says 'go on'; it comes while somebody speaks and wants no floor. The lists
-are of seven languages; other words count as real, which costs a reply its rest.
+A listener's 'mm-hm', a laugh or a cough is a backchannel: the bot goes on speaking. The lists cover seven languages;
+all other words count as an interruption.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from voice.listening.coalesce import is_sound_effect
 
-# Said by listeners, alone or a few of them together. 'No' and 'what' are not: they object.
+# Listeners say these, alone or a few together. 'No' and 'what' are missing because they object.
 _BACKCHANNELS = frozenset(
     {
         "mm", "mmm", "mhm", "mmhm", "mmhmm", "mhmm", "hm", "hmm", "hmmm", "uh", "um", "uhm", "huh", "uhhuh", "ah",
@@ -57,23 +57,23 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 class OverlapIntent(Enum):
-    """What words over the bot's own ask of it."""
+    """What somebody who speaks over the bot wants it to do."""
 
-    GO_ON = auto()  # a backchannel, a laugh, or no words at all
-    MAKE_ROOM = auto()  # somebody has something to say
-    BE_SILENT = auto()  # somebody wants it to stop, however shortly it was said
+    CONTINUE = auto()  # go on speaking: a backchannel, a laugh, or no words at all
+    YIELD = auto()  # stop, because they have something to say
+    STOP = auto()  # fall silent, however short the words
 
 
 def classify_overlap(text: str) -> OverlapIntent:
-    """Return what `text`, recognised from speech over the bot's, asks of it. A call by name is taken off before."""
+    """Return what `text`, said over the bot, asks of it. The caller has removed the bot's name."""
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     if not words or is_sound_effect(text):
-        return OverlapIntent.GO_ON
+        return OverlapIntent.CONTINUE
     phrase = " ".join(words)
     if phrase in _STOPS:
-        return OverlapIntent.BE_SILENT
+        return OverlapIntent.STOP
     if phrase in _PHRASES:
-        return OverlapIntent.GO_ON
+        return OverlapIntent.CONTINUE
     if len(words) <= _MOST_WORDS and all(word in _BACKCHANNELS or _LAUGH.fullmatch(word) for word in words):
-        return OverlapIntent.GO_ON
-    return OverlapIntent.MAKE_ROOM
+        return OverlapIntent.CONTINUE
+    return OverlapIntent.YIELD

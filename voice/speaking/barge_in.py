@@ -1,9 +1,9 @@
-"""When the bot makes room because people speak over it: a state machine without audio and without a clock.
+"""Barge-in: when the bot ducks, pauses or stops because people speak over it. A state machine without audio or clock.
 
-It is told how much voiced sound everybody has made, and whether the bot is being heard. Somebody's voice over the
-bot's first ducks it; when it qualifies as speech it pauses it, and the words decide: real ones stop the reply, a
-backchannel or a noise that was taken for speech lets it go on where it was. Short bursts with silence between them
-do not add up, so an 'mm-hm' now and then costs nothing; several people are counted each for themselves.
+Its input is how much voiced sound each person has made, and whether the bot is audible. Speech over the bot first ducks
+it. Once there is enough of it, it pauses the bot, and the words decide: an interruption stops the reply, a backchannel
+or a noise lets it go on where it was. Short bursts with silence between them do not add up, so an 'mm-hm' now and then
+changes nothing. Each person is counted separately.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 # A silence this long ends a burst: the closures and breaths within a phrase are shorter.
 BURST_GAP_S = 0.35
-# The end of speech is known 0.5-1.0 s after it, the text another half second later. Who speaks on for longer than
-# this over a reply that waits has the floor, whatever the words.
+# The end of speech is known 0.5-1.0 s after it, the text another half second later. A person who speaks for longer than
+# this over a paused reply has interrupted it, whatever the words.
 LONGEST_PAUSE_S = 6.0
 # Sums of 32 ms windows are not exact.
 _EPSILON_S = 1e-6
 
 
 class BargeInAction(Enum):
-    """What is to become of the bot's voice."""
+    """What the room does with the bot's voice."""
 
     DUCK = auto()  # speak more softly
-    PAUSE = auto()  # be silent with the next frame, and keep the rest
-    RESUME = auto()  # go on where it was, at full volume
-    STOP = auto()  # the rest is not said
+    PAUSE = auto()  # fall silent with the next frame, keep the rest
+    RESUME = auto()  # go on at the same place, at full volume
+    STOP = auto()  # drop the rest
 
 
 class PlaybackLevel(Enum):
-    """How the bot speaks now."""
+    """How loud the bot speaks."""
 
     FULL = auto()
     DUCKED = auto()
@@ -45,18 +45,18 @@ class PlaybackLevel(Enum):
 
 @dataclass(slots=True)
 class _Voice:
-    """One person's voice as far as it is over the bot's. Times are monotonic seconds."""
+    """One person's speech over the bot. Times are monotonic seconds."""
 
-    told_s: float = 0.0  # of voiced sound in their present speech, as last told
-    over_s: float = 0.0  # of voiced sound over the bot's in the present burst
+    total_s: float = 0.0  # voiced sound in their present speech, at the last update
+    over_s: float = 0.0  # voiced sound over the bot in the present burst
     since: float = 0.0  # when the burst began
     last_at: float = 0.0
-    claims: bool = False  # it qualified, and its words are not judged yet
+    claims: bool = False  # it was enough to pause the bot, and its words are not known yet
     claimed_at: float = 0.0
 
 
 class BargeInDetector:
-    """Decides for one room. Owned by the room's task; not thread-safe.
+    """One room's detector. Owned by the room's task; not thread-safe.
 
     `duck_after_s`, `stop_after_s`: seconds of somebody's voiced sound over the bot's.
     """
@@ -65,56 +65,56 @@ class BargeInDetector:
         self._duck_after_s = duck_after_s
         self._stop_after_s = stop_after_s
         self._voices: dict[int, _Voice] = {}
-        self._stance = PlaybackLevel.FULL
+        self._level = PlaybackLevel.FULL
         self._paused_at = 0.0
 
     @property
-    def stance(self) -> PlaybackLevel:
-        """How the bot speaks now."""
-        return self._stance
+    def level(self) -> PlaybackLevel:
+        """Return how loud the bot speaks now."""
+        return self._level
 
-    def hear(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> BargeInAction | None:
-        """Take how many seconds of voiced sound each person has made in their present speech; who is silent may lack.
+    def update(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> BargeInAction | None:
+        """Update each person's voiced sound in their present speech, in seconds; silent people may be left out.
 
-        `audible`: the bot is in the midst of a reply that sounds. Call it whenever sound came and a few times a
-        second besides, also while the bot is silent: what was said before it began is not said over it.
+        `audible`: the bot's reply is playing. Call it whenever sound came and a few times a second besides, also while
+        the bot is silent, so that speech from before a reply does not count against it.
         """
         if not audible:
             self._note_while_silent(voiced, now)
             return self._take(PlaybackLevel.FULL, now)
         for user_id in voiced.keys() | self._voices.keys():
             self._advance(user_id, voiced.get(user_id, 0.0), now)
-        if self._stance is PlaybackLevel.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
+        if self._level is PlaybackLevel.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
             return self._stop()
-        return self._take(self._wanted(), now)
+        return self._take(self._level_due(), now)
 
-    def judged(
+    def on_words(
         self, user_id: int, meaning: OverlapIntent, *, started_at: float, ended_at: float, audible: bool, now: float
     ) -> BargeInAction | None:
-        """Take what somebody's words mean, once they are recognised. Times: when they began and ended, acoustically."""
+        """Act on somebody's recognised words, spoken from `started_at` to `ended_at` (acoustic start and end)."""
         if not audible:
             return None
-        if meaning is OverlapIntent.BE_SILENT:
+        if meaning is OverlapIntent.STOP:
             return self._stop()
         voice = self._voices.get(user_id)
         if voice is None or not voice.claims or ended_at < voice.since:
             return None
-        if meaning is OverlapIntent.MAKE_ROOM:
+        if meaning is OverlapIntent.YIELD:
             return self._stop()
         if started_at > voice.claimed_at:
-            # A breath or a click after the words that claimed the floor, and known sooner: those are still to come.
+            # A breath or a click after the interruption was recognised before the interruption itself: wait for that.
             return None
         voice.claims, voice.over_s = False, 0.0
-        return self._take(self._wanted(), now)
+        return self._take(self._level_due(), now)
 
     def _note_while_silent(self, voiced: Mapping[int, float], now: float) -> None:
-        self._voices = {user_id: _Voice(told_s=told_s, since=now, last_at=now) for user_id, told_s in voiced.items()}
+        self._voices = {user_id: _Voice(total_s=total_s, since=now, last_at=now) for user_id, total_s in voiced.items()}
 
-    def _advance(self, user_id: int, told_s: float, now: float) -> None:
+    def _advance(self, user_id: int, total_s: float, now: float) -> None:
         voice = self._voices.setdefault(user_id, _Voice(since=now, last_at=now))
-        # Less than before: another stretch of speech has begun.
-        grown_s = told_s - voice.told_s if told_s >= voice.told_s else told_s
-        voice.told_s = told_s
+        # Less than before: new speech has begun.
+        grown_s = total_s - voice.total_s if total_s >= voice.total_s else total_s
+        voice.total_s = total_s
         burst_over = now - voice.last_at > BURST_GAP_S and not voice.claims
         if burst_over or (grown_s > 0 and voice.over_s == 0.0):
             voice.over_s, voice.since = 0.0, now
@@ -123,21 +123,21 @@ class BargeInDetector:
             voice.last_at = now
             if not voice.claims and voice.over_s >= self._stop_after_s - _EPSILON_S:
                 voice.claims, voice.claimed_at = True, now
-        elif burst_over and told_s == 0.0:
+        elif burst_over and total_s == 0.0:
             del self._voices[user_id]
 
-    def _wanted(self) -> PlaybackLevel:
+    def _level_due(self) -> PlaybackLevel:
         if any(voice.claims for voice in self._voices.values()):
             return PlaybackLevel.PAUSED
         if any(voice.over_s >= self._duck_after_s - _EPSILON_S for voice in self._voices.values()):
             return PlaybackLevel.DUCKED
         return PlaybackLevel.FULL
 
-    def _take(self, stance: PlaybackLevel, now: float) -> BargeInAction | None:
-        before, self._stance = self._stance, stance
-        if stance is before:
+    def _take(self, level: PlaybackLevel, now: float) -> BargeInAction | None:
+        before, self._level = self._level, level
+        if level is before:
             return None
-        match stance:
+        match level:
             case PlaybackLevel.PAUSED:
                 self._paused_at = now
                 return BargeInAction.PAUSE
@@ -147,7 +147,7 @@ class BargeInDetector:
                 return BargeInAction.RESUME
 
     def _stop(self) -> BargeInAction:
-        self._stance = PlaybackLevel.FULL
+        self._level = PlaybackLevel.FULL
         for voice in self._voices.values():
             voice.claims, voice.over_s = False, 0.0
         return BargeInAction.STOP

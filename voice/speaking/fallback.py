@@ -39,7 +39,7 @@ class FallbackSynthesizer:
         self._second = second
         self._monotonic = monotonic
         self._breaker = CircuitBreaker()
-        self._pace = SpeechRate()
+        self._rate = SpeechRate()
 
     @property
     def outage(self) -> Outage | None:
@@ -65,9 +65,9 @@ class FallbackSynthesizer:
                 _log.warning("voice_failed", problem=str(error), failures=self._breaker.failures)
             else:
                 self._breaker.record_success()
-                self._pace.learn(text, spoken_s)
+                self._rate.learn(text, spoken_s)
                 return
-        share = self._pace.share(text, spoken_s) if spoken_s else 0.0
+        share = self._rate.spoken_share(text, spoken_s) if spoken_s else 0.0
         try:
             async with aclosing(self._second.stream(words_after(text, share))) as stream:
                 async for sound in stream:

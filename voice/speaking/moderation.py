@@ -1,4 +1,4 @@
-"""What the bot must not say aloud: words that a server forbids. Pure; an endpoint's judgement is asked elsewhere."""
+"""Words that a server forbids the bot to say aloud, and the port of a moderation service (`bot` implements it)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 class ModerationError(VoiceError):
-    """The judgement could not be had; the message is a plain sentence with the remedy. Nothing unjudged is spoken."""
+    """The text could not be checked, so it is not spoken. The message is a plain sentence with the remedy."""
 
 
 class Moderator(Protocol):
-    """Judges text before it is spoken."""
+    """Checks text before it is spoken."""
 
     async def objection(self, text: str) -> str | None:
         """Return why `text` must not be spoken, in a word or two, or None. Raises `ModerationError`."""
 
 
 class WordList:
-    """Words and phrases that are not spoken, whatever their case: whole words; `*` stands for any letters."""
+    """Forbidden words and phrases. They match whole words in any case; `*` stands for any letters."""
 
     def __init__(self, words: Iterable[str]) -> None:
         patterns = [r"\w*".join(map(re.escape, word.split("*"))) for word in words if word.strip("* ")]

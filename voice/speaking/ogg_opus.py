@@ -1,6 +1,6 @@
-"""Opus out of an Ogg stream, packet by packet as it comes (RFC 3533 for the pages, RFC 7845 for what is in them).
+"""Decode an Ogg Opus stream packet by packet as it arrives (RFC 3533 for the pages, RFC 7845 for their content).
 
-FFmpeg reads Ogg as well, but from a file: it asks for more bytes and would have to be waited for in a thread.
+FFmpeg reads Ogg too, but it pulls bytes from a file, which would block a thread on the network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CAPTURE = b"OggS"
 # RFC 3533, section 6: the fixed part of a page's header; its last byte counts the segments.
 _HEADER_BYTES = 27
-# A segment of this length goes on in the next one.
+# A packet goes on after a segment of this length.
 _FULL_SEGMENT = 255
 # RFC 7845, section 5.1: the first packet, with the samples to be skipped in bytes 10 and 11.
 _HEAD, _TAGS = b"OpusHead", b"OpusTags"
@@ -29,7 +29,7 @@ _HEAD_BYTES = 19
 
 
 class OggOpusDecoder:
-    """One stream, decoded to mono at 48 kHz. Damage costs the packets in it; what is no Ogg Opus raises at once."""
+    """Decodes one stream to mono at 48 kHz. A damaged packet is skipped."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -40,11 +40,11 @@ class OggOpusDecoder:
 
     @property
     def begun(self) -> bool:
-        """Return whether an Opus stream has begun in it."""
+        """Return whether the Opus header has arrived."""
         return self._decoder is not None
 
     def feed(self, piece: bytes) -> list[Pcm]:
-        """Take bytes in; return the sound of what is complete now. Raises ValueError for what is no Ogg Opus."""
+        """Add bytes; return the sound of the packets that are complete. Raises ValueError if it is not Ogg Opus."""
         self._bytes += piece
         sounds = [sound for packet in self._packets() if (sound := self._decoded(packet)) is not None]
         return [sound for sound in sounds if len(sound)]
@@ -57,9 +57,9 @@ class OggOpusDecoder:
                 yield packet
 
     def _next_segment(self) -> bytes | None:
-        """Take the next segment off the buffer, or return None while it is not all here.
+        """Take the next segment off the buffer; None while it is incomplete.
 
-        A page holds up to a second: who waited for its end would wait that long for the first word.
+        Segments are read before their page is complete: a page may hold a second of sound.
         """
         while not self._lengths:
             if not self._begin_page():
@@ -73,7 +73,7 @@ class OggOpusDecoder:
         return segment
 
     def _begin_page(self) -> bool:
-        """Take a page's header off the buffer; return whether it was there."""
+        """Take a page's header off the buffer; return whether it was complete."""
         if len(self._bytes) < _HEADER_BYTES:
             return False
         if not self._bytes.startswith(_CAPTURE):

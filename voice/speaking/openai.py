@@ -1,7 +1,7 @@
-"""The voice of an endpoint that speaks OpenAI's `/v1/audio/speech`: OpenAI itself, Kokoro-FastAPI, Speaches, LocalAI …
+"""A voice over HTTP: OpenAI's `/v1/audio/speech`, as OpenAI, Kokoro-FastAPI, Speaches and LocalAI serve it.
 
-It sets the deadlines, passes sound on as it comes, and turns each of the library's errors into one plain sentence.
-What is said never enters a message.
+It sets the deadlines, passes sound on as it arrives, and turns the library's errors into one plain sentence each. The
+spoken text never appears in a message.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from voice.speaking.port import AudioChunk
 
-# A sentence is seconds; what sends more is no voice. Of Opus three minutes are a tenth of the bytes.
+# A sentence takes seconds; a server that sends more than this is no voice.
 MAX_SOUND_S = 180.0
-# The same in 24 kHz PCM, for what is no sound at all.
+# The same as 24 kHz PCM, for bodies that are no sound at all.
 MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
@@ -41,7 +41,7 @@ _REMEDIES = Remedies(
 class SpeechEndpoint(Endpoint):
     """Which endpoint, model and voice.
 
-    Seconds: `timeout_s` until a sentence begins to sound, `stall_s` between two pieces of it.
+    `timeout_s`: the longest wait for a sentence's first sound. `stall_s`: the longest wait between two pieces of it.
     """
 
     voice: str
@@ -61,11 +61,11 @@ class OpenAISynthesizer:
 
     def __init__(self, endpoint: SpeechEndpoint) -> None:
         self._endpoint = endpoint
-        # A reply does not wait for a second try: another voice takes over.
+        # The client does not retry: another voice takes over instead.
         self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
-        # The library imports its audio part when it is first touched: a second in which the loop would stand still.
+        # The library imports its audio part on first use, which would block the event loop for a second.
         await asyncio.to_thread(lambda: self._client.audio.speech)
         return self
 
@@ -75,13 +75,13 @@ class OpenAISynthesizer:
         await self._client.close()
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield `text` spoken, as the endpoint sends it. Raises `SynthesisError`."""
+        """Yield the sound of `text` as the endpoint sends it. Raises `SynthesisError`."""
         endpoint = self._endpoint
         sounds = False
         try:
             async with aclosing(self._sounds(text)) as stream:
                 while True:
-                    # The first sound may take its time, but nobody waits long in the middle of a sentence.
+                    # The first sound may take longer than a pause within a sentence.
                     async with asyncio.timeout(endpoint.stall_s if sounds else endpoint.timeout_s):
                         sound = await anext(stream, None)
                     if sound is None:
@@ -103,11 +103,11 @@ class OpenAISynthesizer:
             raise SynthesisError(f"The voice {endpoint.voice} at {endpoint.where} sent no sound. Try another voice.")
 
     async def _sounds(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Ask, and yield what comes, in pieces worth passing on."""
+        """Send the request and yield the decoded sound."""
         endpoint = self._endpoint
         received, sounded_s = 0, 0.0
         async with self._client.audio.speech.with_streaming_response.create(
-            # No JSON holds a lone surrogate.
+            # JSON cannot carry lone surrogates.
             input=text.encode("utf-8", "replace").decode("utf-8"),
             model=endpoint.model,
             voice=cast("Any", endpoint.voice),
@@ -120,7 +120,7 @@ class OpenAISynthesizer:
                 async for piece in response.iter_bytes():
                     received += len(piece)
                     if received > MAX_BYTES or sounded_s > MAX_SOUND_S:
-                        raise SynthesisError(f"{endpoint.where} sent sound without end. Check speaking.base_url.")
+                        raise SynthesisError(f"{endpoint.where} sent sound that did not end. Check speaking.base_url.")
                     for sound in body.feed(piece):
                         sounded_s += sound.duration_s
                         yield sound
@@ -138,12 +138,12 @@ class OpenAISynthesizer:
 
 
 def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
-    """Return `error` as a sentence with the remedy. Keys and texts never enter it."""
-    return SynthesisError(f"The voice {endpoint.model} at {endpoint.where} {_told(error)}.")
+    """Return `error` as a sentence with the remedy, without keys or texts."""
+    return SynthesisError(f"The voice {endpoint.model} at {endpoint.where} {_describe(error)}.")
 
 
-def _told(error: Exception) -> str:
-    # What cannot be reached at all is the library's own error; this is sound that came and broke off.
+def _describe(error: Exception) -> str:
+    # A server that cannot be reached raises the library's own error; this is a stream that broke off.
     if isinstance(error, httpx.HTTPError) and not isinstance(error, httpx.TimeoutException):
         return "broke off in the middle of a sentence. Try again, or look at its server's log"
     return describe_failure(error, _REMEDIES)

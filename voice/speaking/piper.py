@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# Piper speaks at thirty times real time; a sentence that takes this long means a stuck machine.
+# Piper runs at thirty times real time; a sentence that takes this long means a stuck machine.
 SENTENCE_TIMEOUT_S = 15.0
-# The model begins each sentence with some 50 ms of next to nothing, for which every answer would wait. -54 dBFS is
-# silence in any recording; 10 ms are kept, for a sound that begins softly. The pause between two sentences is at the
-# end of the first one.
+# The model begins each sentence with some 50 ms of near silence, which would delay every answer. Below -54 dBFS counts
+# as silence; 10 ms of it are kept for sounds that begin softly. The pause between sentences is at the end of each.
 _SILENT_RMS = 65.0
 _LEAD_S = 0.01
 _STEP_S = 0.005
@@ -35,10 +34,10 @@ _CONFIG_FILE = "voice.onnx.json"
 
 
 class PiperSynthesizer:
-    """Speaks sentences one after the other. Made by `open`; safe to call from many tasks.
+    """Speaks sentences one at a time. Create it with `open`; safe to call from many tasks.
 
     *Ownership*: holds one thread and one ONNX session. *Cancellation*: a cancelled call returns at once; the
-    sentence in the thread is finished and thrown away.
+    sentence in the thread is finished and dropped.
     """
 
     def __init__(self, voice: Any, worker: ThreadPoolExecutor, *, speed: float = 1.0, variety: float = 1.0) -> None:
@@ -54,29 +53,29 @@ class PiperSynthesizer:
     ) -> AsyncIterator[PiperSynthesizer]:
         """Load the voice in `directory` (`voice.onnx`, `voice.onnx.json`). Raises `SynthesisError`.
 
-        `threads`: two make a sentence in two thirds of the time that one needs, for the same CPU. `speed`: 1.0 is the
-        voice's own, 2.0 twice as fast. `variety`: how much the same words sound otherwise each time, 1.0 as the voice's
-        makers chose, 0.0 not at all.
+        `threads`: two need two thirds of the time of one, for the same CPU. `speed`: 1.0 is the voice's own, 2.0 twice
+        as fast. `variety`: how differently the same words sound each time, 1.0 as the voice's makers chose, 0.0 not at
+        all.
         """
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="piper")
         loop = asyncio.get_running_loop()
         try:
             voice = await loop.run_in_executor(worker, _load, directory, threads)
             synthesizer = cls(voice, worker, speed=speed, variety=variety)
-            # The first run allocates; no listener should wait for that.
+            # The first run allocates memory and is slow: do it before anybody listens.
             await synthesizer.synthesize("Yes.")
             yield synthesizer
         finally:
             worker.shutdown(wait=True, cancel_futures=True)
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield `text` spoken, in one piece: it is made thirty times faster than it sounds. Raises `SynthesisError`."""
+        """Yield `text` as one chunk, since synthesis is thirty times faster than real time. Raises `SynthesisError`."""
         speech = await self.synthesize(text)
         if len(speech.pcm):
             yield AudioChunk(speech.pcm, speech.rate_hz)
 
     async def synthesize(self, text: str) -> Speech:
-        """Return `text` spoken. Raises `SynthesisError`."""
+        """Return `text` as speech. Raises `SynthesisError`."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(SENTENCE_TIMEOUT_S):
@@ -99,7 +98,7 @@ def _load(directory: Path, threads: int) -> Any:
         raise SynthesisError(f"There is no voice in {directory}. Run `roomtone models pull voice`.")
     options = SessionOptions()
     options.intra_op_num_threads = threads
-    # Threads that spin while they wait take the time that other threads, and other processes, would use.
+    # Spinning threads would take CPU time from everything else.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session = InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
@@ -115,24 +114,24 @@ def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
     from piper.config import SynthesisConfig
 
     own = voice.config
-    manner = SynthesisConfig(
+    config = SynthesisConfig(
         # The voice's own pace need not be 1.
         length_scale=own.length_scale / speed,
         noise_scale=own.noise_scale * variety,
         noise_w_scale=own.noise_w_scale * variety,
     )
     try:
-        chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text, manner)]
+        chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text, config)]
     except Exception as exc:
         # espeak and onnxruntime raise untyped errors; the words themselves stay out of the message.
-        raise SynthesisError("The embedded voice failed over a sentence; it was left out.") from exc
+        raise SynthesisError("The embedded voice failed on a sentence; it was left out.") from exc
     pcm = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int16)
     rate_hz = int(voice.config.sample_rate)
     return Speech(text=text, pcm=trim_leading_silence(pcm, rate_hz), rate_hz=rate_hz)
 
 
 def trim_leading_silence(pcm: Pcm, rate_hz: int) -> Pcm:
-    """Return `pcm` without the silence before its first sound, but for a little; all of it where nothing sounds."""
+    """Return `pcm` without all but 10 ms of the silence before its first sound; unchanged if all of it is silent."""
     step = int(_STEP_S * rate_hz)
     whole = pcm[: len(pcm) // step * step].astype(np.float64).reshape(-1, step)
     sounding = np.flatnonzero(np.sqrt(np.mean(whole**2, axis=1)) > _SILENT_RMS) if len(whole) else np.zeros(0)

@@ -1,9 +1,8 @@
-"""What is being said: queued speech, cut into 20 ms frames, and how much of it was really sent.
+"""The bot's playback queue: speech cut into 20 ms frames, and how much of each piece was really sent.
 
-The voice connection pulls frames from its own thread (`next_frame`); replies are queued from the event loop, whole
-or while they are still being made.
-Whatever happens to a piece, whether it is played out, stopped or cut off by a closing room, its `PlaybackResult` says
-how far it came, because only what was heard belongs into the room's memory.
+The voice connection's thread pulls frames (`next_frame`); replies are queued on the event loop, whole or while they are
+still being synthesized. Whether a piece is played out, stopped or cut off by a closing room, its `PlaybackResult` says
+how far it came, because the room remembers only what was heard.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.speaking.port import Speech
 
-# The voice's loudness changes by so much in one frame: from full to silence in 100 ms, which no ear takes for a click.
+# The gain changes by so much a frame: from full to silence in 100 ms, which avoids clicks.
 GAIN_STEP = 0.2
-# One piece plays, and two are made meanwhile or wait: the second spares a pause behind a piece as short as 'Sure.',
-# and a barge-in throws little work away.
+# One piece plays while two wait or are being made: the second avoids a pause after a piece as short as 'Sure.', and a
+# barge-in wastes little work.
 QUEUE_PIECES = 3
-# So much of a piece that is still being made must be there before it sounds: 100 ms outlast what a stream hesitates.
+# A piece that is still being made starts once it has so many frames: 100 ms bridge a stream's hesitations.
 CUSHION_FRAMES = 5
-# Sound comes back from a loudspeaker through somebody's microphone and two networks, up to so much later.
+# An echo through a loudspeaker, somebody's microphone and two networks arrives up to this much later.
 ECHO_LAG_S = 1.0
-# Of an answer and the one before it: what can still echo.
+# Pieces kept for echo detection: those of an answer and the one before it.
 REMEMBERED_PIECES = 32
 
 
@@ -56,7 +55,7 @@ class PlaybackResult:
 
     @property
     def heard_text(self) -> str:
-        """Return the words that were sent, judged by the share of the audio; whole words only."""
+        """Return the whole words that were sent, estimated from the share of the audio."""
         if self.complete:
             return self.text
         words = self.text.split()
@@ -65,9 +64,9 @@ class PlaybackResult:
 
 
 class QueuedSpeech:
-    """One queued speech and its progress, made by `Playback.open`. Sound may be added until it is ended.
+    """One piece in the queue and its progress. Created by `Playback.open`; sound may be added until `end`.
 
-    Use it on the event loop; what the voice connection's thread touches is under the playback's lock.
+    Use it on the event loop; what the voice connection's thread also uses is under the playback's lock.
     """
 
     def __init__(self, text: str, *, expected_s: float, volume: float, playback: Playback) -> None:
@@ -82,30 +81,30 @@ class QueuedSpeech:
         self.frames: deque[Pcm] = deque()
         self.total = 0
         self.open = True
-        # Whether sound may begin, or go on after it ran dry.
-        self.flowing = False
+        # Whether playback may start, or go on after the frames ran out.
+        self.ready = False
         self.first_frame_at: float | None = None
         self.released = False
 
     def add(self, sound: AudioChunk) -> None:
-        """Add sound to its end. After a stop it is thrown away."""
+        """Append sound. After a stop it is dropped."""
         if self._resampler is None or self._resampler[0] != sound.rate_hz:
             self._flush_resampler()
             self._resampler = sound.rate_hz, StreamResampler(sound.rate_hz, DISCORD_RATE_HZ)
         self._take(self._resampler[1].feed(sound.pcm))
 
     def end(self, *, text: str | None = None) -> None:
-        """Say that there is no more of it. `text`: what it turned out to say, where it broke off."""
+        """Close the piece. `text`: what it says after all, if synthesis broke off."""
         self._flush_resampler()
         if len(self._rest):
             missing = DISCORD_FRAME_SAMPLES - len(self._rest)
             self._take(np.zeros(missing, np.int16))
         if text is not None:
             self.text = text
-        self._playback.ended(self)
+        self._playback.close_piece(self)
 
     def played(self) -> PlaybackResult:
-        """Return how far it came. What is still being made counts by how long it was expected to be."""
+        """Return how far playback came. A piece that is still open counts with its expected duration."""
         frame_s = FRAME_MS / 1000
         sent = self.total - len(self.frames)
         duration_s = self.total * frame_s
@@ -119,30 +118,30 @@ class QueuedSpeech:
             self._resampler = None
 
     def _take(self, pcm: Pcm) -> None:
-        """Hand on what makes whole frames, at Discord's rate, and keep the rest."""
-        joined = np.concatenate([self._rest, _louder(pcm, self._volume, self._volume)])
+        """Pass on whole frames at Discord's rate and keep the rest."""
+        joined = np.concatenate([self._rest, _apply_gain(pcm, self._volume, self._volume)])
         whole = len(joined) // DISCORD_FRAME_SAMPLES * DISCORD_FRAME_SAMPLES
         self._rest = joined[whole:]
         if whole:
-            self._playback.flowed(self, list(joined[:whole].reshape(-1, DISCORD_FRAME_SAMPLES)))
+            self._playback.add_frames(self, list(joined[:whole].reshape(-1, DISCORD_FRAME_SAMPLES)))
 
 
-def _louder(pcm: Pcm, gain: float, gain_at_end: float) -> Pcm:
-    """Return `pcm` multiplied by a gain that changes evenly over its length; what is too loud is clipped."""
+def _apply_gain(pcm: Pcm, gain: float, gain_at_end: float) -> Pcm:
+    """Return `pcm` with a gain that changes linearly from `gain` to `gain_at_end`; clipped where too loud."""
     if gain == gain_at_end == 1.0:
         return pcm
     ramp = np.linspace(gain, gain_at_end, len(pcm), dtype=np.float32)
-    louder: Pcm = np.clip(np.rint(pcm * ramp), -32768, 32767).astype(np.int16)
-    return louder
+    amplified: Pcm = np.clip(np.rint(pcm * ramp), -32768, 32767).astype(np.int16)
+    return amplified
 
 
 class Playback:
-    """The bot's mouth in one room: a bounded queue of speech behind a frame source.
+    """One room's bounded queue of speech, and the frame source that plays it.
 
-    `volume`: 1.0 leaves the voice as it was made.
+    `volume`: 1.0 leaves the voice unchanged.
 
-    *Ownership*: one per room, made on its event loop. *Cancellation*: cancelling a waiting `say` leaves the
-    queue as it is; `stop` empties it.
+    *Ownership*: one per room, created on its event loop. *Cancellation*: cancelling a waiting `say` leaves the queue
+    unchanged; `stop` empties it.
     """
 
     def __init__(self, *, volume: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -153,10 +152,10 @@ class Playback:
         self._pieces: deque[QueuedSpeech] = deque()
         self._begun: deque[QueuedSpeech] = deque(maxlen=REMEMBERED_PIECES)
         self._slots = asyncio.Semaphore(QUEUE_PIECES)
-        # The loudness now and where it is going, changed a step a frame.
-        self._gain = self._wanted_gain = 1.0
+        # The gain now and its target, approached one step a frame.
+        self._gain = self._target_gain = 1.0
         self._paused = False
-        self._moves = 0
+        self._activity_count = 0
 
     @property
     def speaking(self) -> bool:
@@ -166,21 +165,21 @@ class Playback:
 
     @property
     def paused(self) -> bool:
-        """Return whether it is silent on purpose."""
+        """Return whether playback is paused."""
         with self._lock:
             return self._paused
 
     @property
-    def moves(self) -> int:
-        """Return how often anything moved: a frame was taken, a pause began or ended. What stays the same is stuck."""
+    def activity_count(self) -> int:
+        """Return a count of frames sent, pauses and resumes. If it does not change, playback is stuck."""
         with self._lock:
-            return self._moves
+            return self._activity_count
 
     async def open(self, text: str, *, expected_s: float = 0.0) -> QueuedSpeech:
-        """Wait for room in the queue, and return a place in it to be filled with the sound of `text`.
+        """Wait for room in the queue and return a new piece for the sound of `text`.
 
-        `expected_s`: about how long it will sound; it tells how much of the text was heard where it is stopped
-        before it is ended. Whoever opens a piece ends it, whatever happens.
+        `expected_s`: its estimated duration, used for how much of the text was heard if it is stopped while open.
+        The caller must `end` the piece, whatever happens.
         """
         await self._slots.acquire()
         piece = QueuedSpeech(text, expected_s=expected_s, volume=self._volume, playback=self)
@@ -189,64 +188,64 @@ class Playback:
         return piece
 
     async def queue(self, speech: Speech) -> asyncio.Future[PlaybackResult]:
-        """Wait for room in the queue, put `speech` there, and return the future of how far it came."""
+        """Wait for room in the queue and add `speech`; return the future of its result."""
         piece = await self.open(speech.text)
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()
         return piece.done
 
     async def say(self, speech: Speech) -> PlaybackResult:
-        """Queue `speech` and wait until it has been played or stopped."""
+        """Queue `speech` and wait until it was played or stopped."""
         return await (await self.queue(speech))
 
     def duck(self, level: float) -> None:
-        """Go on at `level` (0-1) of the loudness, paused or not."""
+        """Play at `level` (0-1) of full volume; ends a pause."""
         with self._lock:
-            self._wanted_gain = level
-            self._moves += self._paused
+            self._target_gain = level
+            self._activity_count += self._paused
             self._paused = False
 
     def pause(self) -> None:
-        """Fade out within the next frame and keep the rest."""
+        """Fade out within one frame and keep the rest of the queue."""
         with self._lock:
             self._paused = True
-            self._moves += 1
+            self._activity_count += 1
 
     def resume(self) -> None:
-        """Go on where it was, at full loudness."""
+        """Go on at the same place, at full volume."""
         self.duck(1.0)
 
     def stop(self) -> None:
-        """Fall silent with the next frame; every piece resolves with what was heard of it. What comes next is loud."""
+        """Fall silent with the next frame and empty the queue. Every piece resolves with what was heard of it."""
         with self._lock:
             stopped = list(self._pieces)
             self._pieces.clear()
-            self._gain = self._wanted_gain = 1.0
+            self._gain = self._target_gain = 1.0
             self._paused = False
         for piece in stopped:
             self._resolve(piece)
 
     def words_between(self, since: float, until: float) -> str:
-        """Return the sentences whose sound could be heard in the room between two monotonic moments."""
+        """Return the sentences that could be heard, or echo, between two monotonic times."""
         with self._lock:
-            begun = [piece.played() for piece in self._begun]
+            results = [piece.played() for piece in self._begun]
         return " ".join(
             one.text
-            for one in begun
+            for one in results
             if one.first_frame_at is not None
             and one.first_frame_at <= until
             and one.first_frame_at + one.played_s + ECHO_LAG_S >= since
         )
 
     def next_frame(self) -> Pcm | None:
-        """Return the next 20 ms (960 samples, mono, 48 kHz), or None when there is nothing to say.
+        """Return the next 20 ms (960 samples, mono, 48 kHz), or None if there is nothing to play.
 
         Called from the voice connection's thread.
         """
         with self._lock:
-            piece = self._flowing()
+            piece = self._ready_piece()
             if piece is None:
-                self._gain = 0.0 if self._paused else self._wanted_gain
+                self._gain = 0.0 if self._paused else self._target_gain
                 return None
             if self._paused and self._gain == 0.0:
                 return None
@@ -254,46 +253,46 @@ class Playback:
                 piece.first_frame_at = self._monotonic()
                 self._begun.append(piece)
             frame = piece.frames.popleft()
-            self._moves += 1
+            self._activity_count += 1
             before, self._gain = self._gain, self._next_gain()
             after = self._gain
             if not piece.frames and not piece.open:
                 self._pieces.popleft()
                 self.loop.call_soon_threadsafe(self._resolve, piece)
-        return _louder(frame, before, after)
+        return _apply_gain(frame, before, after)
 
-    def _flowing(self) -> QueuedSpeech | None:
-        """Return the piece whose turn it is, if it has sound to go on with. Called under the lock."""
+    def _ready_piece(self) -> QueuedSpeech | None:
+        """Return the current piece if it has enough sound to play. Called under the lock."""
         if not self._pieces:
             return None
         piece = self._pieces[0]
         if not piece.frames:
-            # It ran dry: when it goes on, it goes on for more than a syllable.
-            piece.flowing = False
+            # It ran out of frames: wait until there are enough to go on without stuttering.
+            piece.ready = False
         elif not piece.open or len(piece.frames) >= CUSHION_FRAMES:
-            piece.flowing = True
-        return piece if piece.flowing else None
+            piece.ready = True
+        return piece if piece.ready else None
 
     def _next_gain(self) -> float:
-        """Return the loudness at the end of the next frame. Called under the lock."""
+        """Return the gain at the end of the next frame. Called under the lock."""
         if self._paused:
             return 0.0
-        if self._wanted_gain > self._gain:
-            return min(self._wanted_gain, self._gain + GAIN_STEP)
-        return max(self._wanted_gain, self._gain - GAIN_STEP)
+        if self._target_gain > self._gain:
+            return min(self._target_gain, self._gain + GAIN_STEP)
+        return max(self._target_gain, self._gain - GAIN_STEP)
 
-    # -- what a piece tells ---------------------------------------------------------------------------------
+    # -- called by the pieces --------------------------------------------------------------------------------
 
-    def flowed(self, piece: QueuedSpeech, frames: list[Pcm]) -> None:
-        """Take more of a piece's sound."""
+    def add_frames(self, piece: QueuedSpeech, frames: list[Pcm]) -> None:
+        """Append frames to `piece`, unless it was stopped."""
         with self._lock:
             if piece not in self._pieces:
                 return
             piece.frames.extend(frames)
             piece.total += len(frames)
 
-    def ended(self, piece: QueuedSpeech) -> None:
-        """Take note that a piece is complete. One that has been played out already is over with that."""
+    def close_piece(self, piece: QueuedSpeech) -> None:
+        """Mark `piece` as complete; resolve it if it was played out already."""
         with self._lock:
             piece.open = False
             over = piece in self._pieces and not piece.frames
@@ -303,7 +302,7 @@ class Playback:
             self._resolve(piece)
 
     def _resolve(self, piece: QueuedSpeech) -> None:
-        """Tell how far `piece` came and give its place in the queue away. Runs on the event loop, once a piece."""
+        """Set the result of `piece` and free its place in the queue. Runs on the event loop, once a piece."""
         if not piece.done.done():
             piece.done.set_result(piece.played())
         if not piece.released:

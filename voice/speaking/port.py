@@ -1,4 +1,4 @@
-"""What the rest of Roomtone asks of a voice."""
+"""The port of a voice (text-to-speech): what the rest of Roomtone calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """One spoken piece of text: mono int16 at `rate_hz`."""
+    """A text as sound: mono int16 at `rate_hz`."""
 
     text: str
     pcm: Pcm
@@ -28,32 +28,32 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class AudioChunk:
-    """Some of a text's sound, which goes on where the one before it ended: mono int16 at `rate_hz`."""
+    """The next part of a text's sound: mono int16 at `rate_hz`."""
 
     pcm: Pcm
     rate_hz: int
 
     @property
     def duration_s(self) -> float:
-        """Return how long it sounds."""
+        """Return its duration in seconds."""
         return len(self.pcm) / self.rate_hz
 
 
 class Synthesizer(Protocol):
-    """Speaks text."""
+    """Turns text into sound."""
 
     def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield `text` spoken, as it is made. Raises `SynthesisError`, also after some of it.
+        """Yield the sound of `text` as it is made. Raises `SynthesisError`, also after some chunks.
 
         *Cancellation*: closing the generator ends the work.
         """
 
 
 async def synthesize_all(synthesizer: Synthesizer, text: str) -> Speech:
-    """Return `text` spoken, once all of it is made. Raises `SynthesisError`."""
+    """Return the whole sound of `text`. Raises `SynthesisError`."""
     async with aclosing(synthesizer.stream(text)) as stream:
-        sounds = [sound async for sound in stream]
-    if not sounds:
+        chunks = [chunk async for chunk in stream]
+    if not chunks:
         return Speech(text, np.zeros(0, np.int16), DISCORD_RATE_HZ)
-    rate_hz = sounds[0].rate_hz
-    return Speech(text, np.concatenate([resample(sound.pcm, sound.rate_hz, rate_hz) for sound in sounds]), rate_hz)
+    rate_hz = chunks[0].rate_hz
+    return Speech(text, np.concatenate([resample(chunk.pcm, chunk.rate_hz, rate_hz) for chunk in chunks]), rate_hz)

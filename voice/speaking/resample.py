@@ -1,4 +1,4 @@
-"""Change the sample rate of mono speech, with libswresample out of PyAV."""
+"""Change the sample rate of mono speech, with libswresample from PyAV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def resample(pcm: Pcm, from_hz: int, to_hz: int) -> Pcm:
-    """Return mono int16 `pcm` of shape (n,) at `to_hz`; the length is n * to_hz / from_hz, give or take one frame."""
+    """Return mono int16 `pcm` of shape (n,) at `to_hz`; the length is n * to_hz / from_hz, within one frame."""
     if from_hz == to_hz or len(pcm) == 0:
         return pcm
     resampler = StreamResampler(from_hz, to_hz)
@@ -20,7 +20,7 @@ def resample(pcm: Pcm, from_hz: int, to_hz: int) -> Pcm:
 
 
 class StreamResampler:
-    """One stream of mono int16 from `from_hz` to `to_hz`, without a click between its pieces.
+    """Resamples one stream of mono int16 from `from_hz` to `to_hz` without clicks between its pieces.
 
     The filter keeps a few samples until `flush`.
     """
@@ -32,7 +32,7 @@ class StreamResampler:
         self._fed = False
 
     def feed(self, pcm: Pcm) -> Pcm:
-        """Take the next piece; return what is ready."""
+        """Add the next piece; return the samples that are ready."""
         if self._from_hz == self._to_hz or len(pcm) == 0:
             return pcm
         self._fed = True
@@ -41,7 +41,7 @@ class StreamResampler:
         return _joined(self._resampler.resample(frame))
 
     def flush(self) -> Pcm:
-        """Return the rest; the stream is over."""
+        """End the stream; return the remaining samples."""
         if not self._fed:
             return np.zeros(0, np.int16)
         return _joined(self._resampler.resample(None))

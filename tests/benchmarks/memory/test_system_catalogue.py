@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.local_model import ModelEndpoint
+from benchmarks.local_model import ChatEndpoint
 from benchmarks.memory.evaluation import turns_needed
 from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.system_catalogue import peer_system, roomtone_systems, systems_without_model
 from benchmarks.peers.environment import LANGCHAIN
 from benchmarks.stub_model import stub_endpoint
 
-ENDPOINT = ModelEndpoint("http://127.0.0.1:9/v1", "none")
+ENDPOINT = ChatEndpoint("http://127.0.0.1:9/v1", "none")
 
 
 def test_everybody_is_named_once_and_on_one_side() -> None:

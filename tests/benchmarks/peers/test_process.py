@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PeerError
-from benchmarks.local_model import ModelEndpoint
+from benchmarks.local_model import ChatEndpoint
 from benchmarks.memory.conversation import ConversationLine
 from benchmarks.peers.environment import PeerLibrary
 from benchmarks.peers.process import peer_process
 
-ENDPOINT = ModelEndpoint("http://127.0.0.1:9/v1", "none")
+ENDPOINT = ChatEndpoint("http://127.0.0.1:9/v1", "none")
 PYTHON = Path(sys.executable)
 PEER = '''
 """A peer that remembers how often it heard something, and prints all the while."""
@@ -87,5 +87,5 @@ async def test_death_of_the_library_is_told(library: PeerLibrary) -> None:
 async def test_peer_that_does_not_open_is_told(library: PeerLibrary) -> None:
     """Already the first request can fail."""
     with pytest.raises(PeerError, match="no such model"):
-        async with peer_process(library, PYTHON, ModelEndpoint("http://127.0.0.1:9/v1", "bad")):
+        async with peer_process(library, PYTHON, ChatEndpoint("http://127.0.0.1:9/v1", "bad")):
             pass

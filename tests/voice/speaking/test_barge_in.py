@@ -35,7 +35,7 @@ class Table:
             self.now += WINDOW_S
             for user_id in people:
                 self.voiced[user_id] = self.voiced.get(user_id, 0.0) + WINDOW_S
-            self.keep(self.machine.hear(self.voiced, audible=self.audible, now=self.now))
+            self.keep(self.machine.update(self.voiced, audible=self.audible, now=self.now))
 
     def end_speech(self) -> None:
         """Nobody's speech is under way any more."""
@@ -45,7 +45,7 @@ class Table:
         self, user_id: int, meaning: OverlapIntent, *, started_at: float = 100.0, ended_at: float | None = None
     ) -> None:
         self.keep(
-            self.machine.judged(
+            self.machine.on_words(
                 user_id,
                 meaning,
                 started_at=started_at,
@@ -72,9 +72,9 @@ def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
     assert STOP_S <= paused_at - 100.0 <= STOP_S + 2 * WINDOW_S
     table.speak(s=1.0)
     table.end_speech()
-    table.means(ADA, OverlapIntent.MAKE_ROOM)
+    table.means(ADA, OverlapIntent.YIELD)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
-    assert table.machine.stance is PlaybackLevel.FULL
+    assert table.machine.level is PlaybackLevel.FULL
 
 
 def test_a_backchannel_only_ducks_it() -> None:
@@ -82,8 +82,8 @@ def test_a_backchannel_only_ducks_it() -> None:
     table = Table()
     table.speak(ADA, s=0.4)
     table.speak(s=0.5)
-    table.means(ADA, OverlapIntent.GO_ON)
-    table.means(ADA, OverlapIntent.MAKE_ROOM)
+    table.means(ADA, OverlapIntent.CONTINUE)
+    table.means(ADA, OverlapIntent.YIELD)
     assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
 
 
@@ -101,7 +101,7 @@ def test_a_long_laugh_is_a_false_interruption_and_the_reply_goes_on() -> None:
     table.speak(ADA, s=1.2)
     table.speak(s=1.0)
     table.end_speech()
-    table.means(ADA, OverlapIntent.GO_ON)
+    table.means(ADA, OverlapIntent.CONTINUE)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME]
 
 
@@ -109,7 +109,7 @@ def test_stop_is_obeyed_however_short_it_is() -> None:
     """'Stop!' lasts 300 ms."""
     table = Table()
     table.speak(ADA, s=0.3)
-    table.means(ADA, OverlapIntent.BE_SILENT)
+    table.means(ADA, OverlapIntent.STOP)
     assert table.done == [BargeInAction.DUCK, BargeInAction.STOP]
 
 
@@ -117,8 +117,8 @@ def test_while_the_bot_is_silent_nothing_is_interrupted() -> None:
     """People talk for minutes; words about stopping are theirs."""
     table = Table(audible=False)
     table.speak(ADA, BO, s=5.0)
-    table.means(ADA, OverlapIntent.BE_SILENT)
-    table.means(BO, OverlapIntent.MAKE_ROOM)
+    table.means(ADA, OverlapIntent.STOP)
+    table.means(BO, OverlapIntent.YIELD)
     assert table.done == []
 
 
@@ -137,7 +137,7 @@ def test_the_words_of_an_earlier_sentence_judge_nothing() -> None:
     """The text of what somebody said before the reply comes while they speak over it."""
     table = Table()
     table.speak(ADA, s=1.0)
-    table.means(ADA, OverlapIntent.MAKE_ROOM, ended_at=99.0)
+    table.means(ADA, OverlapIntent.YIELD, ended_at=99.0)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
 
 
@@ -151,9 +151,9 @@ def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
     table.speak(ADA, s=0.1)
     table.speak(s=0.3)
     table.end_speech()
-    table.means(ADA, OverlapIntent.GO_ON, started_at=clicked_at)
+    table.means(ADA, OverlapIntent.CONTINUE, started_at=clicked_at)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-    table.means(ADA, OverlapIntent.MAKE_ROOM, ended_at=101.5)
+    table.means(ADA, OverlapIntent.YIELD, ended_at=101.5)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
@@ -165,14 +165,14 @@ def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
     table.end_speech()
     clicked_at = table.now
     table.speak(ADA, s=0.1)
-    table.means(ADA, OverlapIntent.GO_ON, started_at=clicked_at)
-    table.means(ADA, OverlapIntent.GO_ON, ended_at=101.2)
+    table.means(ADA, OverlapIntent.CONTINUE, started_at=clicked_at)
+    table.means(ADA, OverlapIntent.CONTINUE, ended_at=101.2)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME]
     table.speak(s=0.6)
     table.end_speech()
     laughed_at = table.now
     table.speak(ADA, s=1.2)
-    table.means(ADA, OverlapIntent.GO_ON, started_at=laughed_at)
+    table.means(ADA, OverlapIntent.CONTINUE, started_at=laughed_at)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME] * 2
 
 
@@ -185,9 +185,9 @@ def test_several_speakers_are_counted_each_for_themselves() -> None:
     assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
     table.acts.clear()
     table.speak(ADA, BO, s=0.9)
-    table.means(ADA, OverlapIntent.GO_ON)
+    table.means(ADA, OverlapIntent.CONTINUE)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-    table.means(BO, OverlapIntent.MAKE_ROOM)
+    table.means(BO, OverlapIntent.YIELD)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
@@ -196,7 +196,7 @@ def test_who_comes_in_during_the_pause_is_heard_too() -> None:
     table = Table()
     table.speak(ADA, s=0.8)
     table.speak(BO, s=0.8)
-    table.means(ADA, OverlapIntent.GO_ON)
+    table.means(ADA, OverlapIntent.CONTINUE)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
 
 
@@ -218,7 +218,7 @@ def test_a_reply_that_ends_by_itself_leaves_nothing_ducked() -> None:
     assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
     table.audible = True
     table.speak(s=0.1)
-    assert table.machine.stance is PlaybackLevel.FULL
+    assert table.machine.level is PlaybackLevel.FULL
 
 
 BURSTS = st.lists(
@@ -235,7 +235,7 @@ def test_short_bursts_never_silence_it(bursts: list[tuple[int, int, int]]) -> No
         table.speak(s=silent * WINDOW_S)
     assert 12 * WINDOW_S > BURST_GAP_S
     assert not {BargeInAction.PAUSE, BargeInAction.STOP} & set(table.done)
-    assert table.machine.stance is PlaybackLevel.FULL
+    assert table.machine.level is PlaybackLevel.FULL
 
 
 EVENTS = st.lists(
@@ -253,7 +253,7 @@ EVENTS = st.lists(
 def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, object]]) -> None:
     """Nothing happens to a silent bot but that it gets its volume back; a pause ends; only real changes are told."""
     table = Table()
-    stance = PlaybackLevel.FULL
+    level = PlaybackLevel.FULL
     after = {
         BargeInAction.DUCK: PlaybackLevel.DUCKED,
         BargeInAction.PAUSE: PlaybackLevel.PAUSED,
@@ -277,10 +277,10 @@ def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, 
             case _:
                 table.end_speech()
         for act in table.done[before:]:
-            assert after[act] is not stance or act is BargeInAction.STOP
+            assert after[act] is not level or act is BargeInAction.STOP
             assert audible or act is BargeInAction.RESUME
-            stance = after[act]
-        assert table.machine.stance is stance
+            level = after[act]
+        assert table.machine.level is level
     table.audible = False
     table.speak(s=0.1)
-    assert table.machine.stance is PlaybackLevel.FULL
+    assert table.machine.level is PlaybackLevel.FULL

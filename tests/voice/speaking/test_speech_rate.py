@@ -11,14 +11,14 @@ from voice.speaking.speech_rate import CHARS_A_SECOND, SpeechRate, words_after, 
 
 def test_a_pace_is_learned_from_what_was_said() -> None:
     """A voice of ten characters a second is known as one after some sentences; clicks teach nothing."""
-    pace = SpeechRate()
-    assert pace.duration_s("x" * 30) == pytest.approx(30 / CHARS_A_SECOND)
+    rate = SpeechRate()
+    assert rate.duration_s("x" * 30) == pytest.approx(30 / CHARS_A_SECOND)
     for _ in range(20):
-        pace.learn("x" * 40, 4.0)
-        pace.learn("x" * 40, 0.1)
-    assert pace.duration_s("x" * 40) == pytest.approx(4.0, abs=0.1)
-    assert pace.share("x" * 40, 1.0) == pytest.approx(0.25, abs=0.02)
-    assert pace.share("x" * 40, 60.0) == 1.0
+        rate.learn("x" * 40, 4.0)
+        rate.learn("x" * 40, 0.1)
+    assert rate.duration_s("x" * 40) == pytest.approx(4.0, abs=0.1)
+    assert rate.spoken_share("x" * 40, 1.0) == pytest.approx(0.25, abs=0.02)
+    assert rate.spoken_share("x" * 40, 60.0) == 1.0
 
 
 @given(st.text(), st.floats(0, 1))
