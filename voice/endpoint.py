@@ -1,7 +1,7 @@
-"""An endpoint that speaks OpenAI's API: where it is, the client that opens it, and what its failures are called.
+"""An endpoint with OpenAI's API: its address, its client, and plain sentences for its failures.
 
-Recognisers, voices, embeddings and vision models are all asked through it. Each adapter keeps what is its own: the
-request, the deadline, the check of what comes back.
+Recognisers, voices, embeddings and vision models all use it. Each adapter makes its own requests, sets its deadline and
+checks the response.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """What an adapter tells people to look at, by the names of its settings.
+    """The settings that an adapter's error messages name.
 
-    `section`: where its `model`, `base_url` and `api_key` stand. `answer`: what it waits for. `refused`: what to check
-    when a request is refused. `timeout`: the setting that grants more time, if there is one.
+    `section`: the section with its `model`, `base_url` and `api_key`. `answer`: what the endpoint returns. `refused`:
+    what to check when a request is refused. `timeout`: the setting for more time, if there is one.
     """
 
     section: str
@@ -50,12 +50,12 @@ class Remedies:
 
 
 def address(base_url: str) -> str:
-    """Return the address that a setting means; empty is OpenAI itself."""
+    """Return the address of a `base_url` setting; empty is OpenAI itself."""
     return base_url or OPENAI_URL
 
 
 def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.AsyncOpenAI:
-    """Return a client that the caller closes. It tries nothing twice: whether that is worth it, who waits decides."""
+    """Return a client that the caller closes. It never retries: the caller decides."""
     return openai.AsyncOpenAI(
         # The library insists on some key; servers without keys ignore it.
         api_key=api_key or "none",
@@ -66,9 +66,9 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
 
 
 def describe_failure(error: Exception, remedies: Remedies) -> str:
-    """Return the rest of a sentence that begins with who failed: the cause and the remedy, without a full stop.
+    """Return the cause and the remedy, to follow the name of what failed in a sentence; no full stop.
 
-    Keys and what was sent never enter it.
+    Keys and the request's content never appear in it.
     """
     section = remedies.section
     match error:
@@ -92,7 +92,7 @@ def describe_failure(error: Exception, remedies: Remedies) -> str:
 
 
 def is_retryable(error: Exception) -> bool:
-    """Return whether the same request may go well later, with nobody doing anything."""
+    """Return whether the same request may succeed later without anybody changing anything."""
     lasting = isinstance(error, openai.APIStatusError) and not isinstance(
         error, openai.RateLimitError | openai.InternalServerError
     )
