@@ -81,7 +81,7 @@ class BargeInHandler:
     def update(self) -> None:
         """Decide anew from how long everybody has spoken by now."""
         voiced, now = self._listener.voiced_s, self._clock.monotonic()
-        self._apply(self._detector.hear(voiced, audible=self._replier.speaking, now=now))
+        self._apply(self._detector.update(voiced, audible=self._replier.speaking, now=now))
 
     def on_event(self, event: events.Event) -> None:
         """Take what somebody's sound turned out to be; ignore other events."""
@@ -89,13 +89,13 @@ class BargeInHandler:
             case events.UtteranceTranscribed():
                 self._on_meaning(event, classify_overlap(strip_call(event.text, self._wake_names.wake_names)))
             case events.SpeechDropped():
-                meaning = OverlapIntent.MAKE_ROOM if event.reason in _MAYBE_SPEECH else OverlapIntent.GO_ON
+                meaning = OverlapIntent.YIELD if event.reason in _MAYBE_SPEECH else OverlapIntent.CONTINUE
                 self._on_meaning(event, meaning)
             case _:
                 pass
 
     def _on_meaning(self, event: events.UtteranceTranscribed | events.SpeechDropped, meaning: OverlapIntent) -> None:
-        act = self._detector.judged(
+        act = self._detector.on_words(
             event.speaker_id,
             meaning,
             started_at=event.started_at,
