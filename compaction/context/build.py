@@ -1,6 +1,6 @@
-"""What a model is sent of a session: the summary, the turns, the notes, in their order and within the budget.
+"""Builds a payload: the messages one model call sends of a session, in order and within the budget. Pure.
 
-Pure. `SessionMemory.context` says what the session has, `build_payload` makes messages of it.
+`SessionMemory.context` gives the session's part as a `SessionContext`, and `build_payload` makes messages of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from compaction.budget.fit import LeftOut, PartCandidates, fit_parts
 from compaction.budget.rolling import EvictedTurns, RollingPolicy
 
-# Named here too: whoever builds a payload finds all of it in one place.
+# Exported here too, so that callers that build payloads import from one module.
 from compaction.context.turn_text import FORGOTTEN as FORGOTTEN
 from compaction.context.turn_text import MAX_TURN_CHARS as MAX_TURN_CHARS
 from compaction.context.turn_text import TurnPartCache, turn_part
@@ -28,17 +28,16 @@ if TYPE_CHECKING:
 
     from compaction.model import Note, RenderedSummary
 
-# Under pressure these newest turns are the last to go.
+# These newest turns are left out last.
 NEWEST_TURNS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What a session has to say for itself at one moment. Times: UTC epoch seconds.
+    """What a session contributes to a payload at one moment. Times: UTC epoch seconds.
 
-    `summary` stands for turns 0 to `cursor - 1`, said between `summary_started_at` and `summary_ended_at`, and is
-    None before the first landing. `window`: turns from the cursor on, without `current`; in the rolling mode,
-    without what is `evicted` already.
+    `summary` covers turns 0 to `cursor - 1`, said between `summary_started_at` and `summary_ended_at`; None before the
+    first landing. `window`: turns from the cursor on, without `current` and, in the rolling mode, without evicted ones.
     """
 
     mode: Mode
@@ -54,7 +53,7 @@ class SessionContext:
     max_input_tokens: int
     evicted: EvictedTurns | None = None
     rolling: RollingPolicy = field(default_factory=RollingPolicy)
-    # Where the turns that were told before are kept; it changes nothing about what is told.
+    # Keeps the parts of turns that were made before; it does not change the payload.
     turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
 
@@ -73,47 +72,45 @@ def build_payload(
     searchable: bool = False,
     count: Callable[[str], int] | None = None,
 ) -> tuple[PayloadPart, ...]:
-    """Return the messages for one model call, in order, costing at most `max_input_tokens` (the context's own
-    unless given).
+    """Return the messages for one model call, in order, of at most `max_input_tokens` (default: the context's).
 
-    `system`: prompts and tool rules, one message each, never cut. `recall`: quotes found by memory search.
-    `participants`: what is known of the people present (compaction.memory.people). `active`: the file or frame that
-    is being talked about. `continuity`: what was said in older conversations, `stale`: what tools answered long ago,
-    oldest first. `condensed`: what stands beside the summary for turns without room (`left_out_turns`). `zone`: whose
-    clock the times are told in. `searchable`: the model has memory search, so an eviction note points there.
-    `count`: what counts a text's tokens; the guess unless given.
-    Raises ContextOverflowError when not even the system prompts and the current turn fit. Deterministic.
+    `system`: prompts and tool rules, one message each, never left out. `recall`: quotes found by memory search.
+    `participants`: facts about the people present (`memory.people`). `active`: the file or frame that is talked about.
+    `continuity`: what was said in older conversations. `stale`: old tool outputs, oldest first. `condensed`: a summary
+    of turns without room (`left_out_turns`). `zone`: the clock of the times. `searchable`: the model has memory search,
+    so the eviction note mentions it. `count`: counts the tokens of a text; by default they are estimated.
+    Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
     """
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
-    tell = _Teller(context, zone, searchable=searchable, count=count)
+    parts = _SessionParts(context, zone, searchable=searchable, count=count)
     return fit_parts(
         PartCandidates(
             fixed=tuple(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
             continuity=tuple(continuity),
-            summary=(*tell.summary(), *condensed),
+            summary=(*parts.summary(), *condensed),
             participants=tuple(participants),
             turns=tuple(context.turn_parts.part(turn, zone, count) for turn in context.window),
             stale=tuple(stale),
-            notes=tuple(tell.note(note) for note in context.live_notes),
+            notes=tuple(parts.note(note) for note in context.live_notes),
             recall=tuple(recall),
             active=tuple(active),
             current=() if context.current is None else (turn_part(context.current, PartKind.CURRENT, zone, count),),
         ),
         max_input_tokens=limit,
         newest=NEWEST_TURNS,
-        describe=tell.left_out,
+        describe=parts.eviction_note,
         rolling=context.rolling if context.mode is Mode.ROLLING else None,
     )
 
 
 def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> tuple[Turn, ...]:
-    """Return the turns of the context's window that had no room in `payload`."""
+    """Return the turns of the context's window that are not in `payload`."""
     sent = {each.seq_from for each in payload if each.kind is PartKind.TURN}
     return tuple(turn for turn in context.window if turn.seq not in sent)
 
 
 def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> EvictedTurns | None:
-    """Return what a rolling session has evicted once `payload`, made of `context`, is sent."""
+    """Return everything that a rolling session has evicted once `payload`, made of `context`, is sent."""
     gone = left_out_turns(context, payload)
     if not gone:
         return context.evicted
@@ -122,12 +119,12 @@ def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) 
 
 
 def summarize_eviction(turns: Sequence[Turn]) -> EvictedTurns:
-    """Return what these turns, one after the other, come to as an eviction, their tokens guessed."""
+    """Return these consecutive turns as evicted ones, with estimated tokens."""
     return _evicted([turn_part(turn, PartKind.TURN) for turn in turns])
 
 
-class _Teller:
-    """Makes the parts of one payload: the session's words as a model reads them, each with its cost."""
+class _SessionParts:
+    """Makes the parts of one payload that come from the session: summary, notes, eviction note."""
 
     def __init__(
         self,
@@ -143,13 +140,13 @@ class _Teller:
         self._count = count
 
     def summary(self) -> tuple[PayloadPart, ...]:
-        """Return the summary with the range it stands for, or nothing before there is one."""
+        """Return the summary with the range of turns that it covers; nothing if there is no summary."""
         context = self._context
         if context.summary is None:
             return ()
         text = f"Earlier in this session: {context.summary.text}"
         if context.cursor == 0:
-            # Notes alone can be folded before any turn is; they stand for no turn.
+            # If only notes were folded so far, the summary covers no turn.
             return (make_part("system", PartKind.SUMMARY, text, count=self._count),)
         said = ""
         if context.summary_started_at is not None and context.summary_ended_at is not None:
@@ -171,8 +168,8 @@ class _Teller:
         text = f"[{format_clock_time(note.at, self._zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
         return make_part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
 
-    def left_out(self, cut: LeftOut[PayloadPart]) -> PayloadPart | None:
-        """Return the one note for everything that is not sent, now and before; None when that is nothing."""
+    def eviction_note(self, cut: LeftOut[PayloadPart]) -> PayloadPart | None:
+        """Return the one note about everything that is not sent, now and earlier; None if there is nothing."""
         context = self._context
         if context.mode is Mode.ROLLING and not context.rolling.eviction_note:
             return None
@@ -180,15 +177,15 @@ class _Teller:
         if cut.turns:
             now = _evicted(cut.turns)
             evicted = now if evicted is None else evicted.plus(now)
-        told: list[str] = []
+        listed: list[str] = []
         if evicted is not None:
-            told.append(
+            listed.append(
                 f"turns {evicted.start} to {evicted.until - 1} ({evicted.count} messages, "
                 f"{evicted.tokens} tokens, said {self._times(evicted.first_at, evicted.last_at)})"
             )
         if cut.summary:
-            told.append(f"the summary of what was before turn {context.cursor}")
-        told += [
+            listed.append(f"the summary of what was before turn {context.cursor}")
+        listed += [
             f"{len(parts)} {what}"
             for parts, what in (
                 (cut.participants, "memories of the people here"),
@@ -200,7 +197,7 @@ class _Teller:
             )
             if parts
         ]
-        if not told:
+        if not listed:
             return None
         hint = " All of it is stored; memory_search finds it." if self._searchable else ""
         stands_for = [(each.seq_from, each.seq_to, each.timestamp) for each in cut.summary if each.seq_from is not None]
@@ -209,7 +206,7 @@ class _Teller:
         return make_part(
             "system",
             PartKind.EVICTION_NOTE,
-            f"[Context rolled: left out for want of room: {'; '.join(told)}.{hint}]",
+            f"[Context rolled: left out for want of room: {'; '.join(listed)}.{hint}]",
             seq_from=stands_for[0][0] if stands_for else None,
             seq_to=stands_for[-1][1] if stands_for else None,
             timestamp=stands_for[0][2] if stands_for else None,
@@ -221,10 +218,10 @@ class _Teller:
 
 
 def _evicted(turns: Sequence[PayloadPart]) -> EvictedTurns:
-    """Return what the parts of turns, one after the other, come to."""
+    """Return these consecutive parts of turns as evicted ones."""
     first, last = turns[0], turns[-1]
-    assert first.seq_from is not None, "the part of a turn knows which"
-    assert last.seq_to is not None, "the part of a turn knows which"
+    assert first.seq_from is not None, "the part of a turn has its seq"
+    assert last.seq_to is not None, "the part of a turn has its seq"
     return EvictedTurns(
         start=first.seq_from,
         until=Seq(last.seq_to + 1),

@@ -1,7 +1,7 @@
-"""What a model saw at a given reply, made again: out of one `model_context_built` line and what is stored.
+"""Rebuilds what a model was sent for a reply, from one `model_context_built` log line and the store. Pure.
 
-Pure. The line holds nobody's words; the store does. The line's digest tells whether the payload that comes out is
-word for word the one that was sent; where it is not, `lost` says what is missing since.
+The line holds no words; the store has those. The line's digest shows whether the rebuilt payload is exact. If it is
+not, `RebuiltPayload.lost` says what is missing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from compaction.memory.people import PersonFact
     from compaction.model import Segment
 
-# Nothing is left out of a payload that fitted once.
-_ROOM_ENOUGH = 1_000_000_000
+# The payload fitted once, so nothing may be left out of it now.
+_NO_LIMIT = 1_000_000_000
 _REBUILT = frozenset(
     {
         PartKind.SYSTEM,
@@ -43,11 +43,11 @@ _REBUILT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StoredSources:
-    """What the store has for one record.
+    """What the store has for one log line.
 
-    `turns`: those of the window and the current one, by seq. `summary`: its text at that revision; `segments`: those
-    that had landed by then, in order. `quoted`: the turn or note behind each ref of a quote. `names`: what people
-    were called then, by id.
+    `turns`: those of the window and the current one, by seq. `summary`: its text at that revision. `segments`: those
+    that had landed by then, in order. `quoted`: the turn or note behind each quote's ref. `names`: display names at
+    that time, by id.
     """
 
     turns: Mapping[int, Turn] = field(default_factory=dict)
@@ -63,9 +63,10 @@ class StoredSources:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltPayload:
-    """A payload made again. `exact`: it is word for word what was sent, by the digest; None where the line has none.
+    """A payload made again.
 
-    `lost`: what is not there any more, a plain sentence each.
+    `exact`: it equals what was sent, by the digest; None if the line has no digest. `lost`: one sentence for each thing
+    that is not stored any more.
     """
 
     payload: tuple[PayloadPart, ...]
@@ -74,12 +75,12 @@ class RebuiltPayload:
 
 
 def rebuild_payload(record: ContextRecord, kept: StoredSources) -> RebuiltPayload:
-    """Return what a model was sent, made again of what is stored. Deterministic."""
+    """Return what a model was sent, rebuilt from the store. Deterministic."""
     lost: list[str] = []
     gone = sorted({kind for kind, digest in record.texts if digest not in kept.texts})
     if gone:
         lost.append(f"What was sent as {', '.join(gone)} is not stored any more: something was forgotten since.")
-    payload = _spoken(record, kept, lost) if record.spoken else _written(record, kept, lost)
+    payload = _realtime(record, kept, lost) if record.spoken else _written(record, kept, lost)
     if record.eviction is not None:
         payload.insert(_place_of_eviction(payload), _eviction(record))
     payload += _as_sent(record, kept, tools=True)
@@ -115,17 +116,17 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
     )
 
 
-def _spoken(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
-    """Return a spoken conversation's instructions, and its items in writing: heard ones were sent as sound."""
-    told = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
+def _realtime(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
+    """Return the instructions of a speech-to-speech conversation, and its items as text; some were sent as sound."""
+    window = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
     prompts = [make_part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
-    return [*prompts, *_as_sent(record, kept), *told]
+    return [*prompts, *_as_sent(record, kept), *window]
 
 
 def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
-    """Return what the session had to say, but for what has to be looked up."""
+    """Return the session's context without what has to be looked up in the store."""
     return SessionContext(
-        # As it was sent, whatever was evicted: that is told by the line's own note.
+        # The window is as it was sent; the line has its own eviction note.
         mode=Mode.SUMMARY,
         total_turns=(record.seq_to or 0) + 1,
         cursor=Seq(record.cursor or 0),
@@ -136,12 +137,12 @@ def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
         window=window,
         live_notes=(),
         current=None,
-        max_input_tokens=_ROOM_ENOUGH,
+        max_input_tokens=_NO_LIMIT,
     )
 
 
 def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False) -> tuple[PayloadPart, ...]:
-    """Return the parts that were kept as they were sent: of tools, or all others."""
+    """Return the parts that were stored as sent: those of tools, or all others."""
     return tuple(
         keep_as_sent(make_part("tool" if tools else "system", PartKind(kind), kept.texts[digest]))
         for kind, digest in record.texts
@@ -151,8 +152,10 @@ def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False)
 
 @dataclass(frozen=True, slots=True)
 class SentenceSource:
-    """One sentence of a summary and what it stands on. `sentence` has its segments and turns; empty ones mean that
-    none of the segments that are stored says it any more."""
+    """One sentence of a summary and where it comes from.
+
+    `sentence` has its segments and turns; None if no stored segment has this sentence any more.
+    """
 
     text: str
     sentence: RenderedSentence | None
@@ -161,8 +164,8 @@ class SentenceSource:
 def trace_sentences(summary: str, segments: Sequence[Segment]) -> tuple[SentenceSource, ...]:
     """Return the sentences of a summary in order, each with where it comes from.
 
-    `segments`: those it was made of, or more. Where they still give the very summary, every sentence has its source;
-    otherwise (some were made again or forgotten since) the sentences that they still say have theirs.
+    `segments`: those it was made of, or more. If rendering them gives this very summary, every sentence has its source.
+    Otherwise (some were repaired or forgotten since) only sentences that they still contain have one.
     """
     rendered = SegmentLedger(segments).render()
     if rendered is not None and rendered.text == summary:
@@ -295,11 +298,11 @@ def _eviction(record: ContextRecord) -> PayloadPart:
 
 
 def _place_of_eviction(payload: Sequence[PayloadPart]) -> int:
-    """Return where an eviction note stands: before the turns."""
+    """Return the position of an eviction note: before the turns."""
     before = {PartKind.TURN, PartKind.CURRENT}
     return next((index for index, each in enumerate(payload) if each.kind in before), len(payload))
 
 
 def _listed(seqs: Sequence[int]) -> str:
-    told = [str(seq) for seq in seqs[:8]]
-    return ", ".join(told) + (f" and {len(seqs) - 8} more" if len(seqs) > 8 else "")
+    first = [str(seq) for seq in seqs[:8]]
+    return ", ".join(first) + (f" and {len(seqs) - 8} more" if len(seqs) > 8 else "")

@@ -1,6 +1,6 @@
-"""One `model_context_built` line, read: what it says of a payload, none of whose words it holds. Pure.
+"""Reads a `model_context_built` log line, which describes a payload without its words. Pure.
 
-A line of an earlier version is read as far as it goes. `compaction.context.provenance` makes the payload again.
+Lines of earlier versions are read as far as they go. `compaction.context.provenance` rebuilds the payload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContextRecord:
-    """One `model_context_built` line, read. `at`: UTC epoch seconds; the fields are `payload.context_built_fields`."""
+    """One `model_context_built` line. `at`: UTC epoch seconds. The other fields: `payload.context_built_fields`."""
 
     session_id: SessionId
     at: float
@@ -42,27 +42,27 @@ class ContextRecord:
     recall: tuple[str, ...]
     utc_offset_s: float
     digest: str | None
-    # Kind and digest of what was kept as it was sent.
+    # Kind and digest of each part that is stored as it was sent.
     texts: tuple[tuple[str, str], ...] = ()
 
     @property
     def spoken(self) -> bool:
-        """Return whether it is of a spoken conversation: its instructions, and the window as items of it."""
+        """Return whether it is of speech-to-speech: the instructions, and the window as conversation items."""
         return PartKind.CURRENT.value not in self.tokens and bool(self.texts or self.answer_to is not None)
 
     @property
     def total_tokens(self) -> int:
-        """Return what the whole payload cost."""
+        """Return the tokens of the whole payload."""
         return sum(self.tokens.values())
 
     @property
     def zone(self) -> tzinfo:
-        """Return the clock by which its times were told."""
+        """Return the time zone of the times in it."""
         return timezone(timedelta(seconds=self.utc_offset_s))
 
 
 def read_record(event: Mapping[str, object]) -> ContextRecord | None:
-    """Return what a `model_context_built` event says, or None when it is none or is broken."""
+    """Return the record of a `model_context_built` log event, or None for any other event and for a broken one."""
     if event.get("event") != "model_context_built" or not isinstance(event.get("session_id"), str):
         return None
     tokens = event.get("tokens")
@@ -79,7 +79,7 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
         mode=str(event.get("compaction_mode") or Mode.SUMMARY.value),
         seq_from=_number(event.get("seq_from")),
         seq_to=_number(event.get("seq_to")),
-        # A line of an earlier version has the current turn as its last one.
+        # In lines of an earlier version the last turn is the current one.
         answer_to=_number(event.get("answer_to", event.get("seq_to"))),
         cursor=_number(event.get("cursor", event.get("seq_from"))),
         summary_revision=revision,
@@ -98,7 +98,7 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
 
 
 def cited_passages(refs: Iterable[str]) -> tuple[tuple[str, PassageKind, SessionId, str], ...]:
-    """Return (ref, kind, session, seq or note id) of the quotes of a record: what to read from the store."""
+    """Return (ref, kind, session, seq or note id) for the refs of quotes: what to read from the store."""
     return tuple(
         (ref, cited.kind, cited.session_id, cited.key) for ref in refs if (cited := parse_citation(ref)) is not None
     )

@@ -1,6 +1,7 @@
-"""Turns as a model reads them, and as parts of a payload with their cost, each made once.
+"""Formats turns for a model, and makes parts of a payload of them.
 
-A window's turns come again at every reply; made anew each time they would cost more than all else about it.
+The turns of a window come again at every reply, so `TurnPartCache` keeps their parts; counting their tokens anew would
+be the most expensive step of building a payload.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ FORGOTTEN = "(forgotten at somebody's wish)"
 
 
 def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
-    """Return a turn as a model reads it: `[21:04] Ada: …`, one line a speaker, at most `max_chars`.
+    """Return a turn as a model reads it: `[21:04] Ada: …`, one line per speaker, at most `max_chars`.
 
-    A longer one is cut in its longest parts, and says which turn to recall for the whole.
+    In a longer turn the longest parts are cut, and a mark says which turn to recall for the whole.
     """
     head = f"[{format_clock_time(turn.started_at, zone)}] "
     if turn.tombstone:
@@ -54,7 +55,7 @@ def _line(kind: TurnKind, speaker: str, text: str) -> str:
 
 
 def _shortened(lines: Sequence[str], room: int) -> list[str]:
-    """Return the lines cut to `room` characters together: short ones stay whole, long ones share what is left."""
+    """Cut the lines to `room` characters together: short lines stay whole, long ones share the rest."""
     share = room // len(lines)
     left = room
     for done, length in enumerate(sorted(map(len, lines))):
@@ -66,8 +67,8 @@ def _shortened(lines: Sequence[str], room: int) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """A part, and all that it was made of."""
+class _CachedPart:
+    """A part, and what it was made of."""
 
     turn: Turn
     zone: tzinfo
@@ -76,28 +77,28 @@ class _Made:
 
 
 class TurnPartCache:
-    """The parts of turns, kept while their session needs them. A changed turn (a forgotten one) is told anew.
+    """The parts of a session's turns, each made once. A changed turn (a forgotten one) is made again.
 
-    Owned by one session, which lets go of what has left its memory.
+    Owned by one session, which drops turns that have left its memory.
     """
 
     def __init__(self) -> None:
-        self._made: dict[int, _Made] = {}
-        # No turn before this one is kept.
+        self._made: dict[int, _CachedPart] = {}
+        # No turn before this one is cached.
         self._first = 0
 
     def part(self, turn: Turn, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
-        """Return a turn as a part of kind TURN, its tokens by `count` or guessed."""
+        """Return a turn as a part of kind TURN, its tokens counted by `count` or estimated."""
         made = self._made.get(turn.seq)
         if made is not None and made.turn is turn and made.zone is zone and made.count == count:
             return made.part
-        told = turn_part(turn, PartKind.TURN, zone, count)
-        self._made[turn.seq] = _Made(turn, zone, count, told)
+        new = turn_part(turn, PartKind.TURN, zone, count)
+        self._made[turn.seq] = _CachedPart(turn, zone, count, new)
         self._first = min(self._first, turn.seq)
-        return told
+        return new
 
     def drop_before(self, before: Seq) -> None:
-        """Forget the turns before that one."""
+        """Drop the parts of turns before this one."""
         for seq in range(self._first, before):
             self._made.pop(seq, None)
         self._first = max(self._first, before)

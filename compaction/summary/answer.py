@@ -1,7 +1,7 @@
-"""Reads a model's answer to the ledger prompt, and refuses the ones that are none.
+"""Parses a model's answer to a summarising prompt, and refuses unusable ones. Pure.
 
-JSON where the model kept to it (alone, in a fence, or with talk around it), plain lines otherwise. What is
-refused is told by its kind alone, since the text may hold what people said. Pure.
+Reads JSON (alone, in a fence, or with text around it), and plain lines otherwise. The error says only what kind of
+answer was refused, because the text may hold what people said.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # A gist with so many words in a row out of one turn is a copy of it.
 _COPIED_WORDS = 30
 _LINE = re.compile(r"^\W*(?:turn\s*)?(\d+)\]?\W*[|:]\s*\W*([a-z]+)\W*[|:]\s*(.+)$", re.IGNORECASE)
-# 'Summary:', '**Updated summary**', 'Here is the summary of the conversation:' before what was asked for.
+# 'Summary:', '**Updated summary**', 'Here is the summary of the conversation:' before the summary itself.
 _HEADING = re.compile(
     r"^\W*(?:(?:sure|certainly|of course|okay)\W+)?(?:here(?:'s| is| are)\b[^:\n]{0,80}|"
     r"(?:the |an? )?(?:\w+ ){0,2}summary(?: of [^:\n]{0,60})?)\W*(?::|\n)\W*",
@@ -45,7 +45,7 @@ _ERROR_TEXT = re.compile(
     r"(?:the )?(?:conversation|text|input) (?:is |was )?too long|invalid (?:api|request)|\{\"error)",
     re.IGNORECASE,
 )
-_ANSWER_TO_THE_ROOM = re.compile(
+_REPLY_TO_THE_TURNS = re.compile(
     r"^\W*(?:sure\b|of course\b|certainly\b|absolutely\b|hello\b|hi\b|hey\b|thanks?\b|great (?:question|idea)|"
     r"no problem|you're welcome|good (?:question|idea)|happy to|i(?:'d| would) (?:recommend|suggest|love|say)|"
     r"i (?:think|recommend|suggest|hope|believe) |my (?:recommendation|suggestion|advice)|you (?:should|could|can) )|"
@@ -57,7 +57,7 @@ _ANSWER_TO_THE_ROOM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelFact:
-    """A fact as the model wrote it: `supersedes` are numbers of the known facts it was offered."""
+    """A fact as the model wrote it. `supersedes`: numbers of the known facts in its prompt."""
 
     turn_seq: int
     slot: Slot
@@ -67,7 +67,7 @@ class ModelFact:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What could be read of an answer. `gist` is empty when there was none; `structured`: it was JSON."""
+    """A parsed answer. `gist` is empty if there was none. `structured`: the answer was JSON."""
 
     gist: str
     facts: tuple[ModelFact, ...]
@@ -75,10 +75,10 @@ class ModelAnswer:
 
 
 def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> ModelAnswer:
-    """Return what the model told of these turns. `labels` of the prompt's sections are taken out of the gist.
+    """Return the gist and facts of an answer about these turns. `labels`: section headings of the prompt, removed.
 
-    Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, part of the conversation,
-    a copy of the prompt, or nothing that can be read.
+    Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, a reply to the conversation,
+    a copy of the prompt, or unreadable.
     """
     text = answer.text.strip()
     if not text:
@@ -89,25 +89,24 @@ def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Col
         raise SummaryRefusedError("The model's provider withheld the answer.")
     if _ERROR_TEXT.search(text):
         raise SummaryRefusedError("The model answered with an error text.")
-    told = _from_json(text)
-    if told is None:
-        # Prose around no JSON is judged as a whole; a model that kept to the form is judged by its gist.
+    parsed = _from_json(text)
+    if parsed is None:
+        # Without JSON the whole text is checked, otherwise only the gist.
         _refuse_gist(text, turns)
-        told = _from_lines(text.splitlines())
-    told = replace(told, gist=_without_labels(told.gist, labels))
-    if told.gist:
-        _refuse_gist(told.gist, turns)
-    if not told.gist and not told.facts:
+        parsed = _from_lines(text.splitlines())
+    parsed = replace(parsed, gist=_without_labels(parsed.gist, labels))
+    if parsed.gist:
+        _refuse_gist(parsed.gist, turns)
+    if not parsed.gist and not parsed.facts:
         raise SummaryRefusedError("The model's answer has neither a gist nor facts.")
-    return told
+    return parsed
 
 
 def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> str:
-    """Return the paragraph that the model told, as whole sentences on one line, without a heading before it and
-    without `labels` of the prompt's sections in it.
+    """Return the model's paragraph as whole sentences on one line, without a heading and without `labels`.
 
-    Raises SummaryRefusedError as `parse_answer` does, but not for an answer that was cut off: the caller has a second
-    pass for it.
+    Raises SummaryRefusedError as `parse_answer` does, but not for an answer that was cut off: the caller asks again
+    then.
     """
     text = _without_labels(_without_heading(answer.text.strip()), labels)
     if not text:
@@ -117,20 +116,20 @@ def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: 
     if text.startswith("{") or not words(text):
         raise SummaryRefusedError("The model's answer is no prose.")
     _refuse_gist(text, turns)
-    told = sentences(text)
-    if answer.finish_reason == "length" and not ends_a_sentence(told[-1]):
-        return " ".join(told)
-    return " ".join([*told[:-1], as_sentence(told[-1], len(told[-1]) + 1)])
+    found = sentences(text)
+    if answer.finish_reason == "length" and not ends_a_sentence(found[-1]):
+        return " ".join(found)
+    return " ".join([*found[:-1], as_sentence(found[-1], len(found[-1]) + 1)])
 
 
 def _without_heading(text: str) -> str:
-    """Return the text without a first line, or words before a colon, that only announce it."""
+    """Remove a first line, or words before a colon, that only announce the summary."""
     text = _FENCE.sub("", text).strip()
     return _HEADING.sub("", text, count=1).strip()
 
 
 def _without_labels(text: str, labels: Collection[str]) -> str:
-    """Return the text without the prompt's labels, which small models copy: what stands under them stays."""
+    """Remove the prompt's section headings, which small models copy; the text under them stays."""
     if not labels:
         return text
     either = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
@@ -142,8 +141,8 @@ def _refuse_gist(gist: str, turns: Sequence[Turn]) -> None:
         raise SummaryRefusedError("The model wrote an error text for a summary.")
     if _REFUSAL.search(gist):
         raise SummaryRefusedError("The model refused to summarise.")
-    if _ANSWER_TO_THE_ROOM.search(gist):
-        raise SummaryRefusedError("The model answered the room instead of summarising it.")
+    if _REPLY_TO_THE_TURNS.search(gist):
+        raise SummaryRefusedError("The model replied to the conversation instead of summarising it.")
     if len(_INPUT_LINE.findall(gist)) > 1 or _copies(gist, turns):
         raise SummaryRefusedError("The model copied its input.")
 
@@ -162,7 +161,7 @@ def _from_json(text: str) -> ModelAnswer | None:
     if start < 0 or end < start:
         return None
     try:
-        # strict=False: small models put raw line breaks into strings.
+        # strict=False, because small models put raw line breaks into strings.
         answer = json.loads(text[start : end + 1], strict=False)
     except (ValueError, RecursionError):
         return None
@@ -195,13 +194,13 @@ def _from_lines(lines: Iterable[str]) -> ModelAnswer:
     for line in lines:
         if (fact := _LINE.match(line)) is not None:
             facts.append(ModelFact(int(fact[1]), _slot(fact[2]), plain(fact[3])))
-        elif not gist and (told := _GIST_LINE.match(line)) is not None:
-            gist = plain(told[1])
+        elif not gist and (found := _GIST_LINE.match(line)) is not None:
+            gist = plain(found[1])
     return ModelAnswer(gist, tuple(facts), structured=False)
 
 
 def _slot(written: object) -> Slot:
-    """Return the slot of that name; an unknown one is background, since the fact may still be good."""
+    """Return the slot of this name; an unknown name is background, since the fact may still be good."""
     try:
         return Slot(str(written).strip().casefold())
     except ValueError:

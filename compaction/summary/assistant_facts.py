@@ -1,8 +1,7 @@
-"""Which of the bot's own words are worth keeping: those that say what nobody had told it. Pure.
+"""Decides which of the bot's own sentences become facts: only those that say something people had not said. Pure.
 
-Most of what it says repeats people, whose facts are kept already and by whom they are told; in its words they go stale
-('just now, Ben said', 'on a screen 3 minutes ago'). COMPACTION.md: recalled text is never folded again. For the same
-reason nothing that it says takes the place of what a person said: it may quote what has changed since, or be wrong.
+Most of what the bot says repeats people, whose own facts are kept already, and its wording goes stale ('just now, Ben
+said'). For the same reason nothing it says supersedes what a person said: it may quote something outdated, or be wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from compaction.model import Fact
     from compaction.summary.port import KnownFact
 
-# 'You said', 'Ben has told us', 'on a screen': what follows is that person's, or a note's.
+# 'You said', 'Ben has told us', 'on a screen': what follows comes from that person or from a note.
 _SOMEBODY = r"(?:(?!I\b)[^\W\d_a-z][\w'’-]*|[Yy]ou|[Hh]e|[Ss]he|[Tt]hey|[Ww]e|[Ss]ome(?:body|one))"
 _REPORTS = re.compile(
     rf"^On (?:a|\S+['’]s) screen\b|"
@@ -31,20 +30,20 @@ _REPORTS = re.compile(
 )
 # What stands before a quotation: 'On a screen 3 minutes ago: …'. A clock time has no space after its colon.
 _FRAME = re.compile(r"^[^:]{1,80}:\s+(?=\S+\s+\S)")
-# Of what a sentence of the bot's is about, so much may be other words than the fact has that it repeats.
+# A sentence of the bot repeats a fact if at most this share of its words is not in the fact.
 _OTHER_WORDS = 0.25
 _LEAST_SHARED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleClaims:
-    """What people told, as claims, and the words of everybody's names."""
+    """What people said, as claims, and the words of everybody's names (`roster`)."""
 
     claims: tuple[FactClaim, ...]
     roster: frozenset[str]
 
     def is_new(self, fact: Fact) -> bool:
-        """Return whether a fact in the bot's words says something definite that nobody told it."""
+        """Return whether a fact in the bot's words says something definite that no person had said."""
         own = without_reference(fact.text)
         if _REPORTS.search(own) is not None or not is_definite(own, self.roster):
             return False
@@ -53,20 +52,24 @@ class PeopleClaims:
 
 
 def is_definite(text: str, roster: frozenset[str]) -> bool:
-    """Return whether a sentence has a figure, a day, a time or a name of somebody who isn't there, or the cues of what
-    lasts: 'I have heard nothing about that, Ada' has neither. `roster`: words of names."""
+    """Return whether a sentence has a figure, a day, a time, the name of somebody absent, or a cue of a lasting fact.
+
+    'I have heard nothing about that, Ada' has none. `roster`: words of the names of the people present.
+    """
     return bool(_without_names(values(text), roster)) or durability(text) > 1.0
 
 
 def supersede_own_facts(fact: Fact, known: Iterable[KnownFact]) -> Fact:
-    """Return a fact in the bot's words that supersedes none but the bot's own."""
+    """Return a fact of the bot that supersedes facts of the bot alone."""
     own = {each.ref for each in known if each.claim.fact.speaker == fact.speaker}
     return replace(fact, supersedes=tuple(ref for ref in fact.supersedes if ref in own))
 
 
 def _repeats(own: FactClaim, told: FactClaim, roster: frozenset[str]) -> bool:
-    """Return whether all of a sentence's values and nearly all of its subject were told: 'Ben brings the tent, Ada'
-    after Ben's 'I bring the tent'. One word alone is of many things."""
+    """Return whether a claim has all values and nearly all of the subject of the bot's sentence.
+
+    'Ben brings the tent, Ada' repeats Ben's 'I bring the tent'. One shared word is not enough.
+    """
     own_values = _without_names(own.values, roster)
     subject = own.core - {stem(word) for word in roster}
     shared = subject & told.core

@@ -1,9 +1,9 @@
-"""Picks the sentences of a batch that are worth keeping: no model, no network, the same answer every time.
+"""The extractive summariser: picks the sentences of a batch that are worth keeping. No model, deterministic.
 
-Each sentence is worth the concepts that no chosen one has yet (figures and names twice a plain word), more with
-the cues of a decision or of something personal, less as a question, per length ** 0.7, so that short and dense
-wins; sentences are taken greedily until the segment is full. What is kept is what was said, word for word, with
-who said it. Source: design note 'summaries and recall', method 5. About 2 ms a batch.
+A sentence is worth the concepts that no chosen sentence has yet (figures and names count twice), more with the cues of
+a decision or of something personal, less as a question, divided by length ** 0.7 so that short and dense ones win.
+Sentences are chosen greedily until the segment is full, and kept word for word with their speakers. Source: design note
+'summaries and recall', method 5. About 2 ms per batch.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from compaction.model import Note, Seq, Turn, TurnPart
 from compaction.summary.port import FoldRequest, KnownFact
 
-# Characters of facts a batch: a transcript of ten turns has about a thousand, and what isn't filler fits.
+# Characters of facts per batch: a transcript of ten turns has about a thousand, and what isn't filler fits.
 FACTS_CHARS = 1_000
-# Long sentences carry more; this much less than in proportion. Measured in the design note.
+# Long sentences carry more, but less than in proportion. Measured in the design note.
 _LENGTH_EXPONENT = 0.7
 # The bot's own words are mostly repetition of what people told it.
 _ASSISTANT_WEIGHT = 0.5
 _VALUE_WEIGHT = 2.0
-# How a segment says that it is a paragraph no model made.
+# The form of a paragraph that no model made.
 _PARAGRAPH = Strategy.RECURSIVE.value
-# What a sentence without a subject is about is told in so many characters.
+# The longest text of what a sentence without a subject is about.
 _REFERENCE_CHARS = 120
-# A sentence with less than two plain words that mean something, and no figure or name, is filler.
+# A sentence with less than two meaningful words, and no figure or name, is filler.
 _LEAST_WORTH = 2.0
 _LEAST_WORTH_WITHOUT_CUES = 3.0
 
@@ -66,7 +66,7 @@ class _Candidate:
 
 
 class ExtractiveSummariser:
-    """The summariser that is always there."""
+    """The summariser that needs no model. Stands in while the model fails."""
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class ExtractiveSummariser:
 
     @property
     def model(self) -> str:
-        """Return the model's name: none is asked."""
+        """Return the model's name: empty."""
         return ""
 
     async def fold(self, request: FoldRequest) -> Fold:
@@ -89,21 +89,22 @@ class ExtractiveSummariser:
 
 
 def extract_paragraph(request: FoldRequest) -> Fold:
-    """Return the paragraph that stands for the previous one and the batch: what the recursive strategy has while the
-    model fails. Its sentences and the batch's facts are weighed against each other as a ledger weighs segments."""
-    before = [] if request.previous is None else [_passing_segment(request, request.previous, (), form=_PARAGRAPH)]
+    """Return the paragraph for the previous summary and the batch, for the recursive strategy while the model fails.
+
+    Chooses among the previous sentences and the batch's facts as the ledger does among segments.
+    """
+    before = [] if request.previous is None else [_temporary_segment(request, request.previous, (), form=_PARAGRAPH)]
     known = SegmentLedger(before)
     facts = extract_facts(
         request.turns, request.notes, start=request.start, known=known.known_facts(), before=request.before
     )
-    rendered = known.with_segment(_passing_segment(request, empty_gist(request.turns), facts)).render()
+    rendered = known.with_segment(_temporary_segment(request, empty_gist(request.turns), facts)).render()
     assert rendered is not None, "it has a segment"
     return Fold(gist=rendered.text, facts=(), form=_PARAGRAPH)
 
 
-def _passing_segment(request: FoldRequest, gist: str, facts: tuple[Fact, ...], *, form: str = "") -> Segment:
-    """Return a segment that lives only until it is weighed. Its time is the batch's: what was told before stands
-    before it all the same."""
+def _temporary_segment(request: FoldRequest, gist: str, facts: tuple[Fact, ...], *, form: str = "") -> Segment:
+    """Return a segment that is only rendered and never stored. Its time is the batch's."""
     at = min((turn.started_at for turn in request.turns), default=0.0)
     return Segment(
         id=SegmentId(form or "batch"),
@@ -127,14 +128,15 @@ def extract_facts(
     known: Sequence[KnownFact] = (),
     before: Sequence[Turn] = (),
 ) -> tuple[Fact, ...]:
-    """Return the facts of a batch in the order of talk, at most 1,000 characters and 16 of them.
+    """Return the facts of a batch in the order of talk, at most 1,000 characters and 16 facts.
 
-    `start` is the batch's first seq, which facts of notes carry. A fact that corrects one of `known` names it in
-    `supersedes`; of two in the batch only the later stays. `before`: the turns just before the batch, to understand it.
+    `start`: the batch's first seq, used for facts of notes. A fact that corrects one of `known` names it in
+    `supersedes`; if two facts of the batch contradict each other, only the later stays. `before`: the turns just before
+    the batch, which its corrections may be about.
     """
     spoken = tuple(_spoken(turns, before))
-    told = _told(spoken, known, turns)
-    candidates = [each for each in spoken if not each.by_bot or told.is_new(each.claim.fact)]
+    stated = _people_claims(spoken, known, turns)
+    candidates = [each for each in spoken if not each.by_bot or stated.is_new(each.claim.fact)]
     candidates += _seen(notes, start)
     chosen = sorted(_best(candidates), key=lambda each: each.position)
     return tuple(_superseding(each, known) for each in chosen)
@@ -142,17 +144,17 @@ def extract_facts(
 
 def people_claims(turns: Sequence[Turn], known: Sequence[KnownFact], before: Sequence[Turn]) -> PeopleClaims:
     """Return what people said in a batch, and what is known from before it."""
-    return _told(tuple(_spoken(turns, before)), known, turns)
+    return _people_claims(tuple(_spoken(turns, before)), known, turns)
 
 
-def _told(spoken: Iterable[_Candidate], known: Iterable[KnownFact], turns: Iterable[Turn]) -> PeopleClaims:
+def _people_claims(spoken: Iterable[_Candidate], known: Iterable[KnownFact], turns: Iterable[Turn]) -> PeopleClaims:
     claims = (*(each.claim for each in known), *(each.claim for each in spoken if not each.by_bot))
     speakers = {claim.fact.speaker for claim in claims} | {part.speaker for turn in turns for part in turn.parts}
     return PeopleClaims(claims, name_words(speakers))
 
 
 def make_gist(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
-    """Return at most 300 characters for the whole batch: its weightiest facts, or who spoke when there are none."""
+    """Return at most 300 characters for the whole batch: its weightiest facts, or who spoke if there are none."""
     ranked = sorted(facts, key=lambda fact: -durability(fact.text) * _worth(concepts(fact.text)) / _cost(fact.text))
     chosen: list[Fact] = []
     room = MAX_GIST_CHARS
@@ -167,15 +169,18 @@ def make_gist(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
 
 
 def empty_gist(turns: Sequence[Turn]) -> str:
-    """Return what can be said of turns without any fact."""
+    """Return the gist of turns without any fact: who spoke."""
     speakers = list(dict.fromkeys(part.speaker for turn in turns for part in turn.parts))
     who = ", ".join(speakers[:8])
     return as_sentence(f"{who} talked; nothing in it needs keeping" if who else "Nothing was said", MAX_GIST_CHARS)
 
 
 def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidate]:
-    """Yield what is worth a look of what was said, in order. What means nothing alone takes along what it is about
-    ('No, it's Friday now'), and a question then isn't told by itself."""
+    """Yield the sentences that are no filler, in order.
+
+    A sentence that can't be understood alone ('No, it's Friday now') gets what it is about added; if that is a
+    question, the question is not yielded itself.
+    """
     earlier = list(_sentences(before))
     said = [*earlier, *_sentences(turns)]
     roster = name_words(part.speaker for _, part, _ in said)
@@ -186,8 +191,8 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
         text = as_sentence(sentence, MAX_FACT_CHARS)
         about = references.get(position)
         if about is not None:
-            told = as_sentence(said[about][2], _REFERENCE_CHARS)
-            text = with_reference(text, told, max_chars=MAX_FACT_CHARS)
+            subject = as_sentence(said[about][2], _REFERENCE_CHARS)
+            text = with_reference(text, subject, max_chars=MAX_FACT_CHARS)
         if not text or position in answered or _is_filler(text, roster):
             continue
         by_bot = turn.kind is TurnKind.ASSISTANT
@@ -198,21 +203,23 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
 
 
 def name_words(names: Iterable[str]) -> frozenset[str]:
-    """Return the words of these names, without endings."""
+    """Return the words of these names in their base form."""
     return frozenset(base(word) for name in names for word in words(name))
 
 
 def has_content(text: str, roster: frozenset[str]) -> bool:
-    """Return whether any sentence of a text is worth a look. `roster`: words of the names of those who are there."""
-    # Some writings have no spaces between words, so none can be counted.
+    """Return whether any sentence of a text is no filler. `roster`: words of the names of the people present."""
+    # Some scripts have no spaces between words, so words can't be counted.
     return (" " not in text and not text.isascii()) or any(
         not _is_filler(without_preamble(sentence), roster) for sentence in sentences(text)
     )
 
 
 def _is_filler(text: str, roster: frozenset[str]) -> bool:
-    """Return whether a sentence isn't worth a look: too few words that mean something, besides the names of those
-    who are there. One without any cue needs more of them."""
+    """Return whether a sentence has too few meaningful words besides the names of the people present.
+
+    A sentence without any cue needs more of them.
+    """
     about = concepts(text)
     values = about.values - roster
     worth = len(about.topics - roster) + _VALUE_WEIGHT * len(values)
@@ -230,13 +237,13 @@ def _sentences(turns: Iterable[Turn]) -> Iterable[tuple[Turn, TurnPart, str]]:
 
 
 def _references(said: Sequence[tuple[Turn, TurnPart, str]]) -> dict[int, int]:
-    """Return what sentences without a subject are about, by their positions."""
+    """Return which sentence each sentence without a subject is about, by their positions."""
     sayings = [SpokenSentence(turn.seq, part.speaker_id, sentence) for turn, part, sentence in said]
     found: dict[int, int] = {}
     for position in range(len(sayings)):
         about = find_reference(sayings, position)
         if about is not None:
-            # A correction of a correction is about what that was about.
+            # A correction of a correction is about the same thing as that one.
             found[position] = found.get(about, about)
     return found
 
@@ -256,7 +263,7 @@ def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:
 
 
 def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Return the candidates that cover most, greedily, within the room of a segment."""
+    """Choose greedily the candidates that cover most, within the limits of a segment."""
     left = list(candidates)
     chosen: list[_Candidate] = []
     covered: set[str] = set()

@@ -1,7 +1,8 @@
-"""Words the prompt for a batch's gist and facts. The texts themselves are files under `prompts/`, see `prompt_texts`.
+"""Writes the prompts that fold a batch: for a gist and facts (ledger) or for one paragraph (recursive).
 
-Turns go in whole, with number, time and speakers; screen notes go in condensed; what is known already goes in to
-be read, and some facts of it numbered, so that a correction can name what it replaces.
+The texts are files under `prompts/` (`prompt_texts`). Both prompts have the previous summary, the turns uncut with
+number, time and speakers, and the condensed notes. The ledger prompt also numbers known facts, so that a correction can
+name what it replaces.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
     from compaction.summary.port import FoldRequest, KnownFact
 
-# More facts than this a small model doesn't keep apart.
+# A small model confuses more facts than this.
 MODEL_FACTS = 8
 # Facts offered for correction.
 _OFFERED = 12
-# What a paragraph is asked to keep to, of the 1,200 characters that are allowed.
+# The prompt asks for fewer than the 1,200 characters that are allowed, because models overshoot.
 REQUESTED_CHARS = 1_000
 # Below 1,200 characters: English has some 4.4 characters a token.
 PARAGRAPH_TOKENS = 270
@@ -42,7 +43,7 @@ class LedgerPrompt:
 
 
 class LedgerPrompts:
-    """The prompt of the ledger strategy. `version` tells which texts it is made of."""
+    """The prompt of the ledger strategy. `version` identifies its texts."""
 
     def __init__(self, texts: PromptTexts) -> None:
         self._system, self._user = texts.halves(LEDGER_VERSION)
@@ -52,7 +53,7 @@ class LedgerPrompts:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return what stands above the sections, and never belongs into an answer."""
+        """Return the section headings, which must not appear in an answer."""
         return self._user.labels
 
     def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> LedgerPrompt:
@@ -83,7 +84,7 @@ class LedgerPrompts:
 
 
 class RecursivePrompts:
-    """The prompt of the recursive strategy. `version` tells which texts it is made of."""
+    """The prompt of the recursive strategy. `version` identifies its texts."""
 
     def __init__(self, texts: PromptTexts) -> None:
         self._system, self._user = texts.halves(RECURSIVE_VERSION)
@@ -91,11 +92,11 @@ class RecursivePrompts:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return what stands above the sections, and never belongs into an answer."""
+        """Return the section headings, which must not appear in an answer."""
         return self._user.labels
 
     def write(self, fold: FoldRequest, *, max_output_tokens: int, correction: str = "") -> CompletionRequest:
-        """Return the request for one paragraph. `correction` says what was wrong with the last one."""
+        """Return the request for one paragraph. `correction`: what was wrong with the previous attempt."""
         turns = "\n".join(format_turns(fold.turns))
         return CompletionRequest(
             system=self._system.substitute(summary_chars=REQUESTED_CHARS),
@@ -113,7 +114,7 @@ class RecursivePrompts:
 
 
 def format_turns(turns: Sequence[Turn]) -> list[str]:
-    """Return one line a turn, whole: `[12] 21:04 Ada: … / Bob: …`. Forgotten turns have no words and no line."""
+    """Return one line per turn, uncut: `[12] 21:04 Ada: … / Bob: …`. Forgotten turns have no line."""
     return [
         f"[{turn.seq}] {_clock(turn.started_at)} "
         + " / ".join(f"{plain(part.speaker)}: {plain(part.text)}" for part in turn.parts)
@@ -130,7 +131,7 @@ def format_notes(notes: Sequence[Note]) -> str:
 
 
 def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
-    """Return the JSON schema of an answer: only these turns can be cited, only offered facts superseded."""
+    """Return the JSON schema of an answer: it may cite only these turns and supersede only offered facts."""
     fact: dict[str, object] = {
         "type": "object",
         "properties": {
@@ -158,7 +159,7 @@ def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
 
 
 def _offered(fold: FoldRequest) -> tuple[KnownFact, ...]:
-    """Return the known facts that share most with the batch: the ones it could correct."""
+    """Return the known facts that share most with the batch, because it may correct them."""
     said = concepts(" ".join(part.text for turn in fold.turns for part in turn.parts)).all
     shared = [(len(each.claim.about.all & said), index, each) for index, each in enumerate(fold.known)]
     best = sorted((entry for entry in shared if entry[0] >= 2), key=lambda entry: (-entry[0], -entry[1]))[:_OFFERED]
@@ -170,6 +171,8 @@ def _clock(at: float) -> str:
 
 
 def _cap_tokens(text: str) -> int:
-    """Return the cap for an answer in the writing of this text: other alphabets have fewer characters a token, about
-    as many as they have bytes a character."""
+    """Return the token limit for an answer in the script of this text.
+
+    Other scripts have fewer characters per token, roughly in proportion to their bytes per character.
+    """
     return round(PARAGRAPH_TOKENS * len(text.encode(errors="replace")) / max(1, len(text)))

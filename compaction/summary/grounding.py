@@ -1,8 +1,8 @@
-"""Whether a summariser's words stand on what was said: every name and every number in them must have a source.
+"""Checks that every name and every number in a model's text has a source.
 
-A source is the cited turns, the notes, the roster, and the summary so far. Names are compared without endings,
-numbers as digits whichever way they are written. It doesn't judge meaning: who said a thing and when is taken
-from the turn itself and never from the model, which gets speakers wrong even where turn numbers are right.
+Sources are the cited turns, the notes, the roster and the summary so far. Names are compared in their base form,
+numbers as digits however they are written. Meaning is not checked. Who said a thing and when comes from the turn and
+never from the model, which gets speakers wrong even where its turn numbers are right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn, TurnPart
 
-# What may stand between a speaker's name and what was said.
+# What may stand between a speaker's name and the statement.
 _SAYS = re.compile(
     r"^(?:\s*[:,–—-]\s*|\s+(?:said|says|mentioned|stated|noted|added|told (?:us|them|everyone))"
     r"(?:\s+that\b|\s*[:,])?\s*)"
@@ -27,7 +27,7 @@ _SAYS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Words (without endings) and numbers that may be used."""
+    """The words (in base form) and numbers that a text may use."""
 
     words: frozenset[str]
     figures: frozenset[str]
@@ -38,33 +38,35 @@ class Ground:
 
 
 def ground_of(texts: Iterable[str]) -> Ground:
-    """Return what these texts allow to be said."""
+    """Return the words and numbers of these texts."""
     joined = " \n".join(texts)
     return Ground(frozenset(base(word) for word in words(joined)), figures(joined, small=True))
 
 
 def turn_ground(turns: Iterable[Turn]) -> Ground:
-    """Return what these turns allow to be said, their speakers' names included."""
+    """Return the words and numbers of these turns, with their speakers' names."""
     return ground_of(text for turn in turns for part in turn.parts for text in (part.speaker, part.text))
 
 
 def ungrounded(text: str, ground: Ground) -> frozenset[str]:
-    """Return the names and numbers of a text that have no source; an empty set is a good text."""
-    # A small number word ('one of them') is a manner of speaking; as a digit it is a number.
+    """Return the names and numbers of a text that have no source; none for a good text."""
+    # A small number word ('one of them') is mostly no number; a digit is one.
     return (names(text) - ground.words) | (figures(text) - ground.figures)
 
 
 def best_matching_part(text: str, turn: Turn) -> TurnPart | None:
-    """Return the part of the turn that a fact is from: the one that shares most of its words (the first of equal
-    ones); None in a turn without words."""
+    """Return the part of the turn that shares most words with a fact (the first of equal ones), or None without
+    parts."""
     about = {base(word) for word in words(text)}
     shared = [(len(about & {base(word) for word in words(part.text)}), -index) for index, part in enumerate(turn.parts)]
     return turn.parts[-max(shared)[1]] if shared else None
 
 
 def strip_speaker(text: str, part: TurnPart, roster: Collection[str]) -> str | None:
-    """Return a fact's text without the name of its speaker in front, or None when it puts the words into the mouth
-    of somebody who neither said them nor is spoken of in them."""
+    """Return a fact's text without its speaker's name in front.
+
+    Returns None if it begins with the name of somebody else who is not mentioned in what was said.
+    """
     text = plain(text)
     own = _after_name(text, part.speaker)
     if own is not None:
@@ -79,7 +81,7 @@ def strip_speaker(text: str, part: TurnPart, roster: Collection[str]) -> str | N
 
 
 def _after_name(text: str, name: str) -> str | None:
-    """Return what follows a name (and 'said that') at the start of a text, or None when it starts otherwise."""
+    """Return what follows a name (and 'said that') at the start of a text, or None if it starts otherwise."""
     plain_name = plain(name)
     if not plain_name or not text.casefold().startswith(plain_name.casefold()):
         return None

@@ -1,9 +1,8 @@
-"""The rolling summary: a view over the stored segments, made anew by code each time one lands.
+"""The ledger: all segments of a session, and the summary that is rendered from them each time one lands.
 
-One plain paragraph of whole sentences, at most 1,200 characters, in the order of the slots. What the newest
-batches said has a share of the room to itself; the rest goes to what lasts longest, wherever it was said; what
-was superseded is gone. No model rewrites it, so nothing fades by being retold, and each sentence remembers which
-segments and turns it stands on.
+The summary is one paragraph of whole sentences, at most 1,200 characters, ordered by slot. The newest batches have a
+share of it; the rest goes to the facts that stay relevant longest. Superseded facts are left out. No model rewrites
+it, so nothing fades, and each sentence names the segments and turns it comes from.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 # Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
 MAX_SUMMARY_CHARS = 1_200
-# The newest batches and their share of the room: what is 'now' for somebody who re-enters the conversation.
+# The newest batches, and their share of the summary: the present for somebody who comes back to the conversation.
 _NEWEST_SEGMENTS = 2
 _NEWEST_SHARE = 0.3
-# How well each slot lasts once it is no longer new.
-_LASTS = {
+# How relevant a fact of each slot stays when it is old.
+_STAYING_POWER = {
     Slot.PEOPLE: 0.9,
     Slot.ACTIVITY: 0.3,
     Slot.THREAD: 0.3,
@@ -40,32 +39,32 @@ _LASTS = {
 _SLOT_ORDER = {slot: order for order, slot in enumerate(Slot)}
 _LENGTH_EXPONENT = 0.7
 _VALUE_WEIGHT = 2.0
-# Only so many old facts are weighed against each other: some fifteen fit.
+# Only so many old facts are compared; about fifteen fit.
 _SHORTLIST = 150
-# A correction may name a fact among the newest so many.
+# A correction may be of one of so many newest facts.
 _KNOWN_FACTS = 200
 _NOTHING = "Nothing was said that needs keeping."
 
 
 class SegmentLedger:
-    """All segments of one session, ready to be rendered. Adding one looks at that one alone.
+    """All segments of one session, prepared for rendering; adding a segment processes only that one.
 
-    Owned by one session. A segment is about a kilobyte, so ten thousand turns are about a megabyte.
+    Owned by one session. A segment takes about a kilobyte, so ten thousand turns take about a megabyte.
     """
 
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._segments: list[Segment] = []
         self._candidates: list[tuple[Candidate, ...]] = []
-        # All candidates, what lasts longest first.
+        # All candidates, those that stay relevant longest first.
         self._ranked: list[Candidate] = []
-        # How many facts speak of each concept.
+        # How many facts mention each concept.
         self._concept_counts: Counter[str] = Counter()
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
-        # The segment in which each sentence of the newest retold paragraph was first told.
+        # The segment in which each sentence of the newest recursive paragraph first appeared.
         self._first_seen: dict[str, Segment] = {}
-        # Those that the model could make better, oldest first.
+        # Segments to repair, oldest first.
         self._degraded: tuple[Segment, ...] = ()
         for segment in segments:
             self.add(segment)
@@ -77,15 +76,15 @@ class SegmentLedger:
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """Return when the first and the last of what is folded was said, in epoch seconds; None before anything is."""
+        """Return when the first and the last folded turn were said (UTC epoch seconds), or None without any."""
         return self._span
 
     def add(self, segment: Segment) -> None:
-        """Take one more segment in. A closing segment isn't folded history and is left out."""
+        """Add one segment. A closing segment is ignored, because its turns are not folded."""
         if segment.closing:
             return
         if segment.is_recursive:
-            self._retold(segment)
+            self._replace_paragraph(segment)
         candidates = _candidates(segment, len(self._segments))
         self._candidates.append(candidates)
         for each in candidates:
@@ -101,7 +100,7 @@ class SegmentLedger:
             self._roster.add(fact.speaker)
 
     def with_segment(self, segment: Segment) -> SegmentLedger:
-        """Return a ledger with one more segment, leaving this one as it is."""
+        """Return a copy with one more segment."""
         other = SegmentLedger()
         other._segments = [*self._segments]
         other._candidates = [*self._candidates]
@@ -117,28 +116,28 @@ class SegmentLedger:
 
     @property
     def degraded(self) -> tuple[Segment, ...]:
-        """Return the segments of turns that were folded without the model and still have all their facts."""
+        """Return the segments to repair: folded without the model, not pruned, and of turns."""
         return self._degraded
 
     def before(self, segment_id: SegmentId) -> SegmentLedger:
-        """Return the ledger as it was before this segment was added. For reading: `add` is not for it."""
+        """Return the ledger as it was before this segment was added. Read-only: don't call `add` on it."""
         position = self._position(segment_id)
         other = SegmentLedger()
         other._segments = self._segments[:position]
         other._candidates = self._candidates[:position]
         other._ranked = [each for each in self._ranked if each.age_rank < position]
-        # How common each concept is now tells more than what was known of it then.
+        # Today's counts tell more than those of then.
         other._concept_counts = self._concept_counts
         other._superseded = _superseded_by(other._segments)
         return other
 
     def claims_after(self, segment_id: SegmentId) -> tuple[FactClaim, ...]:
-        """Return what was claimed after this segment, in order."""
+        """Return the claims of all facts after this segment, in order."""
         later = self._candidates[self._position(segment_id) + 1 :]
         return tuple(each.claim for group in later for each in group)
 
     def with_repaired(self, segment: Segment) -> SegmentLedger:
-        """Return a ledger with this segment in the place of the one with its id, leaving this one as it is."""
+        """Return a copy in which this segment replaces the one with its id."""
         position = self._position(segment.id)
         gone, made = self._candidates[position], _candidates(segment, position)
         other = SegmentLedger()
@@ -160,8 +159,8 @@ class SegmentLedger:
     def _position(self, segment_id: SegmentId) -> int:
         return next(place for place, each in enumerate(self._segments) if each.id == segment_id)
 
-    def _retold(self, segment: Segment) -> None:
-        """Take note that a paragraph has taken the place of the one before it."""
+    def _replace_paragraph(self, segment: Segment) -> None:
+        """Drop the candidates of the paragraph before this one."""
         if self._segments and self._segments[-1].is_recursive:
             gone = self._candidates[-1]
             self._candidates[-1] = ()
@@ -171,7 +170,7 @@ class SegmentLedger:
         self._first_seen = {text: self._first_seen.get(text, segment) for text in sentences(segment.gist)}
 
     def known_facts(self) -> tuple[KnownFact, ...]:
-        """Return the newest facts that still hold, newest last, for a new batch to correct."""
+        """Return the newest facts that are not superseded, newest last, for a new batch to correct."""
         found: list[KnownFact] = []
         for candidates in reversed(self._candidates):
             for candidate in reversed(candidates):
@@ -194,8 +193,8 @@ class SegmentLedger:
         if self._segments[-1].is_recursive:
             return self._paragraph(max_chars)
         newest_from = max(0, len(self._segments) - _NEWEST_SEGMENTS)
-        newest = [each for group in self._candidates[newest_from:] for each in group if self._holds(each)]
-        lasting = [each for each in self._ranked if each.age_rank < newest_from and self._holds(each)]
+        newest = [each for group in self._candidates[newest_from:] for each in group if self._is_current(each)]
+        lasting = [each for each in self._ranked if each.age_rank < newest_from and self._is_current(each)]
         choice = SentenceSelection(max_chars, self._concept_counts)
         newest.sort(key=lambda each: (-each.age_rank, -each.fresh, each.sentence.turn_seqs))
         for each in newest:
@@ -209,13 +208,15 @@ class SegmentLedger:
         return _joined(choice.chosen)
 
     def _paragraph(self, max_chars: int) -> RenderedSummary:
-        """Return the newest paragraph whole. Of a retold sentence no more can be told than in which paragraph it first
-        stood: it is of that batch, or of what an earlier paragraph said of earlier ones."""
+        """Return the newest paragraph of the recursive strategy.
+
+        The source of a sentence is the segment in which it first appeared; nothing more is known of it.
+        """
         newest = self._segments[-1]
         kept = whole_sentences(newest.gist, max_chars)
         if not kept:
             return _of_gist(newest, max_chars)
-        told = [(text, self._first_seen.get(text, newest)) for text in sentences(kept)]
+        found = [(text, self._first_seen.get(text, newest)) for text in sentences(kept)]
         rendered = tuple(
             RenderedSentence(
                 text=text,
@@ -225,11 +226,11 @@ class SegmentLedger:
                 speaker="",
                 at=segment.ended_at,
             )
-            for text, segment in told
+            for text, segment in found
         )
         return RenderedSummary(" ".join(each.text for each in rendered), rendered)
 
-    def _holds(self, candidate: Candidate) -> bool:
+    def _is_current(self, candidate: Candidate) -> bool:
         return self._superseded.isdisjoint(candidate.sentence.refs)
 
 
@@ -255,12 +256,12 @@ def _candidates(segment: Segment, age_rank: int) -> tuple[Candidate, ...]:
 
 
 def segment_sentences(segment: Segment) -> tuple[RenderedSentence, ...]:
-    """Return every sentence that a summary could say of a segment, in the order of its facts."""
+    """Return every sentence that a summary could take from a segment, in the order of its facts."""
     return tuple(each.sentence for each in _candidates(segment, 0))
 
 
 def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[Candidate]:
-    """Yield the sentences of a gist that has no facts: a paragraph, or one whose facts are gone from the archive."""
+    """Yield the sentences of a gist without facts: of a recursive paragraph, or of a pruned segment."""
     for index, text in enumerate(sentences(segment.gist)):
         fact = Fact(segment.start, slot_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
         sentence = RenderedSentence(
@@ -298,12 +299,12 @@ def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> Candida
         all=about.all,
         age_rank=age_rank,
         fresh=fresh,
-        lasting=fresh * _LASTS[sentence.slot],
+        lasting=fresh * _STAYING_POWER[sentence.slot],
     )
 
 
 def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
-    """Return a summary for when no fact is left: the newest gist."""
+    """Return the newest gist as the summary, for when no fact is left."""
     rendered = RenderedSentence(
         text=whole_sentences(segment.gist, max_chars) or as_sentence(segment.gist, max_chars) or _NOTHING,
         segment_ids=(segment.id,),
@@ -315,8 +316,9 @@ def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
     return RenderedSummary(rendered.text, (rendered,))
 
 
-def _joined(taken: Sequence[Candidate]) -> RenderedSummary:
+def _joined(chosen: Sequence[Candidate]) -> RenderedSummary:
     ordered = sorted(
-        (each.sentence for each in taken), key=lambda each: (_SLOT_ORDER[each.slot], each.at, each.turn_seqs, each.refs)
+        (each.sentence for each in chosen),
+        key=lambda each: (_SLOT_ORDER[each.slot], each.at, each.turn_seqs, each.refs),
     )
     return RenderedSummary(" ".join(each.text for each in ordered), tuple(ordered))

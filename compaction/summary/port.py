@@ -1,4 +1,4 @@
-"""What folds a batch: given turns and notes, return a gist and facts, or say why not."""
+"""The port of summarisers: given turns and notes, return a gist and facts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from compaction.language.claims import FactClaim
     from compaction.model import Fact, Note, Seq, Turn
 
-# A gist stands for ten turns in lists and archives. MEMORY.md: each batch once, at most 300 characters.
+# A gist represents ten turns in lists and archives. MEMORY.md: each batch once, at most 300 characters.
 MAX_GIST_CHARS = 300
 # The longest fact a segment keeps. A summary of 1,200 characters must hold several.
 MAX_FACT_CHARS = 240
-# So many facts a batch: more than one a turn is a transcript, not a summary.
+# Facts per batch: more than one or two per turn would be a transcript, not a summary.
 MAX_FACTS = 16
 
 
@@ -29,12 +29,11 @@ class KnownFact:
 
 @dataclass(frozen=True, slots=True)
 class FoldRequest:
-    """One batch to fold. `turns` are whole, not clipped, and without a gap, the first being `start`; none when
-    notes are folded alone. `notes` are oldest first.
+    """One batch to fold. `turns`: uncut and without a gap, from `start` on; none if notes are folded alone.
 
-    `previous` is the summary so far, to read and not to repeat; `known` are the facts it may correct, newest
-    last; `before` are the turns just before the batch, as far as they are at hand, to understand it by; `roster` are
-    display names of everybody met in the session. `strategy` says what is to be made of it.
+    `notes`: oldest first. `previous`: the summary so far, for the model to read and not to repeat. `known`: facts that
+    the batch may correct, newest last. `before`: available turns just before the batch, to understand it. `roster`:
+    display names of everybody in the session so far. `strategy`: what to make of the batch.
     """
 
     start: Seq
@@ -49,10 +48,12 @@ class FoldRequest:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What stands for the batch. `gist` is never blank and ends on a sentence: under `ledger` it has at most 300
-    characters and is about the batch; under `recursive` it is the whole summary, at most 1,200 characters, and there
-    are no facts. `form` says how it was made: the version of the prompt, or `recursive` where no model was asked.
-    Token counts are None where no model was asked or it didn't tell."""
+    """The result of a fold. `gist` is never blank and ends with a sentence.
+
+    Under `ledger` the gist is about the batch, at most 300 characters. Under `recursive` it is the whole summary, at
+    most 1,200 characters, and there are no facts. `form`: the version of the prompt, or `recursive` without a model.
+    Token counts are None without a model, or if it did not report them.
+    """
 
     gist: str
     facts: tuple[Fact, ...]
@@ -62,7 +63,7 @@ class Fold:
 
 
 class Summariser(Protocol):
-    """Folds batches. Implementations: `summarisers.llm`, `summarisers.extractive`."""
+    """Folds batches. Implementations: `summary.llm`, `summary.extractive`."""
 
     @property
     def name(self) -> str:
@@ -73,8 +74,8 @@ class Summariser(Protocol):
         """Return the model's name, for logs; empty where there is none."""
 
     async def fold(self, request: FoldRequest) -> Fold:
-        """Return the fold of one batch, as `request.strategy` wants it.
+        """Return the fold of one batch by `request.strategy`.
 
-        Raises CompletionError when the model failed and SummaryRefusedError when its answer can't stand for the
-        turns. The caller sets the deadline (asyncio.timeout). *Cancellation*: safe at any point.
+        Raises CompletionError if the model failed, SummaryRefusedError if its answer is unusable. The caller sets the
+        deadline (asyncio.timeout). *Cancellation*: safe at any point.
         """

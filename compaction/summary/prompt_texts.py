@@ -1,10 +1,10 @@
-"""The summarising prompts as texts: the package's own files under `prompts/`, or an operator's in their place.
+"""Loads the texts of the summarising prompts: the package's files under `prompts/`, or an operator's replacements.
 
-A file of the operator's has the name of the one that it replaces (`ledger.v2.txt`, say); what isn't there stays the
-package's. Which texts were used can be told from the version that each segment records.
+An operator's file has the name of the one it replaces (`ledger.v2.txt`, for example). Each segment records the version
+of the texts that made it.
 
-A section of a user part (what stands between blank lines) is told only when there is something to tell in it: a small
-model copies the heading of an empty one into its answer.
+A section of a user prompt (text between blank lines) is left out if its values are empty, because small models copy
+the heading of an empty section into their answer.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _MAX_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a prompt file must say and may say. `halves`: it has a system part and a user part, told apart by a line
-    of five equals signs."""
+    """Which variables a prompt file must and may have. `halves`: a line of five equals signs divides it into a system
+    part and a user part."""
 
     halves: bool
     needed: frozenset[str]
@@ -56,7 +56,7 @@ _FORMS = {
 
 
 class UserTemplate:
-    """What the model is given to work on, in sections."""
+    """The user part of a prompt, in sections. `labels`: their headings."""
 
     def __init__(self, text: str) -> None:
         self._sections = tuple(Template(section) for section in _BLANK_LINES.split(text.strip("\n")))
@@ -64,7 +64,7 @@ class UserTemplate:
         self.labels: tuple[str, ...] = tuple(label[1] for label in found if label is not None)
 
     def fill(self, values: Mapping[str, str | int]) -> str:
-        """Return the sections with these values, without those that only name empty ones."""
+        """Fill in the values and leave out sections whose values are all empty."""
         return "\n\n".join(
             section.substitute(values)
             for section in self._sections
@@ -73,9 +73,9 @@ class UserTemplate:
 
 
 class PromptTexts:
-    """The texts, read once. `folder`: the operator's files, None for the package's alone.
+    """The prompt texts, read once. `folder`: the operator's files, or None for the package's alone.
 
-    Raises ValueError with a sentence when a file of the operator's can't be used.
+    Raises ValueError with a message for the operator if one of their files can't be used.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -89,12 +89,12 @@ class PromptTexts:
         return Template(self._texts[name])
 
     def halves(self, version: str) -> tuple[Template, UserTemplate]:
-        """Return system and user part of a version's main file."""
+        """Return the system and the user part of a version's main file."""
         system, user = self._texts[f"{version}.txt"].split(_SEPARATOR, 1)
         return Template(system), UserTemplate(user)
 
     def version(self, version: str) -> str:
-        """Return the version, with a mark of the operator's texts where it has such: `ledger.v2+3f9a1c20`."""
+        """Return the version, with a digest of the operator's texts if there are any: `ledger.v2+3f9a1c20`."""
         own = "".join(text for name, text in sorted(self._changed.items()) if name.startswith(version))
         return f"{version}+{hashlib.sha256(own.encode()).hexdigest()[:8]}" if own else version
 

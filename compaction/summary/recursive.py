@@ -1,8 +1,8 @@
-"""Has a text model retell the summary so far and a batch as one paragraph: the letter of spec 1.
+"""The recursive strategy: a text model rewrites the summary so far and a batch as one paragraph, as in spec 1.
 
-An overlong paragraph goes down a ladder: a cap on tokens below the budget, then one more pass that condenses it, then
-a cut after the last sentence that fits. Names and numbers that nobody said cost one more pass, with what was wrong
-with them; what is wrong still is left out. A paragraph that lost most of itself that way is refused.
+An overlong paragraph is shortened in steps: a token limit below the budget, then one more call that condenses it, then
+a cut after the last sentence that fits. If the paragraph has names or numbers without a source, one more call says so;
+sentences that still have some are left out. A paragraph that loses most of its text that way is refused.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from compaction.summary.grounding import Ground
     from compaction.summary.port import FoldRequest
 
-# Of a paragraph's characters, what must have a source for the rest to stand for the turns.
+# The share of a paragraph's characters that must remain after ungrounded sentences are left out.
 _LEAST_GROUNDED = 0.5
 _TOO_LONG = f"The last attempt was too long. Say the same in at most {REQUESTED_CHARS * 3 // 4} characters."
 _NOT_A_TRANSCRIPT = (
     "The last attempt repeated the turns. Say in other words what they come to, and leave out what doesn't matter."
 )
-# A paragraph that says so much of the batch word for word, and so many turns of it, is a transcript.
+# A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
 _COPIED_SHARE = 0.7
 _LEAST_COPIED = 5
 _WORD = re.compile(r"\w+")
@@ -40,14 +40,14 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A paragraph as the model wrote it. `cut`: it was stopped by the cap and has no end."""
+    """A paragraph as the model wrote it. `cut`: the token limit stopped it before its end."""
 
     text: str
     cut: bool
 
 
 class RecursiveFold:
-    """One paragraph's way through the model; made for one fold."""
+    """Makes one paragraph with one or more calls; used for one fold."""
 
     def __init__(
         self, completion: Completion, prompts: RecursivePrompts, request: FoldRequest, *, max_output_tokens: int
@@ -63,7 +63,7 @@ class RecursiveFold:
         """Return the paragraph. Raises CompletionError and SummaryRefusedError."""
         request = self._request
         ground = _ground(request)
-        text = await self._short(await self._draft(request))
+        text = await self._shorten(await self._draft(request))
         wrong = self._wrong(text, ground)
         if wrong:
             text = await self._corrected(text, wrong, ground)
@@ -82,10 +82,10 @@ class RecursiveFold:
             form=self._prompts.version,
         )
 
-    async def _short(self, draft: _Draft) -> str:
-        """Return the paragraph after at most one more pass; it may still be too long then, and is cut later."""
+    async def _shorten(self, draft: _Draft) -> str:
+        """Shorten a paragraph with at most one more call. The result may still be too long; it is cut later."""
         if draft.cut:
-            # Its end is missing, and with it the newest: what there is of it is condensed with the turns once more.
+            # Its end is missing, and with it the newest turns: ask again with what there is as the previous summary.
             so_far = whole_sentences(draft.text, MAX_SUMMARY_CHARS) or self._request.previous
             draft = await self._draft(replace(self._request, previous=so_far), correction=_TOO_LONG)
             if draft.cut:
@@ -102,7 +102,7 @@ class RecursiveFold:
         return draft.text if shorter.cut or len(shorter.text) >= len(draft.text) else shorter.text
 
     def _wrong(self, text: str, ground: Ground) -> str:
-        """Return what the model is to be told of its paragraph; nothing for a good one."""
+        """Return the correction to send to the model; empty for a good paragraph."""
         if is_transcript(text, self._request):
             return _NOT_A_TRANSCRIPT
         invented = sorted({word for each in sentences(text) for word in ungrounded(each, ground)})
@@ -111,7 +111,7 @@ class RecursiveFold:
         return f"The last attempt had names or numbers that nobody said: {', '.join(invented)}. Leave them out."
 
     async def _corrected(self, text: str, wrong: str, ground: Ground) -> str:
-        """Return the better of this paragraph and one made after being told what is wrong with it."""
+        """Ask once more with the correction, and return the better paragraph."""
         try:
             again = await self._draft(self._request, correction=wrong)
         except SummaryRefusedError:
@@ -134,7 +134,7 @@ class RecursiveFold:
         )
 
     def _refuse_copy(self, paragraph: str) -> None:
-        """Refuse the summary so far, word for word, when there was something to add to it."""
+        """Refuse a word-for-word copy of the previous summary if the batch had something to add."""
         request = self._request
         same = _words(paragraph) == _words(request.previous or "")
         if same and extract_facts(request.turns, request.notes, start=request.start):
@@ -150,7 +150,7 @@ def _ground(request: FoldRequest) -> Ground:
 def is_transcript(text: str, request: FoldRequest) -> bool:
     """Return whether a paragraph is mostly the turns themselves, one after the other, as small models write it.
 
-    What the previous summary said in these words already is no copy of the turns.
+    Text that was in the previous summary already doesn't count as copied.
     """
     told, known = " ".join(words(text)), " ".join(words(request.previous or ""))
     said = [words(part.text) for turn in request.turns for part in turn.parts]
@@ -159,7 +159,7 @@ def is_transcript(text: str, request: FoldRequest) -> bool:
     if len(copied) < _LEAST_COPIED:
         return False
     share = sum(map(len, copied)) / len(words(text))
-    # One that is cut off holds few of the turns, and is made of them all the same.
+    # A paragraph that was cut off holds few of the turns and may still consist of them.
     return share >= _COPIED_SHARE or (len(copied) >= _COPIED_SHARE * len(spoken) and share >= _COPIED_SHARE / 2)
 
 

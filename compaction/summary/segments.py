@@ -1,4 +1,4 @@
-"""Makes the stored records of folded batches. Their ids follow from what they cover, so a retry makes the same."""
+"""Makes segments, the stored records of folded batches. Ids follow from the range, so a retry makes the same id."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def make_segment(
     degraded: bool,
     at: float,
 ) -> Segment:
-    """Return the record of one run. `revision` is the state's before it, `at` the epoch second of its making.
+    """Return the segment of one run. `revision`: the state's before the run. `at`: now, in UTC epoch seconds.
 
-    A run of notes alone covers no turn, so its id carries the revision instead of the range.
+    A run of notes alone covers no turn, so its id has the revision in place of the range.
     """
     end = Seq(request.start + len(request.turns))
     covers = f"{request.start}-{end}" if request.turns else f"{request.start}+{revision}"
@@ -52,12 +52,10 @@ def make_segment(
 def make_repaired_segment(
     old: Segment, fold: Fold, *, later: Sequence[FactClaim], summariser: str, at: float
 ) -> Segment:
-    """Return the record of a batch that is made again, in the place of `old`; `later` are the claims of all facts
-    after it.
+    """Return the repaired segment that replaces `old`. `later`: the claims of all facts after it.
 
-    Later facts supersede some of the old ones by their number. Those keep their number; a new fact that a later one
-    corrects is left out, because nothing would say so; what was on a screen stays as it was, and so does the blank
-    place of a fact that somebody wanted forgotten.
+    Later facts supersede some old ones by their index, so those keep it. A new fact that a later one corrects is left
+    out, because nothing would mark it as superseded. Facts of notes, and the blank facts left by forgetting, stay.
     """
     superseded = {ref for claim in later for ref in claim.fact.supersedes}
     kept = {
@@ -65,11 +63,11 @@ def make_repaired_segment(
         for number, fact in enumerate(old.facts)
         if fact.note_id is not None or not fact.text or f"{old.id}#{number}" in superseded
     }
-    told = {fact.text for fact in kept.values()}
+    known_texts = {fact.text for fact in kept.values()}
     fresh = [
         fact
         for fact in fold.facts
-        if fact.text not in told and not any(corrects(claim, claim_of(fact)) for claim in later)
+        if fact.text not in known_texts and not any(corrects(claim, claim_of(fact)) for claim in later)
     ]
     facts = _numbered(kept, fresh, old)
     return replace(
@@ -85,8 +83,10 @@ def make_repaired_segment(
 
 
 def _numbered(kept: Mapping[int, Fact], fresh: Sequence[Fact], old: Segment) -> tuple[Fact, ...]:
-    """Return the kept facts at their numbers, with the fresh ones in between and after them, in order of talk. Where
-    too few are fresh, the old fact of that number fills its place."""
+    """Return the kept facts at their indices, with the fresh ones between and after them, in the order of talk.
+
+    If there are too few fresh facts, the old fact of an index stays.
+    """
     facts: list[Fact] = []
     waiting = list(fresh)
     last = max(kept, default=-1)
@@ -111,9 +111,10 @@ def make_closing_segment(
     degraded: bool,
     at: float,
 ) -> Segment | None:
-    """Return the record of what a session never folded, or None when there is nothing. `before`: the turns just before.
+    """Return the segment of the turns that were not folded when the session ended, or None without any.
 
-    Made of sentences, without a model: an ending must not wait for one. `degraded`: there would have been one.
+    Extracted without a model, because the end must not wait for one. `before`: the turns just before. `degraded`: a
+    model is configured.
     """
     if not turns:
         return None

@@ -1,6 +1,6 @@
-"""Which sentences a summary of limited length takes: those that add most to what it says already, for what they last.
+"""Selects the sentences of a summary of limited length: those that add most, weighted by how long they stay relevant.
 
-Greedy, and deterministic. What the candidates are, and how much of the room the newest get, is `rendering`'s.
+Greedy and deterministic. `ledger` makes the candidates and reserves a share for the newest.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from compaction.language.claims import FactClaim
     from compaction.model import RenderedSentence
 
-# Two sentences that share this much of what they are about say the same; the newer one stays.
+# Two sentences that share this much of their concepts say the same; the newer one stays.
 _SAME = 0.75
-# So many sentences may differ in names and numbers alone: a score called out every few minutes is one theme.
+# So many sentences may differ in names and numbers alone, such as a score called out every few minutes.
 _ALIKE = 3
 
 
-# Compared by identity: two facts may say the same, and they are two.
+# Compared by identity, because two facts may have the same text.
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A sentence that a summary could say, and what it would be worth."""
+    """A sentence that the summary may take, and its worth."""
 
     sentence: RenderedSentence
     claim: FactClaim
@@ -37,12 +37,12 @@ class Candidate:
 
     @property
     def length(self) -> int:
-        """Return the characters it takes, with the space after it."""
+        """Return its characters, with the space after it."""
         return len(self.sentence.text) + 1
 
 
 class SentenceSelection:
-    """Sentences chosen so far, within the room that there is."""
+    """The sentences chosen so far, within `max_chars`. `concept_counts`: how many facts mention each concept."""
 
     def __init__(self, max_chars: int, concept_counts: Mapping[str, int]) -> None:
         self._concept_counts = concept_counts
@@ -52,7 +52,7 @@ class SentenceSelection:
         self._covered: set[str] = set()
 
     def add(self, candidate: Candidate) -> None:
-        """Take one sentence if it fits and says something new."""
+        """Choose one sentence if it fits and says something new."""
         # Joined sentences need one space less than one each.
         if self.length + candidate.length > self._room + 1 or self._said(candidate):
             return
@@ -61,8 +61,8 @@ class SentenceSelection:
         self._covered |= candidate.all
 
     def add_best(self, candidates: Sequence[Candidate]) -> None:
-        """Take sentences while they fit, those first that add most to what is said already."""
-        # Gains only shrink while more is chosen, so one that still leads after being worked out again is the best.
+        """Choose sentences while they fit, first those that add most."""
+        # Gains only shrink as sentences are chosen, so one that still leads after being computed again is the best.
         left = [(-self._gain(each), -each.age_rank, index) for index, each in enumerate(candidates)]
         heapify(left)
         while left:
@@ -79,8 +79,8 @@ class SentenceSelection:
     def _gain(self, candidate: Candidate) -> float:
         if not candidate.all:
             return 0.0
-        # What every other fact speaks of is what the session always is about, and tells little. fsum: the order of
-        # a set differs from process to process, and the summary must not.
+        # A concept of every other fact is the session's constant subject and says little. fsum, because the order of a
+        # set differs between processes and the summary must not.
         new = fsum(1.0 / (1.0 + log(self._concept_counts[concept])) for concept in candidate.all - self._covered)
         return candidate.lasting * (0.1 + new / len(candidate.all))
 
@@ -89,7 +89,7 @@ class SentenceSelection:
 
 
 def limit_similar(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Yield the candidates without more than a few that have the same words around other names and numbers."""
+    """Yield the candidates, only a few of those that differ in names and numbers alone."""
     yielded: Counter[frozenset[str]] = Counter()
     for each in candidates:
         yielded[each.claim.about.topics] += 1
@@ -98,7 +98,7 @@ def limit_similar(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def rank_key(candidate: Candidate) -> tuple[float, int, tuple[str, ...]]:
-    """Return the key that sorts candidates by how long they last, of equal ones the newest first."""
+    """Return the sort key: those that stay relevant longest first, of equal ones the newest."""
     return (-candidate.lasting, -candidate.age_rank, candidate.sentence.refs)
 
 

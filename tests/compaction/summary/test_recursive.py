@@ -158,7 +158,7 @@ def test_mostly_invented_paragraph_is_refused() -> None:
         (" \n", "blank"),
         ("Error: the conversation is too long to summarize.", "error text"),
         ("I'm sorry, but I can't summarise this.", "refused"),
-        ("Sure, take the left door. Let me know if you need more!", "answered the room"),
+        ("Sure, take the left door. Let me know if you need more!", "replied to the conversation"),
         ('{"gist": "a"}', "no prose"),
         ("?!", "no prose"),
         (PREVIOUS, "copied the previous summary"),
