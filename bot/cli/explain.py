@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from bot.memory.explain import Explanation, Traced
+    from bot.memory.explain import Explanation, TracedSentence
     from compaction.context.record import ContextRecord
     from compaction.model import SessionId, Turn
     from config.schema import Settings
@@ -73,7 +73,7 @@ class SessionReplies:
 
     session_id: SessionId
     records: tuple[ContextRecord, ...]
-    summary: tuple[Traced, ...]
+    summary: tuple[TracedSentence, ...]
 
     def fields(self, fact: str | None) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -108,7 +108,7 @@ async def _overview(settings: Settings, session: str, log: Path) -> SessionRepli
 
     async with open_existing_database(settings) as database:
         clock = SystemClock()
-        session_id = await MemoryAdmin(database, clock).named(session)
+        session_id = await MemoryAdmin(database, clock).find_session(session)
         turns = SqlTurnStore(database, clock)
         summary = (await turns.load(session_id)).state.summary
         traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
@@ -128,7 +128,7 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
 
     async with open_existing_database(settings) as database:
         clock = SystemClock()
-        session_id = await MemoryAdmin(database, clock).named(session)
+        session_id = await MemoryAdmin(database, clock).find_session(session)
         turns = SqlTurnStore(database, clock)
         records = list(records_of(log, session_id))
         found = [record for record in records if record.answer_to == turn]
@@ -213,7 +213,7 @@ def _show_verdict(explained: Explanation, out: Console) -> None:
         out.print("  Somebody was renamed since, or this Roomtone words things differently.", style="yellow")
 
 
-def _show_summary(head: str, traced: Sequence[Traced], zone: tzinfo | None, out: Console) -> None:
+def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | None, out: Console) -> None:
     if not traced:
         return
     out.print(f"\n{head}:")
@@ -292,7 +292,7 @@ def _record_fields(record: ContextRecord) -> dict[str, object]:
     }
 
 
-def _traced_fields(traced: Traced) -> dict[str, object]:
+def _traced_fields(traced: TracedSentence) -> dict[str, object]:
     sentence = traced.source.sentence
     return {
         "text": traced.source.text,
@@ -311,7 +311,7 @@ def _traced_fields(traced: Traced) -> dict[str, object]:
     }
 
 
-def _about(summary: Sequence[Traced], fact: str | None) -> list[Traced]:
+def _about(summary: Sequence[TracedSentence], fact: str | None) -> list[TracedSentence]:
     """Return the sentences that hold every one of these words."""
     wanted = (fact or "").casefold().split()
     return [each for each in summary if all(word in each.source.text.casefold() for word in wanted)]

@@ -1,6 +1,6 @@
-"""Which segments were asked for: noted with each search, written with the next occasion.
+"""Collects which segments searches found, and writes the access counts to the store later.
 
-What is retrieved counts as spoken of, so that it doesn't go cold while people ask for it.
+An access counts as a mention, so that a segment does not become cold while people ask for it.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId
 
-# Beyond so many ranges the oldest notes are dropped: counts are a measure, not a ledger.
-MOST_NOTED = 1_000
+# Beyond this many unwritten ranges the oldest are dropped: counts need not be exact.
+MAX_PENDING = 1_000
 
 
 class AccessLog:
-    """Retrievals that are not written yet. One for the process; not thread-safe."""
+    """Accesses that are not written yet. One instance for the process; not thread-safe."""
 
-    def __init__(self, shelf: TierStore, clock: Clock) -> None:
-        self._shelf = shelf
+    def __init__(self, tiers: TierStore, clock: Clock) -> None:
+        self._tiers = tiers
         self._clock = clock
-        self._noted: list[tuple[SessionId, int, int]] = []
+        self._pending: list[tuple[SessionId, int, int]] = []
         self._last_at = 0.0
 
     def note(self, found: Iterable[RecallHit]) -> None:
-        """Note what a search found: the turn itself, not its neighbours; or a segment's range. Returns at once."""
+        """Record what a search found: a turn without its neighbours, or a segment's range. Does not wait."""
         self._last_at = self._clock.now()
         for each in found:
             first, last = (each.seq, each.seq) if each.seq is not None else (each.seq_from, each.seq_to)
             if first is not None and last is not None:
-                self._noted.append((each.session_id, first, last))
-        del self._noted[:-MOST_NOTED]
+                self._pending.append((each.session_id, first, last))
+        del self._pending[:-MAX_PENDING]
 
     async def write(self) -> None:
-        """Write what was noted. Raises `StoreError`; what was noted then waits on."""
-        if not self._noted:
+        """Write the recorded accesses. Raises `StoreError`; they are then kept for the next call."""
+        if not self._pending:
             return
-        noted = list(self._noted)
+        pending = list(self._pending)
         ranges: defaultdict[SessionId, list[tuple[int, int]]] = defaultdict(list)
-        for session_id, first, last in noted:
+        for session_id, first, last in pending:
             ranges[session_id].append((first, last))
-        await self._shelf.count_accesses(ranges, self._last_at)
-        del self._noted[: len(noted)]
+        await self._tiers.count_accesses(ranges, self._last_at)
+        del self._pending[: len(pending)]

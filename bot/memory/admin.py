@@ -1,8 +1,7 @@
-"""Tending the memory by hand: a session's tiers looked at, checked at once, archived, taken out to files and brought
-back. What `roomtone memory` does, without the command line.
+"""Manual work on the stored memory, as `roomtone memory` offers it: list, check, archive and clear segments.
 
-Works on the store alone: the bot may run or not. Raises `StoreError`, and `MemoryAdminError` for what the person
-who asked must change.
+It works on the database only, whether the bot runs or not. Raises `StoreError`, and `MemoryAdminError` for what the
+person who asked must change.
 """
 
 from __future__ import annotations
@@ -30,32 +29,32 @@ if TYPE_CHECKING:
 
 
 class MemoryAdminError(BotError):
-    """Something was asked that cannot be done: a plain sentence says what to ask instead."""
+    """The request cannot be carried out. The message says what to ask for instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentOverview:
-    """How a session's segments are kept. `subjects` tells which facts hold."""
+    """The tier states of a session's segments. `topics` knows which facts still hold."""
 
     session_id: SessionId
     total_turns: int
     last_check_turn: int
-    standings: tuple[StoredTier, ...]
-    subjects: SegmentTopics
+    tiers: tuple[StoredTier, ...]
+    topics: SegmentTopics
 
-    def record(self, standing: StoredTier) -> SegmentRecord:
-        """Return a segment's record: the one it was compressed to, or what it would be."""
-        kept = standing.kept
+    def record(self, tier: StoredTier) -> SegmentRecord:
+        """Return a segment's record, or the record it would get if it were compressed now."""
+        kept = tier.kept
         made = kept.record or make_record(
-            kept.segment, superseded=self.subjects.superseded, at=kept.segment.created_at or kept.segment.ended_at
+            kept.segment, superseded=self.topics.superseded, at=kept.segment.created_at or kept.segment.ended_at
         )
-        return with_accesses(standing, made)
+        return with_accesses(tier, made)
 
     def queue(self) -> CompressionQueue:
-        """Return the queue, as its file has it."""
+        """Return the compression queue in the form of its file."""
         return build_queue(
-            [each.kept for each in self.standings],
-            topics={each.kept.segment.id: self.record(each).topic for each in self.standings},
+            [each.kept for each in self.tiers],
+            topics={each.kept.segment.id: self.record(each).topic for each in self.tiers},
             total_turns=self.total_turns,
             last_check_turn=self.last_check_turn,
             location=location_of,
@@ -63,16 +62,16 @@ class SegmentOverview:
 
 
 class MemoryAdmin:
-    """The sessions of an open database, for whoever tends them."""
+    """Manual operations on the sessions of an open database."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._shelf = TierStore(database)
+        self._tiers = TierStore(database)
         self._sessions = Sessions(database, clock)
         self._turns = SqlTurnStore(database, clock)
         self._clock = clock
 
-    async def named(self, session: str | None) -> SessionId:
-        """Return the session of that id, or whose id begins so; the last one without a name."""
+    async def find_session(self, session: str | None) -> SessionId:
+        """Return the id of the session with that id or id prefix; the latest session for None."""
         if session is None:
             found = await self._sessions.recent(limit=1)
             if not found:
@@ -84,14 +83,16 @@ class MemoryAdmin:
         if len(begins) == 1:
             return begins[0]
         if begins:
-            raise MemoryAdminError(f"{len(begins)} sessions begin with {session}: {_few(begins)}. Give more of the id.")
+            raise MemoryAdminError(
+                f"{len(begins)} sessions begin with {session}: {_list_some(begins)}. Give more of the id."
+            )
         recent = [each.id for each in await self._sessions.recent(limit=3)]
-        hint = f" The last ones are {_few(recent)}." if recent else ""
+        hint = f" The last ones are {_list_some(recent)}." if recent else ""
         raise MemoryAdminError(f"There is no session {session}.{hint}")
 
     async def overview(self, session_id: SessionId) -> SegmentOverview:
-        """Return how a session's segments are kept."""
-        standings = await self._shelf.tiers_of(session_id)
+        """Return the tier states of a session's segments."""
+        tiers = await self._tiers.tiers_of(session_id)
         stored = await self._sessions.find(session_id)
         total = 0
         if stored is not None and stored.turn_count:
@@ -99,61 +100,64 @@ class MemoryAdmin:
         return SegmentOverview(
             session_id,
             total,
-            await self._shelf.last_check(session_id),
-            standings,
-            SegmentTopics(each.kept.segment for each in standings),
+            await self._tiers.last_check(session_id),
+            tiers,
+            SegmentTopics(each.kept.segment for each in tiers),
         )
 
     async def check(self, session_id: SessionId, *, max_input_tokens: int, regardless: bool) -> TierChanges:
-        """Look at a session's segments now, however long the last check is ago, and do what is due.
+        """Check a session's tiers now and store the changes.
 
-        `max_input_tokens`: of which the session's window and summary are a share. `regardless`: of that share.
+        `max_input_tokens`: the context size that the session's share is measured against. `regardless`: ignore that
+        share.
         """
-        if await self._shelf.opted_out(session_id):
+        if await self._tiers.opted_out(session_id):
             raise MemoryAdminError(
                 f"Session {session_id} or its server has opted out. `roomtone memory opt-in` takes that back."
             )
         before = await self.overview(session_id)
         unheard = await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns))
-        heard = last_mentions(before.subjects, unheard)
-        kept = [_heard(each.kept, heard) for each in before.standings]
+        heard = last_mentions(before.topics, unheard)
+        kept = [_with_mention(each.kept, heard) for each in before.tiers]
         now = self._clock.now()
         done = check_tiers(
             kept,
-            before.subjects,
+            before.topics,
             total_turns=before.total_turns,
             context_tokens=await self._context_tokens(session_id),
             max_input_tokens=max_input_tokens,
             now=now,
             regardless=regardless,
         )
-        await self._shelf.apply(session_id, done, kept, total_turns=before.total_turns, now=now)
+        await self._tiers.apply(session_id, done, kept, total_turns=before.total_turns, now=now)
         return done
 
     async def archive(self, session_id: SessionId, names: tuple[str, ...]) -> tuple[SegmentId, ...]:
-        """Move these segments (ids or how they end, such as `0-10`) into the archive; all compressed ones without
-        names. Return which."""
+        """Archive these segments and return their ids. Without names: all compressed segments.
+
+        `names`: ids, or their last part such as `0-10`.
+        """
         warm = {
             each.kept.segment.id: each.kept
-            for each in await self._shelf.tiers_of(session_id)
+            for each in await self._tiers.tiers_of(session_id)
             if each.kept.tier is Tier.WARM and each.kept.covers_turns and not each.kept.segment.closing
         }
         if names:
-            chosen = tuple(_one_of(warm, name) for name in names)
+            chosen = tuple(_match_segment(warm, name) for name in names)
         else:
             chosen = tuple(name for name, kept in warm.items() if kept.record is not None)
-        await self._shelf.archive(session_id, chosen, now=self._clock.now())
+        await self._tiers.archive(session_id, chosen, now=self._clock.now())
         return chosen
 
     async def clear_archive(self, session_id: SessionId | None) -> int:
-        """Leave of everything in the archive its content alone, however long it has been there; return how many."""
-        archived = await self._shelf.archived()
+        """Prune everything in the archive now. Returns how many segments were pruned."""
+        archived = await self._tiers.archived()
         if session_id is not None:
             archived = {session_id: archived[session_id]} if session_id in archived else {}
-        return await self._shelf.prune(archived, now=self._clock.now())
+        return await self._tiers.prune(archived, now=self._clock.now())
 
     async def _context_tokens(self, session_id: SessionId) -> int:
-        """Return what a prompt of the session would cost now, system prompts aside."""
+        """Return the tokens of a prompt of the session now, without system prompts."""
         stored = await self._turns.load(session_id)
         folded = [segment for segment in stored.segments if not segment.closing]
         payload = build_payload(
@@ -175,7 +179,7 @@ class MemoryAdmin:
 
 
 def location_of(kept: TieredSegment) -> str:
-    """Return where a segment's file lies in an export."""
+    """Return the path of a segment's file within an export."""
     name = f"{file_name(kept.segment.id)}.json"
     if kept.tier is Tier.COLD:
         return f"sessions/{file_name(kept.segment.session_id)}/archived_context/{name}"
@@ -183,23 +187,23 @@ def location_of(kept: TieredSegment) -> str:
 
 
 def file_name(name: str) -> str:
-    """Return an id as part of a path: what would lead out of its folder is written as %2F and the like."""
+    """Return an id as a safe file name: characters such as / become %2F."""
     safe = "".join(char if char not in "/\\\0%" else f"%{ord(char):02X}" for char in name)
     return safe.replace(".", "%2E", 1) if safe.startswith(".") else safe
 
 
-def _heard(kept: TieredSegment, heard: dict[SegmentId, int]) -> TieredSegment:
+def _with_mention(kept: TieredSegment, heard: dict[SegmentId, int]) -> TieredSegment:
     last = heard.get(kept.segment.id)
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
 
 
-def _one_of(warm: dict[SegmentId, TieredSegment], name: str) -> SegmentId:
+def _match_segment(warm: dict[SegmentId, TieredSegment], name: str) -> SegmentId:
     found = [each for each in warm if each == name or each.endswith(f":{name}")]
     if len(found) == 1:
         return found[0]
-    there = _few(list(warm)) if warm else "none"
+    there = _list_some(list(warm)) if warm else "none"
     raise MemoryAdminError(f"No segment {name} can be archived. Those that can be: {there}.")
 
 
-def _few(names: list[SessionId] | list[SegmentId]) -> str:
+def _list_some(names: list[SessionId] | list[SegmentId]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

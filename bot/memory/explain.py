@@ -1,6 +1,6 @@
-"""Explaining a reply: what the model saw, part by part, and where each sentence of its summary comes from.
+"""Explains a reply: what the model saw, part by part, and where each sentence of its summary comes from.
 
-Reads the store for one `model_context_built` record and lets `compaction.context.provenance` make the payload again.
+Reads the stored sources of one `model_context_built` record; `compaction.context.provenance` rebuilds the payload.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
-    """One sentence of a summary, the segments that say it and the turns it was said in, as they are stored now."""
+class TracedSentence:
+    """One sentence of a summary, with the stored segments and turns it comes from."""
 
     source: SentenceSource
     segments: tuple[Segment, ...]
@@ -38,15 +38,15 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One reply explained: what was sent, and the origin of each sentence of the summary in it."""
+    """One explained reply: the rebuilt payload, and the source of each sentence of its summary."""
 
     record: ContextRecord
     rebuilt: RebuiltPayload
-    summary: tuple[Traced, ...]
+    summary: tuple[TracedSentence, ...]
 
 
 class Explainer:
-    """Explains replies out of an open database. Every method raises `StoreError`."""
+    """Explains replies from the stored data. Every method raises `StoreError`."""
 
     def __init__(self, database: Database, turns: TurnStore) -> None:
         self._history = SessionHistory(database)
@@ -55,35 +55,39 @@ class Explainer:
         self._turns = turns
 
     async def explain(self, record: ContextRecord, *, prompts: Iterable[str] = ()) -> Explanation:
-        """Return what the model saw at the reply that `record` is of.
+        """Return what the model saw for the reply of `record`.
 
         `prompts`: system prompts that may have been sent without being stored.
         """
-        moment = await self._history.at(record.session_id, record.summary_revision, record.cursor or 0)
-        known = await self._prompts.by_digest(record.system)
-        kept = StoredSources(
+        snapshot = await self._history.snapshot(record.session_id, record.summary_revision, record.cursor or 0)
+        known = await self._prompts.prompts_by_digest(record.system)
+        sources = StoredSources(
             turns=await self._turns_of(record),
-            summary=moment.summary,
-            segments=moment.segments,
+            summary=snapshot.summary,
+            segments=snapshot.segments,
             notes=await self._history.notes(record.session_id, note_ids(record)),
             prompts={text_digest(text): text for text in prompts} | known,
             people=await self._people.by_id(record.participants),
             names=await self._names(record),
             quoted=await self._quoted(record),
-            texts=await self._prompts.sent(record.session_id, [digest for _, digest in record.texts]),
+            texts=await self._prompts.sent_texts(record.session_id, [digest for _, digest in record.texts]),
         )
-        rebuilt = rebuild_payload(record, kept)
+        rebuilt = rebuild_payload(record, sources)
         traced = (
-            () if moment.summary is None else await self._traced(record.session_id, moment.summary, moment.segments)
+            ()
+            if snapshot.summary is None
+            else await self._traced(record.session_id, snapshot.summary, snapshot.segments)
         )
         return Explanation(record, rebuilt, traced)
 
-    async def summary_now(self, session_id: SessionId, summary: str) -> tuple[Traced, ...]:
-        """Return where each sentence of the session's present summary comes from."""
+    async def summary_now(self, session_id: SessionId, summary: str) -> tuple[TracedSentence, ...]:
+        """Return the source of each sentence of the session's present summary."""
         folded = tuple(each for each in await self._history.segments(session_id) if not each.closing)
         return await self._traced(session_id, summary, folded)
 
-    async def _traced(self, session_id: SessionId, summary: str, folded: tuple[Segment, ...]) -> tuple[Traced, ...]:
+    async def _traced(
+        self, session_id: SessionId, summary: str, folded: tuple[Segment, ...]
+    ) -> tuple[TracedSentence, ...]:
         by_id = {segment.id: segment for segment in folded}
         found = trace_sentences(summary, folded)
         wanted = [seq for each in found if each.sentence is not None for seq in each.sentence.turn_seqs]
@@ -92,7 +96,7 @@ class Explainer:
             stored = await self._turns.turns(session_id, Seq(min(wanted)), Seq(max(wanted) + 1))
             said = {turn.seq: turn for turn in stored}
         return tuple(
-            Traced(
+            TracedSentence(
                 each,
                 ()
                 if each.sentence is None

@@ -1,8 +1,8 @@
-"""Keeps memory search complete in the background: old rows indexed, embeddings made, forgotten words wiped.
+"""Keeps memory search complete in the background: indexes old rows, makes embeddings, wipes forgotten text.
 
-One task for the process. What is said is searchable by its words at once, in the transaction that stores it; the
-likeness of meanings follows here, newest first, so that after a restart or a change of model the evening at hand is
-embedded before last year's. Nothing ever waits for it, and it gives way to whoever waits for the embedder.
+One task for the process. New turns are searchable by their words at once; their embeddings are made here, newest first,
+so that after a restart or a change of model the present session comes before old ones. Nothing waits for this task, and
+urgent embedding requests go first.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Passages of one step: under 100 ms with the local model, one call at an endpoint.
+# Passages in one step: under 100 ms with the local model, one request to an endpoint.
 BATCH = 8
-# Between two steps, so that an old database being embedded leaves half a core to the recogniser.
+# The pause between two steps leaves half a core to the recogniser while an old database is embedded.
 PAUSE_S = 0.1
-# How soon what was said is like something: nobody asks for it sooner, since it is in the window still.
+# How long to wait when there is nothing to do. New turns are still in the window, so nobody needs their embeddings
+# sooner.
 IDLE_S = 2.0
-# An endpoint's answer to one step; the local model takes a tenth of a second.
+# The timeout of one step at an endpoint; the local model takes a tenth of a second.
 EMBED_TIMEOUT_S = 60.0
 FIRST_RETRY_S = 2.0
 LONGEST_RETRY_S = 300.0
 
 
 class Indexer:
-    """Does one thing after the other in `run`. `embedder` None: there is nothing to embed with."""
+    """The background indexer. `embedder` None: no embeddings are made."""
 
     def __init__(self, database: Database, vectors: VectorStore, *, embedder: Embedder | None, clock: Clock) -> None:
         self._database = database
@@ -52,7 +53,7 @@ class Indexer:
     async def running(
         cls, database: Database, vectors: VectorStore, *, embedder: Embedder | None, clock: Clock
     ) -> AsyncIterator[None]:
-        """Run while the block is. *Ownership*: the task ends with it; what isn't done is done next time."""
+        """Run the indexer until the context ends. What is not done then is done next time."""
         indexer = cls(database, vectors, embedder=embedder, clock=clock)
         task = asyncio.create_task(indexer.run(), name="recall-indexer")
         try:
@@ -62,7 +63,7 @@ class Indexer:
             await asyncio.wait({task})
 
     async def run(self) -> None:
-        """Index, embed and wipe for ever; a failure is told once and tried again, later and later."""
+        """Work until cancelled. A failure is logged once and retried with growing delays."""
         failures = 0
         prepared = False
         while True:
@@ -84,7 +85,7 @@ class Indexer:
             await self._clock.sleep(PAUSE_S if busy else IDLE_S)
 
     async def step(self) -> bool:
-        """Embed a few passages, or wipe what was forgotten; return whether there was anything to do."""
+        """Embed a few passages, or wipe forgotten text. Returns whether there was anything to do."""
         if self._embedder is not None:
             waiting = await self._vectors.unembedded(limit=BATCH)
             if waiting:
@@ -96,7 +97,7 @@ class Indexer:
                 return True
         if not await self._vectors.purge():
             return False
-        # What was rewritten lost its passage with its old words.
+        # A rewritten source lost its passage together with its old text.
         await catch_up(self._database)
         return True
 

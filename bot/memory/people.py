@@ -1,7 +1,7 @@
-"""What is known of the people in the rooms, at hand for the next reply: drawn, told, shown to them, deleted.
+"""Facts about people: extracted from turns, given to prompts, shown to the person, and deleted.
 
-One for the process. What a prompt says comes out of memory, so that no reply waits for the store; who comes in is
-read beforehand (`prime`). Facts of one server never reach another.
+One instance for the process. Prompts read facts from memory, so no reply waits for the store; `prime` loads a person's
+facts when they join. Facts of one guild are never used in another.
 """
 
 from __future__ import annotations
@@ -37,66 +37,68 @@ class PeopleBook:
     def __init__(self, store: PeopleStore, settings: PeopleSettings) -> None:
         self._store = store
         self._settings = settings
-        self._known: dict[tuple[int | None, str], tuple[PersonFact, ...]] = {}
+        self._cache: dict[tuple[int | None, str], tuple[PersonFact, ...]] = {}
 
     @property
     def enabled(self) -> bool:
-        """Return whether anything is drawn and told at all; showing and deleting is always there."""
+        """Whether facts are extracted and used in prompts. Showing and deleting them always works."""
         return self._settings.enabled
 
     async def prime(self, guild_id: int | None, people: Iterable[str]) -> None:
-        """Read what is known of these people now. Raises `StoreError`."""
+        """Load the facts about these people. Raises `StoreError`."""
         wanted = sorted(set(people))
         if not wanted or not self.enabled:
             return
         found: defaultdict[str, list[PersonFact]] = defaultdict(list)
-        for fact in await self._store.known(wanted, guild_id):
+        for fact in await self._store.facts_about(wanted, guild_id):
             found[fact.person_id].append(fact)
-        self._known.update({(guild_id, person_id): tuple(found[person_id]) for person_id in wanted})
+        self._cache.update({(guild_id, person_id): tuple(found[person_id]) for person_id in wanted})
 
     def section(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
-        """Return the part of a prompt about the people present, (id, display name); none where nothing is known."""
+        """Return the prompt part about the people present, (id, display name); empty if nothing is known."""
         if not self.enabled:
             return ()
-        facts = [fact for person_id, _ in present for fact in self._known.get((guild_id, person_id), ())]
+        facts = [fact for person_id, _ in present for fact in self._cache.get((guild_id, person_id), ())]
         made = participants_part(present, facts, max_tokens=SECTION_TOKENS, most_each=FACTS_EACH)
         return () if made is None else (made,)
 
     def introductions(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> list[str]:
-        """Return a line on each person present, (id, display name): the name, and what they have said of themselves."""
+        """Return one line for each person present, (id, display name): the name and the facts they told."""
         lines: list[str] = []
         for person_id, name in present:
-            facts = self._known.get((guild_id, person_id), ()) if self.enabled else ()
-            told = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))[:FACTS_EACH]
-            lines.append(f"{name}, who has said: {' '.join(fact.text for fact in told)}" if told else name)
+            facts = self._cache.get((guild_id, person_id), ()) if self.enabled else ()
+            chosen = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))[:FACTS_EACH]
+            lines.append(f"{name}, who has said: {' '.join(fact.text for fact in chosen)}" if chosen else name)
         return lines
 
-    async def drawn_through(self, session_id: SessionId) -> int:
-        """Return up to which turn facts have been drawn from a session. Raises `StoreError`."""
-        return await self._store.drawn_through(session_id)
+    async def extracted_through(self, session_id: SessionId) -> int:
+        """Return the turn number before which facts were extracted from a session. Raises `StoreError`."""
+        return await self._store.extracted_through(session_id)
 
-    async def draw(self, session_id: SessionId, guild_id: int | None, turns: Sequence[Turn], *, through: int) -> None:
-        """Draw what people said of themselves in these turns of a folded batch. Raises `StoreError`."""
+    async def extract(
+        self, session_id: SessionId, guild_id: int | None, turns: Sequence[Turn], *, through: int
+    ) -> None:
+        """Extract and store facts from these turns of a folded batch. Raises `StoreError`."""
         found = extract_person_facts(turns, session_id=session_id)
-        added = await self._store.keep(session_id, found, through=through)
+        added = await self._store.store_facts(session_id, found, through=through)
         if added or found.retractions:
             await self.prime(guild_id, found.people)
         log.info(
-            "person_facts_drawn",
+            "person_facts_extracted",
             session_id=session_id,
             through=through,
             count=len(added),
             people=len({fact.person_id for fact in added}),
         )
 
-    async def kept(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
-        """Return everything that is kept about a person in a guild, history included. Raises `StoreError`."""
-        return await self._store.known([person_id], guild_id, history=True)
+    async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
+        """Return all stored facts about a person in a guild, history included. Raises `StoreError`."""
+        return await self._store.facts_about([person_id], guild_id, history=True)
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
-        """Delete everything that is kept about a person in a guild; return how much. Raises `StoreError`."""
+        """Delete all facts about a person in a guild and return how many. Raises `StoreError`."""
         count = await self._store.forget(person_id, guild_id)
-        self._known.pop((guild_id, person_id), None)
+        self._cache.pop((guild_id, person_id), None)
         clear_sentence_caches()
         log.info("person_facts_forgotten", guild_id=guild_id, person_id=person_id, count=count)
         return count

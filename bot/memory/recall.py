@@ -1,7 +1,6 @@
-"""Memory search as a service: asks the index and the embedder, and lets `compaction.memory.recall` judge.
+"""Memory search: queries the index and the embedder; `compaction.memory.recall` ranks what they find.
 
-The shell of recall. It waits, with a deadline for everything outside, and decides nothing: an embedder that is slow
-or broken costs the likeness of meanings, never the answer.
+Every call to the outside has a deadline. If the embedder is slow or broken, the search goes on by full text alone.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How deep each ranking is looked at, and how many of the fused are judged word by word.
+# How many passages of each ranking are used, and how many of the fused ranking are read and ranked word by word.
 RANKED = 60
 JUDGED = 32
 PROBED = 8
 DEFAULT_LIMIT = 8
 MOST_RECALLED = 50
-# Turns of one word-for-word recall: an hour of talk; more is an export.
+# The most turns that `recall_turns` returns: about an hour of talk.
 MOST_TURNS = 200
-# The query's own embedding, when nobody waits for a spoken reply.
+# How long to wait for the query's embedding if no spoken reply waits for it.
 EMBED_TIMEOUT_S = 5.0
 EVERYWHERE = Scope()
 
@@ -53,7 +52,7 @@ EVERYWHERE = Scope()
 class Recall:
     """Searches everything stored. Safe for all rooms at once.
 
-    `embedder` None means full text alone. `on_found` is told what each search found, and must not wait.
+    `embedder` None: full text only. `on_found` gets what each search found, and must not wait.
     """
 
     def __init__(
@@ -77,33 +76,33 @@ class Recall:
         limit: int = DEFAULT_LIMIT,
         embed_within_s: float = EMBED_TIMEOUT_S,
     ) -> tuple[RecallHit, ...]:
-        """Return at most `limit` things recalled, best first, and what holds before what it replaced.
+        """Return at most `limit` hits, best first; a correction comes before what it corrects.
 
-        A query without a searchable word finds what was said last in the scope. Raises `StoreError`.
+        A query without a searchable word returns the newest passages of the scope. Raises `StoreError`.
         """
         limit = max(1, min(limit, MOST_RECALLED))
-        asked = parse_query(query)
-        # Beside the full text, and ended with it whatever happens.
-        liking = asyncio.create_task(self._alike(query, scope, within_s=embed_within_s), name="recall-likeness")
+        parsed = parse_query(query)
+        # Runs in parallel with the full-text search, and is cancelled if that fails.
+        similarity = asyncio.create_task(self._alike(query, scope, within_s=embed_within_s), name="recall-likeness")
         try:
-            choice, worded = await self._by_words(asked, scope)
-            alike = await liking
+            choice, worded = await self._by_words(parsed, scope)
+            alike = await similarity
         finally:
-            liking.cancel()
-        if not asked.terms and not alike:
-            return await self._last(asked, scope, limit)
+            similarity.cancel()
+        if not parsed.terms and not alike:
+            return await self._newest(parsed, scope, limit)
         scores = fuse_rankings([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
         found = await self._index.passages(top_passages(scores, JUDGED))
-        # Embeddings know nothing of the archive.
+        # The vector search does not filter out the archive.
         found = [each for each in found if scope.archived or not each.archived]
         found = [*found, *await self._possible_corrections(choice, found, scores, scope)]
-        recalled = rank_hits(asked, choice, found, scores, likeness=dict(alike), limit=limit)
+        recalled = rank_hits(parsed, choice, found, scores, likeness=dict(alike), limit=limit)
         if self._on_found is not None:
             self._on_found(recalled)
         return recalled
 
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
-        """Return the turns from `first` to `last`, both counted in, word for word. Raises `StoreError`."""
+        """Return the turns from `first` to `last` inclusive. Raises `StoreError`."""
         last = min(last, first + MOST_TURNS - 1)
         if first < 0 or last < first:
             return ()
@@ -119,7 +118,7 @@ class Recall:
         return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
 
     async def _alike(self, query: str, scope: Scope, *, within_s: float) -> Sequence[tuple[PassageId, float]]:
-        """Return what is like the query in meaning; nothing where the embedder doesn't say in time."""
+        """Return the passages nearest in meaning; empty if the embedder does not answer in time."""
         if self._embedder is None or not query.strip():
             return ()
         try:
@@ -133,7 +132,7 @@ class Recall:
             return ()
         return await self._index.find_similar(vector, scope, model=self._embedder.model, limit=RANKED)
 
-    async def _last(self, asked: SearchQuery, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
+    async def _newest(self, asked: SearchQuery, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
         newest = await self._index.newest(scope, limit=limit)
         found = await self._index.passages(newest)
         scores = fuse_rankings([(FULL_TEXT_WEIGHT, [each.id for each in found])])
@@ -142,7 +141,7 @@ class Recall:
     async def _possible_corrections(
         self, choice: SearchTerms, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
     ) -> Sequence[Passage]:
-        """Return what may correct the best of what was found and was not found itself."""
+        """Return passages that were not found themselves but may correct the best ones that were."""
         wider = replace(scope, in_view=None, until=None, speaker=None, kinds=frozenset({PassageKind.TURN}))
         named: dict[SessionId, list[Seq]] = {}
         for each in found:
@@ -153,7 +152,7 @@ class Recall:
             self._index.newest(replace(wider, since=probe.after), limit=PROBED, terms=probe.terms, announcing=True)
             for probe in correction_probes(choice, found, scores)
         ]
-        # They don't need each other's answers.
+        # These queries are independent.
         ids = dict.fromkeys(each for some in await asyncio.gather(*asked) for each in some)
         known = {each.id for each in found}
         return await self._index.passages([each for each in ids if each not in known])
@@ -161,7 +160,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class RecallScope:
-    """Whose memory is searched: the session at hand, and where its sessions take place."""
+    """The session whose memory is searched, and its guild and channel."""
 
     session_id: SessionId
     guild_id: int | None = None
@@ -169,9 +168,9 @@ class RecallScope:
 
 
 class RoomRecall:
-    """Recall as one room has it: nothing beyond its scope is found, whatever is asked.
+    """Memory search of one room. It never finds anything outside the room's scope.
 
-    `reach`: `session`, `channel` or `guild`, how far the room may look.
+    `reach`: `session`, `channel` or `guild`: how far the room may search.
     """
 
     def __init__(self, recall: Recall, place: RecallScope, *, reach: str = "channel") -> None:
@@ -181,16 +180,16 @@ class RoomRecall:
 
     @property
     def place(self) -> RecallScope:
-        """Return whose memory it is."""
+        """The room's session, guild and channel."""
         return self._place
 
     @property
     def scope(self) -> Scope:
-        """Return how far it looks."""
+        """The scope of every search."""
         return self._scope
 
     def scope_beyond(self, seq: Seq) -> Scope:
-        """Return where it looks, without the turns of its own session from `seq` on."""
+        """Return the scope without the turns of the room's own session from `seq` on."""
         return replace(self._scope, in_view=(self._place.session_id, seq))
 
     async def memory_search(
@@ -204,10 +203,10 @@ class RoomRecall:
         archived: bool = False,
         limit: int = DEFAULT_LIMIT,
     ) -> tuple[RecallHit, ...]:
-        """Return what was said about `query`, best first, word for word with who and when.
+        """Return hits for `query`, best first, with the words, the speaker and the time.
 
-        `speaker`: a name, words of one, or an id. `since`, `until`: UTC epoch seconds. `session`: only that one.
-        `archived`: gists of the archive too. Raises `StoreError`.
+        `speaker`: a name, part of a name, or an id. `since`, `until`: UTC epoch seconds. `session`: only that session.
+        `archived`: include archived segments. Raises `StoreError`.
         """
         scope = replace(self._scope, speaker=speaker, since=since, until=until, archived=archived)
         if session is not None:
@@ -217,7 +216,7 @@ class RoomRecall:
         return await self._recall.search(query, scope, limit=limit)
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
-        """Return the turns of this session from `first` to `last`, both counted in, word for word.
+        """Return the turns of this session from `first` to `last` inclusive, word for word.
 
         Raises `StoreError`.
         """

@@ -1,7 +1,7 @@
-"""Playing a transcript through the real memory: timeline, store, folding, payload; without sound and without waiting.
+"""Plays a transcript through the real memory (timeline, store, folding, payload), without audio and without waiting.
 
-Time is the transcript's own: a fold's backoff passes as the conversation does, so that a replay of hours takes
-seconds and comes out the same every time, as far as the summariser does.
+The clock follows the transcript, backoff delays included, so a replay of hours takes seconds. Its result is the same
+every time if the summariser's is.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from compaction.summary.port import Summariser
 
 SESSION = SessionId("replay")
-# The bot's own name in transcripts: its turns are an assistant's.
+# Speakers in transcripts whose turns are the assistant's.
 ASSISTANTS = frozenset({"assistant", "bot"})
 
 
 class TranscriptClock:
-    """The hour of the transcript, for the memory. Work done meanwhile takes its real time on top."""
+    """A clock that follows the transcript. `monotonic` adds the real time that work takes."""
 
     def __init__(self, started_at: float) -> None:
         self._at = started_at
         self._ahead_s = 0.0
 
     def advance_to(self, at: float) -> None:
-        """Let it be `at` (epoch seconds); time never goes back."""
+        """Move the clock to `at` (epoch seconds). It never goes back."""
         if at > self._at:
             self._ahead_s += at - self._at
             self._at = at
@@ -53,13 +53,13 @@ class TranscriptClock:
         return self._at
 
     def monotonic(self) -> float:
-        """Return seconds that never go back: real ones, and those that the transcript skipped."""
+        """Return monotonic seconds: real time plus the time that the transcript skipped."""
         return time.monotonic() + self._ahead_s
 
 
 @dataclass(slots=True)
 class Replay:
-    """What came of a replay: its compactions as they happened, and what a model would be sent at the end."""
+    """The result of a replay: its compactions, and the payload that a model would be sent at the end."""
 
     turns: int
     notes: int
@@ -71,8 +71,8 @@ class Replay:
     covered: Coverage | None = None
 
     def report(self) -> dict[str, object]:
-        """Return it as plain JSON values; the keys are public (docs/operations.md)."""
-        assert self.covered is not None, "a replay is reported when it is over"
+        """Return the result as JSON values. The keys are public (docs/operations.md)."""
+        assert self.covered is not None, "the replay is over"
         return {
             "turns": self.turns,
             "notes": self.notes,
@@ -128,11 +128,11 @@ async def replay(
     on_event: Callable[[CompactionEvent], None],
     on_line: Callable[[], None],
 ) -> Replay:
-    """Play `lines` and return what came of them.
+    """Play `lines` and return the result.
 
-    Every turn is treated as one that a model is asked to answer, so each asks whether a batch is due; the next
-    line waits for the fold. `on_event` gets each compaction event as it happens, `on_line` is called after each
-    line. Raises `StoreError`, `ContextOverflowError`.
+    Every turn is treated as one that a model answers, so each checks whether a batch is due; the next line waits for
+    the fold. `on_event` gets each compaction event, `on_line` is called after each line. Raises `StoreError` and
+    `ContextOverflowError`.
     """
     clock = TranscriptClock(lines[0].at)
     result = Replay(0, 0)
@@ -155,7 +155,7 @@ async def replay(
         # Jitter and run names come out the same each time.
         rng=Random(0),  # noqa: S311
         on_event=observe,
-        # What is stored can be searched; a replay only has nobody who would.
+        # As in a real room, although nobody searches in a replay.
         searchable=True,
     ) as memory:
         rolling = memory.mode is Mode.ROLLING
@@ -166,10 +166,10 @@ async def replay(
                 result.notes += 1
                 await memory.add_note(_note(line, result.notes))
             else:
-                last = await _say(memory, line)
+                last = await _append_turn(memory, line)
                 context = memory.context(current=last, max_input_tokens=max_input_tokens)
                 if rolling:
-                    # As a reply would: what has no room leaves.
+                    # As with a real reply: turns that do not fit are evicted.
                     memory.record_sent(
                         context, build_payload(context, system=system, zone=zone, searchable=True), zone=zone
                     )
@@ -185,7 +185,7 @@ async def replay(
     return result
 
 
-async def _say(memory: SessionMemory, line: SaidLine) -> Turn:
+async def _append_turn(memory: SessionMemory, line: SaidLine) -> Turn:
     own = line.speaker.casefold() in ASSISTANTS
     kind = TurnKind.ASSISTANT if own else TurnKind.SPEECH
     part = TurnPart("assistant" if own else line.speaker.casefold(), line.speaker, line.text)

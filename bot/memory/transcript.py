@@ -1,7 +1,7 @@
-"""Reading a conversation from a file of JSON lines: who said what when, and what was seen on a screen.
+"""Reads a conversation from a file of JSON lines: who said what and when, and screen notes.
 
-One object a line: `{"speaker", "text", "at"}` or `{"note", "at"}` (with `who`, if known). `at` is UTC epoch
-seconds, an ISO time, or seconds from the start; without one a line follows the line before it by a few seconds.
+One object a line: `{"speaker", "text", "at"}` or `{"note", "at"}` (with `who`, if known). `at` is UTC epoch seconds, an
+ISO time, or seconds from the start. Without `at`, a line comes a few seconds after the line before it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-# Smaller numbers count from the start; as an epoch this is 1973, before anybody talked on Discord.
+# Smaller numbers are seconds from the start. As an epoch time this is 1973.
 SMALLEST_EPOCH_S = 100_000_000.0
 # A turn every few seconds is how people talk.
 DEFAULT_GAP_S = 4.0
-# When a transcript tells no date. Any would do; one that is fixed makes a replay give the same text every time.
+# The start time of a transcript without dates. It is fixed so that replays give the same text every time.
 NOMINAL_START_S = datetime(2026, 1, 1, 18, 0, tzinfo=UTC).timestamp()
-# Mistakes told at once; a file that is no transcript has one in every line.
+# The most mistakes reported: a file that is not a transcript has one in every line.
 MOST_MISTAKES = 10
 
 
 class TranscriptError(BotError):
-    """A transcript cannot be read: whoever made it must change the file. One sentence a mistake."""
+    """The transcript file has mistakes. The message has one sentence for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""What is done with a session's memory beside the conversation: facts about people are drawn from what was folded,
-segments move between tiers, the archive is pruned.
+"""Background work on a session's memory: extracts facts about people, moves segments between tiers, prunes the archive.
 
-The shell of `compaction.memory.tiers` and `compaction.memory.people`: it waits and stores, they decide. Nobody waits
-for it, and what fails is tried again with the next occasion.
+`compaction.memory.tiers` and `compaction.memory.people` decide; this module waits and stores. Nothing in the
+conversation waits for it, and what fails is tried again at the next occasion.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DAY_S = 24 * 3600.0
-# Segments pruned at once beside a conversation: each costs some milliseconds of the write lock.
+# Segments pruned at once during a conversation: each holds the write lock for some milliseconds.
 MOST_PRUNED = 15
-# Segments of a long session that goes on are read in slices, so that the voices of the room are not kept waiting.
+# Segments of a long resumed session are read in slices, so that audio is not delayed.
 _SLICE = 25
 
 
 class MemoryUpkeep:
-    """Tends one session. Owned by its room, which runs `run` in a task and calls `finish` when the session ends."""
+    """The background work of one session. Its room runs `run` in a task and calls `finish` when the session ends."""
 
     def __init__(
         self,
@@ -81,142 +80,145 @@ class MemoryUpkeep:
         self._settings = settings
         self._clock = clock
         self._max_input_tokens = max_input_tokens
-        self._wanted = asyncio.Event()
-        self._subjects = SegmentTopics()
+        self._wake = asyncio.Event()
+        self._topics = SegmentTopics()
         self._read_segments = 0
         self._context_tokens = 0
         self._new_prompts: dict[str, str] = {}
         self._kept_prompts: set[str] = set()
-        self._taken_over = memory.external_changes
+        self._seen_refreshes = memory.external_changes
         self._new_texts: dict[str, str] = {}
-        # Those of the last payload: a text comes again at once or never.
+        # Those of the last payload: a text is repeated in the next payload or never.
         self._kept_texts: set[str] = set()
-        self._drawn_through: int | None = None
+        self._extracted_through: int | None = None
         self._last_check: int | None = None
         self._last_prune = memory.total_turns
         self._heard_through = memory.total_turns
         self._newcomers: set[str] = set()
         self._known: set[str] = set()
-        self._troubled = False
+        self._store_failed = False
 
-    # -- what the room tells ----------------------------------------------------------------------------------
+    # -- called by the room ----------------------------------------------------------------------------------
 
-    def turned(self) -> None:
-        """A turn was recorded: what was forgotten meanwhile must not be told on. Returns at once."""
-        self._wanted.set()
+    def on_turn(self) -> None:
+        """A turn was recorded: check whether something was forgotten meanwhile. Does not wait."""
+        self._wake.set()
 
-    def landed(self) -> None:
-        """A batch was folded. Returns at once."""
-        self._wanted.set()
+    def on_fold(self) -> None:
+        """A batch was folded. Does not wait."""
+        self._wake.set()
 
-    def came(self, people: Iterable[str]) -> None:
-        """Somebody came in, or was here already: what is known of them is read. Returns at once."""
+    def on_join(self, people: Iterable[str]) -> None:
+        """People joined or were already present: load their facts. Does not wait."""
         self._newcomers.update(people)
-        self._wanted.set()
+        self._wake.set()
 
-    def sent(self, payload: Sequence[PayloadPart]) -> None:
-        """A payload went to a model. Returns at once."""
+    def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
+        """A payload was sent to a model. Does not wait."""
         self._context_tokens = sum(part.tokens for part in payload)
         for part in payload:
             if part.kind is PartKind.SYSTEM and (digest := text_digest(part.content)) not in self._kept_prompts:
                 self._new_prompts[digest] = part.content
-                self._wanted.set()
+                self._wake.set()
             elif is_kept_as_sent(part) and (digest := text_digest(part.content)) not in self._kept_texts:
                 self._new_texts[digest] = part.content
-                self._wanted.set()
+                self._wake.set()
 
     def participants(self, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
-        """Return the part of a prompt about the people present, (id, display name). Returns at once."""
+        """Return the prompt part about the people present, (id, display name). Does not wait."""
         return self._people.section(self._guild_id, present)
 
     def introductions(self, present: Sequence[tuple[str, str]]) -> list[str]:
-        """Return a line on each person present, (id, display name), for spoken conversations. Returns at once."""
+        """Return one line for each person present, (id, display name), for speech-to-speech. Does not wait."""
         return self._people.introductions(self._guild_id, present)
 
-    # -- its work ---------------------------------------------------------------------------------------------
+    # -- the work ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Tend the session, for ever. *Cancellation*: at any point; what is left is done next time."""
-        self._wanted.set()
+        """Work until cancelled. *Cancellation* is safe at any point; what is left is done next time."""
+        self._wake.set()
         while True:
-            await self._wanted.wait()
-            self._wanted.clear()
-            await self.tend()
+            await self._wake.wait()
+            self._wake.clear()
+            await self.run_once()
 
     async def finish(self, *, within_s: float = 10.0) -> None:
-        """Draw what people said since the last fold: the session ends. Failures are told and cost only that."""
+        """Extract facts from the turns since the last fold, at the end of the session. Failures are only logged."""
         try:
             async with asyncio.timeout(within_s):
-                await self.tend(through=self._memory.total_turns)
+                await self.run_once(through=self._memory.total_turns)
         except TimeoutError:
-            log.warning("keeping_late", session_id=self._session_id, within_s=within_s)
+            log.warning("memory_upkeep_late", session_id=self._session_id, within_s=within_s)
 
-    async def tend(self, *, through: int | None = None) -> None:
-        """Do once what is due. `through`: facts about people are drawn from the turns before it; the folded ones
-        unless given. A store that fails is told of once, and what is left is done next time."""
+    async def run_once(self, *, through: int | None = None) -> None:
+        """Do everything that is due, once. `through`: extract facts from the turns before it (default: the folded
+        turns).
+
+        A failing store is logged once, and what is left is done next time.
+        """
         through = self._memory.cursor if through is None else through
         try:
-            await self._keep_prompts()
-            await self._take_over()
-            await self._greet()
-            await self._draw(through)
+            await self._store_sent_texts()
+            await self._refresh_if_changed()
+            await self._load_newcomers()
+            await self._extract_facts(through)
             await self._accesses.write()
             await self._check_if_due()
             await self._prune_if_due()
         except StoreError as error:
-            if not self._troubled:
-                log.warning("keeping_failed", session_id=self._session_id, problem=str(error))
-            self._troubled = True
+            if not self._store_failed:
+                log.warning("memory_upkeep_failed", session_id=self._session_id, problem=str(error))
+            self._store_failed = True
         except Exception as error:
-            # A mistake in tending must not end a conversation.
-            log.exception("keeping_broke", session_id=self._session_id, error_class=type(error).__name__)
+            # A bug in this background work must not end a conversation.
+            log.exception("memory_upkeep_broke", session_id=self._session_id, error_class=type(error).__name__)
         else:
-            self._troubled = False
+            self._store_failed = False
 
-    async def _keep_prompts(self) -> None:
+    async def _store_sent_texts(self) -> None:
         if self._new_prompts:
             new = dict(self._new_prompts)
-            await self._prompts.keep(new.values())
+            await self._prompts.store_prompts(new.values())
             self._kept_prompts.update(new)
             for digest in new:
                 del self._new_prompts[digest]
         if self._new_texts:
             texts = dict(self._new_texts)
-            await self._prompts.keep_sent(self._session_id, texts.values())
+            await self._prompts.store_sent_texts(self._session_id, texts.values())
             self._kept_texts = set(texts)
             for digest in texts:
                 del self._new_texts[digest]
 
-    async def _take_over(self) -> None:
-        """Notice what somebody else changed in the store: `roomtone memory forget` while the bot runs."""
+    async def _refresh_if_changed(self) -> None:
+        """Take over what another process changed in the store, such as `roomtone memory forget`."""
         if await self._shelf.revision(self._session_id) > self._memory.state.revision:
             await self._memory.refresh()
-        # A landing that was refused may have noticed it first.
-        if self._memory.external_changes == self._taken_over:
+        # A refused landing may have noticed it first.
+        if self._memory.external_changes == self._seen_refreshes:
             return
-        self._taken_over = self._memory.external_changes
+        self._seen_refreshes = self._memory.external_changes
         log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
-        self._subjects, self._read_segments = SegmentTopics(), 0
+        self._topics, self._read_segments = SegmentTopics(), 0
         self._kept_texts.clear()
         self._newcomers |= self._known
 
-    async def _greet(self) -> None:
+    async def _load_newcomers(self) -> None:
         newcomers = set(self._newcomers)
         await self._people.prime(self._guild_id, newcomers)
         self._newcomers -= newcomers
         self._known |= newcomers
 
-    async def _draw(self, through: int) -> None:
-        """Draw from every batch before `through` that has not been drawn from yet."""
+    async def _extract_facts(self, through: int) -> None:
+        """Extract facts from every batch before `through` that was not processed yet."""
         if not self._people.enabled:
             return
-        if self._drawn_through is None:
-            self._drawn_through = await self._people.drawn_through(self._session_id)
-        while self._drawn_through < through:
-            end = min(self._drawn_through + BATCH_SIZE, through)
-            batch = await self._turns.turns(self._session_id, Seq(self._drawn_through), Seq(end))
-            await self._people.draw(self._session_id, self._guild_id, batch, through=end)
-            self._drawn_through = end
+        if self._extracted_through is None:
+            self._extracted_through = await self._people.extracted_through(self._session_id)
+        while self._extracted_through < through:
+            end = min(self._extracted_through + BATCH_SIZE, through)
+            batch = await self._turns.turns(self._session_id, Seq(self._extracted_through), Seq(end))
+            await self._people.extract(self._session_id, self._guild_id, batch, through=end)
+            self._extracted_through = end
 
     # -- tiers ------------------------------------------------------------------------------------------------
 
@@ -233,12 +235,12 @@ class MemoryUpkeep:
             return
         begun = self._clock.monotonic()
         await self._read_new_segments()
-        heard = last_mentions(self._subjects, self._unheard())
-        standings = await self._shelf.tiers_of(self._session_id, self._memory.segments)
-        kept = [_heard(standing, heard) for standing in standings]
+        heard = last_mentions(self._topics, self._unread_turns())
+        stored = await self._shelf.tiers_of(self._session_id, self._memory.segments)
+        kept = [_with_mention(tier, heard) for tier in stored]
         done = check_tiers(
             kept,
-            self._subjects,
+            self._topics,
             total_turns=total,
             context_tokens=self._context_tokens,
             max_input_tokens=self._max_input_tokens,
@@ -246,26 +248,26 @@ class MemoryUpkeep:
         )
         changed = [
             each
-            for each, before in zip(kept, standings, strict=True)
+            for each, before in zip(kept, stored, strict=True)
             if not before.known or each.last_mention != before.kept.last_mention
         ]
         await self._shelf.apply(self._session_id, done, changed, total_turns=total, now=self._clock.now())
         self._last_check = total
         self._heard_through = total
-        self._tell(done, kept, total, begun)
+        self._log_check(done, kept, total, begun)
 
     async def _read_new_segments(self) -> None:
         folded = self._memory.segments
         while self._read_segments < len(folded):
             for segment in folded[self._read_segments : self._read_segments + _SLICE]:
-                self._subjects.add(segment)
+                self._topics.add(segment)
             self._read_segments = min(self._read_segments + _SLICE, len(folded))
             await asyncio.sleep(0)
 
-    def _unheard(self) -> list[Turn]:
+    def _unread_turns(self) -> list[Turn]:
         return [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
 
-    def _tell(self, done: TierChanges, kept: Sequence[TieredSegment], total: int, begun: float) -> None:
+    def _log_check(self, done: TierChanges, kept: Sequence[TieredSegment], total: int, begun: float) -> None:
         log.info(
             "tiers_checked",
             session_id=self._session_id,
@@ -301,8 +303,10 @@ class MemoryUpkeep:
 async def prune(
     shelf: TierStore, settings: TierSettings, *, now: float, most: int | None = None
 ) -> tuple[int, tuple[SessionId, ...]]:
-    """Delete the sessions whose retention is over, then prune the archived segments whose time is, at most `most`;
-    return how many segments, and which sessions. `now`: UTC epoch seconds. Raises `StoreError`."""
+    """Delete sessions past their retention, then prune outdated archived segments, at most `most`.
+
+    Returns the number of pruned segments and the deleted sessions. `now`: UTC epoch seconds. Raises `StoreError`.
+    """
     deleted: tuple[SessionId, ...] = ()
     if settings.retention_days is not None:
         deleted = await shelf.delete_expired_sessions(ended_before=now - settings.retention_days * DAY_S)
@@ -310,7 +314,7 @@ async def prune(
     return await shelf.prune(outdated, now=now), deleted
 
 
-def _heard(standing: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:
-    kept = standing.kept
+def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:
+    kept = tier.kept
     last = heard.get(kept.segment.id)
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)

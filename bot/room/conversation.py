@@ -227,7 +227,7 @@ class Conversation:
         if change.joined:
             self._participation.on_joined()
             if self._upkeep is not None:
-                self._upkeep.came([str(person.id)])
+                self._upkeep.on_join([str(person.id)])
         else:
             self._participation.on_left(person.id)
             self._hearing.forget(person.id)
@@ -256,7 +256,7 @@ class Conversation:
         """Pass a recorded turn to the memory's upkeep, to speech-to-speech and to the observer."""
         if isinstance(event, events.TurnRecorded):
             if self._upkeep is not None:
-                self._upkeep.turned()
+                self._upkeep.on_turn()
             if self._bridge is not None:
                 self._bridge.on_turn_recorded(event.turn, event.utterances)
         self._observe(event)

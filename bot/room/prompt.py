@@ -86,7 +86,7 @@ class PromptBuilder:
         parts = tuple(parts)
         self._participation.on_prompt_sent(sum(part.tokens for part in parts))
         if self._upkeep is not None:
-            self._upkeep.sent(parts)
+            self._upkeep.on_payload_sent(parts)
         self._services.observe(events.ContextBuilt(parts, answer_to, self._services.clock.monotonic()))
 
     async def guild_instructions(self) -> str:

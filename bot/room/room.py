@@ -180,7 +180,7 @@ class Room:
             )
         )
         if self._upkeep is not None:
-            self._upkeep.came(str(person.id) for person in self._place.members())
+            self._upkeep.on_join(str(person.id) for person in self._place.members())
         if self._services.room.notice:
             await self._place.write(self._services.room.notice)
 
@@ -245,7 +245,7 @@ class Room:
         match event:
             case FoldLanded():
                 if self._upkeep is not None:
-                    self._upkeep.landed()
+                    self._upkeep.on_fold()
                 if self._conversation is not None:
                     self._conversation.on_compaction_landed()
                 self._observe(

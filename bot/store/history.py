@@ -40,7 +40,7 @@ class SessionHistory:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def at(self, session_id: SessionId, revision: int, cursor: int) -> SessionSnapshot:
+    async def snapshot(self, session_id: SessionId, revision: int, cursor: int) -> SessionSnapshot:
         """Return the session as it was at `revision`, when the turns before `cursor` were folded."""
         async with self._database.reading() as connection:
             landed = (

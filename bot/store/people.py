@@ -34,13 +34,15 @@ class PeopleStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def drawn_through(self, session_id: SessionId) -> int:
+    async def extracted_through(self, session_id: SessionId) -> int:
         """Return the turn number before which facts were extracted from a session."""
         async with self._database.reading() as connection:
             wanted = select(person_draws.c.through_seq).where(person_draws.c.session_id == session_id)
             return int(await connection.scalar(wanted) or 0)
 
-    async def keep(self, session_id: SessionId, drawn: ExtractedFacts, *, through: int) -> tuple[PersonFact, ...]:
+    async def store_facts(
+        self, session_id: SessionId, drawn: ExtractedFacts, *, through: int
+    ) -> tuple[PersonFact, ...]:
         """Store what was drawn from the turns before `through`, superseding what it replaces; return what is new.
 
         Turns that were drawn from before change nothing.
@@ -61,7 +63,7 @@ class PeopleStore:
                 await connection.execute(insert(person_facts).values(_values(fact)))
             return settled.added
 
-    async def known(
+    async def facts_about(
         self, people: Collection[str], guild_id: int | None, *, history: bool = False
     ) -> tuple[PersonFact, ...]:
         """Return the facts about these people in this guild, oldest first. `history`: include superseded facts."""

@@ -29,13 +29,13 @@ class PromptStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def keep(self, texts: Iterable[str]) -> None:
+    async def store_prompts(self, texts: Iterable[str]) -> None:
         """Store these prompts, unless they are stored already."""
         async with self._database.writing() as connection:
             for text in texts:
                 await add_once(connection, prompts, {"digest": text_digest(text), "text": text})
 
-    async def keep_sent(self, session_id: SessionId, texts: Iterable[str]) -> None:
+    async def store_sent_texts(self, session_id: SessionId, texts: Iterable[str]) -> None:
         """Store other texts sent in a session. Does nothing if the session is not stored."""
         async with self._database.writing() as connection:
             known = select(sessions.c.id).where(sessions.c.id == session_id)
@@ -45,13 +45,13 @@ class PromptStore:
                 values: dict[str, object] = {"session_id": session_id, "digest": text_digest(text), "text": text}
                 await add_once(connection, sent_texts, values)
 
-    async def by_digest(self, digests: Iterable[str]) -> dict[str, str]:
+    async def prompts_by_digest(self, digests: Iterable[str]) -> dict[str, str]:
         """Return these prompts by digest; unknown ones are missing."""
         wanted = select(prompts).where(prompts.c.digest.in_(sorted(digests)))
         async with self._database.reading() as connection:
             return {row.digest: row.text for row in await connection.execute(wanted)}
 
-    async def sent(self, session_id: SessionId, digests: Iterable[str]) -> dict[str, str]:
+    async def sent_texts(self, session_id: SessionId, digests: Iterable[str]) -> dict[str, str]:
         """Return other texts sent in a session by digest; deleted ones are missing."""
         wanted = select(sent_texts).where(
             sent_texts.c.session_id == session_id, sent_texts.c.digest.in_(sorted(digests))

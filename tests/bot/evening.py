@@ -118,7 +118,7 @@ class Evening:
             max_input_tokens=self.max_input_tokens,
         )
 
-    async def keeper_check(self) -> TierChanges:
+    async def upkeep_check(self) -> TierChanges:
         """Have every cold segment compressed at once, as by hand."""
         return await MemoryAdmin(self.database, self.clock).check(
             self.session_id, max_input_tokens=self.max_input_tokens, regardless=True

@@ -23,7 +23,7 @@ MEMORY_EVENTS = (
     "rolling_needs_memory_search",
     "tiers_checked",
     "archive_pruned",
-    "person_facts_drawn",
+    "person_facts_extracted",
     "person_facts_forgotten",
     "memory_refreshed",
     "summariser_broke",

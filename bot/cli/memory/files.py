@@ -82,12 +82,12 @@ async def _overviews(settings: Settings, session: str | None) -> list[SegmentOve
 
     async with open_existing_database(settings) as database:
         clock = SystemClock()
-        tending = MemoryAdmin(database, clock)
+        admin = MemoryAdmin(database, clock)
         if session is not None:
-            return [await tending.overview(await tending.named(session))]
+            return [await admin.overview(await admin.find_session(session))]
         everybody = await Sessions(database, clock).recent(limit=1_000_000)
-        found = [await tending.overview(each.id) for each in reversed(everybody)]
-        return [overview for overview in found if overview.standings]
+        found = [await admin.overview(each.id) for each in reversed(everybody)]
+        return [overview for overview in found if overview.tiers]
 
 
 def _write(folder: Path, overview: SegmentOverview) -> int:
@@ -96,8 +96,8 @@ def _write(folder: Path, overview: SegmentOverview) -> int:
     from compaction.memory.export_format import queue_json, record_json
 
     count = 0
-    for standing in overview.standings:
-        _write_json(folder / location_of(standing.kept), record_json(overview.record(standing)))
+    for tier in overview.tiers:
+        _write_json(folder / location_of(tier.kept), record_json(overview.record(tier)))
         count += 1
     name = f"{file_name(overview.session_id)}{_QUEUE_ENDING}"
     _write_json(folder / QUEUE_FOLDER / name, queue_json(overview.queue()))

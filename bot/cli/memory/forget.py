@@ -67,7 +67,7 @@ async def _find(settings: Settings, person: str, session: str | None) -> tuple[S
 
     async with open_existing_database(settings) as database:
         clock = SystemClock()
-        of = None if session is None else await MemoryAdmin(database, clock).named(session)
+        of = None if session is None else await MemoryAdmin(database, clock).find_session(session)
         return await SpeechForgetter(database, clock).find(person, session_id=of)
 
 
@@ -79,5 +79,5 @@ async def _forget(settings: Settings, whom: StoredSpeaker, session: str | None, 
 
     async with open_existing_database(settings) as database:
         clock = SystemClock()
-        of = None if session is None else await MemoryAdmin(database, clock).named(session)
+        of = None if session is None else await MemoryAdmin(database, clock).find_session(session)
         return await SpeechForgetter(database, clock).forget(whom, session_id=of, seq=turn)

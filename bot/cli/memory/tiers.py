@@ -37,7 +37,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
             json.dumps(
                 [
                     record_json(overview.record(each)) | {"tier": each.kept.tier.value, "state": segment_state(each)}
-                    for each in overview.standings
+                    for each in overview.tiers
                 ],
                 indent=2,
                 ensure_ascii=False,
@@ -167,7 +167,7 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
         if guild is not None:
             wanted.append(("guild", str(guild)))
         if session is not None:
-            wanted.append(("session", await MemoryAdmin(database, SystemClock()).named(session)))
+            wanted.append(("session", await MemoryAdmin(database, SystemClock()).find_session(session)))
         told: list[str] = []
         for scope, name in wanted:
             what = "Server" if scope == "guild" else "Session"
@@ -186,8 +186,8 @@ async def _overview(settings: Settings, session: str | None) -> SegmentOverview:
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
-        tending = MemoryAdmin(database, SystemClock())
-        return await tending.overview(await tending.named(session))
+        admin = MemoryAdmin(database, SystemClock())
+        return await admin.overview(await admin.find_session(session))
 
 
 async def _compress(settings: Settings, session: str | None, *, regardless: bool) -> TierChanges:
@@ -196,9 +196,9 @@ async def _compress(settings: Settings, session: str | None, *, regardless: bool
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
-        tending = MemoryAdmin(database, SystemClock())
-        return await tending.check(
-            await tending.named(session), max_input_tokens=settings.budget.max_input_tokens, regardless=regardless
+        admin = MemoryAdmin(database, SystemClock())
+        return await admin.check(
+            await admin.find_session(session), max_input_tokens=settings.budget.max_input_tokens, regardless=regardless
         )
 
 
@@ -208,8 +208,8 @@ async def _archive(settings: Settings, session: str | None, names: tuple[str, ..
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
-        tending = MemoryAdmin(database, SystemClock())
-        return await tending.archive(await tending.named(session), names)
+        admin = MemoryAdmin(database, SystemClock())
+        return await admin.archive(await admin.find_session(session), names)
 
 
 async def _clear(settings: Settings, session: str | None) -> int:
@@ -218,8 +218,8 @@ async def _clear(settings: Settings, session: str | None) -> int:
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
-        tending = MemoryAdmin(database, SystemClock())
-        return await tending.clear_archive(None if session is None else await tending.named(session))
+        admin = MemoryAdmin(database, SystemClock())
+        return await admin.clear_archive(None if session is None else await admin.find_session(session))
 
 
 async def _prune(settings: Settings) -> tuple[int, tuple[str, ...]]:
@@ -232,9 +232,9 @@ async def _prune(settings: Settings) -> tuple[int, tuple[str, ...]]:
         return await pruned(TierStore(database), settings.tiers, now=SystemClock().now())
 
 
-def segment_state(standing: StoredTier) -> str:
+def segment_state(tier: StoredTier) -> str:
     """Return where a segment stands, in a word."""
-    kept = standing.kept
+    kept = tier.kept
     if kept.pruned_at is not None:
         return "pruned"
     if kept.archived_at is not None:
@@ -260,12 +260,12 @@ def _show(overview: SegmentOverview) -> None:
         ("topic", "left"),
     ):
         table.add_column(heading, justify="right" if justify == "right" else "left")
-    for standing in overview.standings:
-        kept, record = standing.kept, overview.record(standing)
+    for tier in overview.tiers:
+        kept, record = tier.kept, overview.record(tier)
         turns = f"{record.start_turn}-{record.end_turn}" if kept.covers_turns else "notes"
         table.add_row(
             turns,
-            segment_state(standing),
+            segment_state(tier),
             f"{record.original_tokens:,} -> {record.compressed_tokens:,}",
             f"{kept.turns_since_mention(overview.total_turns)}",
             str(record.access_count),
@@ -274,10 +274,10 @@ def _show(overview: SegmentOverview) -> None:
     out = Console(highlight=False)
     out.print(
         f"Session {overview.session_id}: {_count(overview.total_turns, 'turn')}, "
-        f"{_count(len(overview.standings), 'segment')}, last checked at turn {overview.last_check_turn}",
+        f"{_count(len(overview.tiers), 'segment')}, last checked at turn {overview.last_check_turn}",
         markup=False,
     )
-    if overview.standings:
+    if overview.tiers:
         out.print(table)
 
 

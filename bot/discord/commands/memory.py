@@ -27,7 +27,7 @@ NOTHING = "I keep nothing that you said of yourself. What was said here is remem
 class AboutPeople(Protocol):
     """What the commands ask of the service; `bot.memory.people.PeopleBook` implements it."""
 
-    async def kept(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
+    async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
         """Return everything that is kept about a person in a guild, history included. Raises `StoreError`."""
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
@@ -54,7 +54,7 @@ def add_memory_commands(tree: app_commands.CommandTree[Any], *, people: AboutPeo
 async def shown(people: AboutPeople, guild_id: int | None, person_id: str, zone: tzinfo) -> str:
     """Return what is kept about a person, in their own words, with when they said it."""
     try:
-        facts = await people.kept(guild_id, person_id)
+        facts = await people.facts_about(guild_id, person_id)
     except StoreError as error:
         return f"I cannot look that up now. {error}"
     holding = [_line(fact, zone) for fact in facts if fact.is_current]

@@ -36,9 +36,9 @@ async def test_a_session_is_found_by_how_it_begins(tmp_path: Path) -> None:
     clock.advance(60.0)
     async with Evening(tmp_path / "a.db", name="20260101-two", clock=clock) as second:
         tending = MemoryAdmin(second.database, clock)
-        assert await tending.named(None) == "20260101-two"
-        assert await tending.named("20260101-o") == "20260101-one"
+        assert await tending.find_session(None) == "20260101-two"
+        assert await tending.find_session("20260101-o") == "20260101-one"
         with pytest.raises(MemoryAdminError, match="2 sessions begin with 2026: 20260101-two, 20260101-one"):
-            await tending.named("2026")
+            await tending.find_session("2026")
         with pytest.raises(MemoryAdminError, match="There is no session x"):
-            await tending.named("x")
+            await tending.find_session("x")

@@ -66,7 +66,7 @@ class Replies:
         section = evening.people.section(GUILD, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
         with nullcontext(()) if self._logged else capture_logs() as logs:
             context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
-        evening.keeper.sent(context.parts)
+        evening.keeper.on_payload_sent(context.parts)
         self.sent.append(context)
         for line in logs:
             if line["event"] == "model_context_built":
@@ -96,9 +96,9 @@ async def an_evening(evening: Evening, *, logged: bool = False) -> Replies:
         await evening.talk(19)
         note = Note(NoteId(f"n{number}"), evening.clock.now(), "Cy", f"A map of harbour {number}.")
         await evening.memory.add_note(note)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         await replies.ask("In which shed is parcel 12?" if number % 2 else "What do you think of that?")
-    await evening.keeper.tend()
+    await evening.keeper.run_once()
     return replies
 
 
@@ -248,8 +248,8 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> Non
                 zone=EAST,
                 policy=policy,
             )
-        evening.keeper.sent(sent.parts)
-        await evening.keeper.tend()
+        evening.keeper.on_payload_sent(sent.parts)
+        await evening.keeper.run_once()
         (line,) = [each for each in logs if each["event"] == "model_context_built"]
         record = read_record(line)
         assert record is not None
@@ -272,7 +272,7 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Lisbon, and the gate code is 4411.")
         await evening.talk(70)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Cy", "A map of the harbour."))
         items = Items(
             evening.memory,
@@ -290,8 +290,8 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
         items.guild_instructions, items.reply_instructions = "You are a dry old innkeeper.", ("Nobody said your name.",)
         with capture_logs() as logs:
             sent = items.refresh(session, answer_to=question.seq)
-        evening.keeper.sent(sent)
-        await evening.keeper.tend()
+        evening.keeper.on_payload_sent(sent)
+        await evening.keeper.run_once()
         (line,) = [each for each in logs if each["event"] == "model_context_built"]
         record = read_record(line)
         assert record is not None

@@ -33,7 +33,7 @@ DAY_S = 86_400.0
 def filled(evening: Evening, share: float) -> None:
     """Let a prompt have been sent that fills so much of the context."""
     tokens = round(share * evening.max_input_tokens)
-    evening.keeper.sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
+    evening.keeper.on_payload_sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
 
 
 @pytest.mark.asyncio
@@ -42,24 +42,24 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
         filled(evening, 0.5)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         standings = await evening.shelf.tiers_of(evening.session_id)
         assert [each.kept.queued_at_turn for each in standings] == [None] * 4
         await evening.talk(10)
         filled(evening, 0.7)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         standings = await evening.shelf.tiers_of(evening.session_id)
         assert [each.kept.queued_at_turn for each in standings] == [110] * 5
         assert all(each.kept.record is None for each in standings)
         await evening.talk(10)
         with capture_logs() as logs:
-            await evening.keeper.tend()
+            await evening.keeper.run_once()
         (told,) = [line for line in logs if line["event"] == "tiers_checked"]
         assert (told["compressed"], told["queued"], told["archived"]) == (5, 1, 0)
         assert told["tokens_before"] > told["tokens_after"] > 0
         filled(evening, 0.85)
         await evening.talk(10)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         standings = await evening.shelf.tiers_of(evening.session_id)
         assert [each.kept.tier for each in standings] == [Tier.COLD] * 5 + [Tier.WARM] * 2
         record = standings[0].kept.record
@@ -75,9 +75,9 @@ async def test_a_check_happens_every_ten_turns(tmp_path: Path) -> None:
         with capture_logs() as logs:
             for _ in range(15):
                 await evening.talk(2)
-                evening.keeper.turned()
-                await evening.keeper.tend()
-            await evening.new_keeper().tend()
+                evening.keeper.on_turn()
+                await evening.keeper.run_once()
+            await evening.new_keeper().run_once()
         assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20, 30]
 
 
@@ -87,10 +87,10 @@ async def test_what_is_spoken_of_again_leaves_the_queue(tmp_path: Path) -> None:
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
         filled(evening, 0.7)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         await evening.say("Where was parcel 3? In shed 5003, I think.", "Bob")
         await evening.talk(9)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
         assert first.kept.record is None
         assert first.kept.queued_at_turn is None
@@ -111,11 +111,11 @@ async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
             assert await evening.shelf.opt_outs() == ((scope, name),)
         await evening.talk(100)
         filled(evening, 0.9)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         assert not any(each.known for each in await evening.shelf.tiers_of(evening.session_id))
         if scope != "setting":
             assert await evening.shelf.set_opt_out(scope, name, out=False)
-            await evening.new_keeper().tend()
+            await evening.new_keeper().run_once()
             assert all(each.known for each in await evening.shelf.tiers_of(evening.session_id))
 
 
@@ -144,7 +144,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
         await evening.talk(50)
         evening.clock.advance(31 * DAY_S)
         with capture_logs() as logs:
-            await evening.keeper.tend()
+            await evening.keeper.run_once()
         (told,) = [line for line in logs if line["event"] == "archive_pruned"]
         assert told["pruned"] == 1
         pruned = (await evening.shelf.tiers_of(evening.session_id))[0].kept
@@ -189,19 +189,19 @@ async def test_a_sessions_retention_deletes_everything(tmp_path: Path) -> None:
     async with Evening(path, name="old") as old:
         await old.say("I live in Lisbon.")
         await old.talk(70)
-        await old.keeper.tend(through=old.memory.total_turns)
+        await old.keeper.run_once(through=old.memory.total_turns)
         await old.shelf.archive(old.session_id, [old.memory.segments[0].id], now=old.clock.now())
         await old.memory.end()
         clock = old.clock
     clock.advance(8 * DAY_S)
     async with Evening(path, name="new", clock=clock, tiers=TierSettings(retention_days=7)) as new:
-        assert await new.facts.known(["id-Ada"], GUILD)
+        assert await new.facts.facts_about(["id-Ada"], GUILD)
         await new.talk(50)
-        await new.keeper.tend()
+        await new.keeper.run_once()
         assert await new.store.turns(old.session_id, 0, 100) == ()  # type: ignore[arg-type]
         assert await new.shelf.tiers_of(old.session_id) == ()
         assert await new.shelf.archived() == {}
-        assert not await new.facts.known(["id-Ada"], GUILD)
+        assert not await new.facts.facts_about(["id-Ada"], GUILD)
         assert len(await new.store.turns(new.session_id, 0, 100)) == 50  # type: ignore[arg-type]
 
 
@@ -212,14 +212,14 @@ async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> Non
         await evening.say("I live in Lisbon.")
         await evening.say("My dog is called Bruno.", "Bob")
         await evening.talk(30)
-        await evening.keeper.tend()
-        assert await evening.people.kept(GUILD, "id-Ada") == ()
+        await evening.keeper.run_once()
+        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         await evening.talk(40)
         await evening.say("I'm vegan.", "Cy")
         with capture_logs() as logs:
-            await evening.keeper.tend()
-            await evening.new_keeper().tend()
-        drawn = [line for line in logs if line["event"] == "person_facts_drawn"]
+            await evening.keeper.run_once()
+            await evening.new_keeper().run_once()
+        drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
         assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2), (20, 0, 0)]
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
         (section,) = evening.people.section(GUILD, present)
@@ -242,8 +242,8 @@ async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
         await first.memory.end()
     async with Evening(path, name="second") as second:
         assert second.people.section(GUILD, [("id-Ada", "Ada")]) == ()
-        second.keeper.came(["id-Ada"])
-        await second.keeper.tend()
+        second.keeper.on_join(["id-Ada"])
+        await second.keeper.run_once()
         (section,) = second.people.section(GUILD, [("id-Ada", "Ada L.")])
         assert section.content.endswith("\nAda L.: I live in Lisbon.")
         present = [("id-Ada", "Ada L."), ("id-Bob", "Bob")]
@@ -251,7 +251,7 @@ async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
         assert await second.people.forget(GUILD, "id-Ada") == 1
         assert second.keeper.introductions(present) == ["Ada L.", "Bob"]
         assert second.people.section(GUILD, [("id-Ada", "Ada")]) == ()
-        assert await second.people.kept(GUILD, "id-Ada") == ()
+        assert await second.people.facts_about(GUILD, "id-Ada") == ()
 
 
 @pytest.mark.asyncio
@@ -260,7 +260,7 @@ async def test_people_may_be_left_alone_by_setting(tmp_path: Path) -> None:
     async with Evening(tmp_path / "a.db", people=PeopleSettings(enabled=False)) as evening:
         await evening.say("I live in Lisbon.")
         await evening.keeper.finish()
-        assert await evening.people.kept(GUILD, "id-Ada") == ()
+        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         assert evening.people.section(GUILD, [("id-Ada", "Ada")]) == ()
 
 
@@ -276,11 +276,11 @@ async def test_a_store_that_fails_costs_nothing_but_time(tmp_path: Path, monkeyp
 
         monkeypatch.setattr(evening.shelf, "apply", refuse)
         with capture_logs() as logs:
-            await evening.keeper.tend()
-            await evening.keeper.tend()
-        assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["keeping_failed"]
+            await evening.keeper.run_once()
+            await evening.keeper.run_once()
+        assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["memory_upkeep_failed"]
         monkeypatch.setattr(evening.shelf, "apply", apply)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         assert await evening.shelf.last_check(evening.session_id) == 20
 
 
@@ -290,10 +290,10 @@ async def test_prompts_that_were_sent_are_kept_once(tmp_path: Path) -> None:
     async with Evening(tmp_path / "a.db") as evening:
         system = make_part("system", PartKind.SYSTEM, "You take part.")
         for _ in range(2):
-            evening.keeper.sent([system])
-            await evening.keeper.tend()
+            evening.keeper.on_payload_sent([system])
+            await evening.keeper.run_once()
         digest = text_digest("You take part.")
-        assert await evening.prompts.by_digest([digest, "nothing"]) == {digest: "You take part."}
+        assert await evening.prompts.prompts_by_digest([digest, "nothing"]) == {digest: "You take part."}
 
 
 @pytest.mark.asyncio
@@ -311,7 +311,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monk
         monkeypatch.setattr(evening.shelf, "apply", tell)
         task = asyncio.create_task(evening.keeper.run(), name="keeper")
         try:
-            evening.keeper.landed()
+            evening.keeper.on_fold()
             async with asyncio.timeout(10):
                 await checked.wait()
         finally:
@@ -330,16 +330,16 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
         await evening.say("I still love Zanzibar.")
         note = Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar.")
         await evening.memory.add_note(note)
-        evening.keeper.came(["id-Ada"])
-        await evening.keeper.tend()
+        evening.keeper.on_join(["id-Ada"])
+        await evening.keeper.run_once()
         present = [("id-Ada", "Ada")]
         assert "Zanzibar" in str(evening.people.section(GUILD, present))
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         with capture_logs() as logs:
-            await evening.keeper.tend()
-            await evening.keeper.tend()
+            await evening.keeper.run_once()
+            await evening.keeper.run_once()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
         assert evening.memory.external_changes == 1
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
@@ -387,7 +387,7 @@ async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(tmp_path:
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         assert "Zanzibar" not in str(evening.memory.turns)
 
 
@@ -422,7 +422,7 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> 
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         assert evening.memory.external_changes == 1
         assert "Zanzibar" not in str(evening.memory.turns)
         assert evening.memory.live_notes == ()
@@ -444,9 +444,9 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) 
         await evening.say("I live in Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")
-        await evening.keeper.tend(through=evening.memory.total_turns)
-        evening.keeper.came(["id-Ada"])
-        await evening.keeper.tend()
+        await evening.keeper.run_once(through=evening.memory.total_turns)
+        evening.keeper.on_join(["id-Ada"])
+        await evening.keeper.run_once()
         assert evening.people.section(GUILD, [("id-Ada", "Ada")])
         await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
         evening.memory.context(max_input_tokens=evening.max_input_tokens)
@@ -458,7 +458,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) 
         await evening.memory.settle()
         assert evening.memory.live_notes == ()
         assert "Zanzibar" not in str(evening.memory.turns)
-        await evening.keeper.tend()
+        await evening.keeper.run_once()
         assert evening.people.section(GUILD, [("id-Ada", "Ada")]) == ()
 
 
@@ -467,17 +467,17 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tm
     """What people said of themselves yesterday is told today, until it is forgotten."""
     async with Evening(tmp_path / "a.db", name="yesterday") as yesterday:
         await yesterday.say("I live in Zanzibar.")
-        await yesterday.keeper.tend(through=1)
+        await yesterday.keeper.run_once(through=1)
         await yesterday.memory.end()
     async with Evening(tmp_path / "a.db", name="today") as today:
         await today.say("Hello.", "Bob")
-        today.keeper.came(["id-Ada"])
-        await today.keeper.tend()
+        today.keeper.on_join(["id-Ada"])
+        await today.keeper.run_once()
         assert "Zanzibar" in str(today.people.section(GUILD, [("id-Ada", "Ada")]))
         forgetting = SpeechForgetter(today.database, today.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada, session_id=SessionId("yesterday"))
-        await today.keeper.tend()
+        await today.keeper.run_once()
         assert today.people.section(GUILD, [("id-Ada", "Ada")]) == ()
 
 
@@ -500,7 +500,7 @@ async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, m
                 await asked.wait()
                 asked.clear()
                 await evening.talk(1)
-                evening.keeper.turned()
+                evening.keeper.on_turn()
                 await asked.wait()
         finally:
             task.cancel()
@@ -516,10 +516,10 @@ async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(tmp
         assert await evening.people.forget(GUILD, "id-Ada") == 0
         await evening.talk(3)
         await evening.say("I'm vegan.")
-        await evening.keeper.tend(through=evening.memory.total_turns)
-        (kept,) = await evening.people.kept(GUILD, "id-Ada")
+        await evening.keeper.run_once(through=evening.memory.total_turns)
+        (kept,) = await evening.people.facts_about(GUILD, "id-Ada")
         assert kept.text == "I'm vegan."
-        assert len(await evening.people.kept(GUILD, "id-Bob")) == 1
+        assert len(await evening.people.facts_about(GUILD, "id-Bob")) == 1
         assert await evening.people.forget(GUILD, "id-Ada") == 1
         assert await evening.people.forget(GUILD, "id-Ada") == 0
 
@@ -533,5 +533,5 @@ async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(tmp_path: Path) -
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        await evening.people.draw(evening.session_id, GUILD, read, through=1)
-        assert await evening.people.kept(GUILD, "id-Ada") == ()
+        await evening.people.extract(evening.session_id, GUILD, read, through=1)
+        assert await evening.people.facts_about(GUILD, "id-Ada") == ()

@@ -130,7 +130,7 @@ async def test_what_people_said_last_is_kept_when_the_room_closes(tmp_path: Path
             await house.say(ADA.id, "I'm allergic to walnuts.")
             room.close("left")
             await settle(task.done)
-        (fact,) = await house.people.kept(house.place.guild_id, str(ADA.id))
+        (fact,) = await house.people.facts_about(house.place.guild_id, str(ADA.id))
         assert fact.text == "I'm allergic to walnuts."
 
 

@@ -38,7 +38,7 @@ async def an_evening(evening: Evening) -> None:
     await evening.memory.add_note(Note(NoteId("cat"), at, "Bob", "A picture of a cat."))
     await evening.memory.retire_live_notes()
     await evening.talk(70)
-    await evening.keeper.tend()
+    await evening.keeper.run_once()
     first, *_ = await evening.shelf.tiers_of(evening.session_id)
     await evening.shelf.archive(evening.session_id, [first.kept.segment.id], now=at)
     await evening.say(f"I still love {SECRET}.", "Ada")
@@ -80,7 +80,7 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
             assert "Ada" not in {fact.speaker for fact in segment.facts}
             assert SECRET not in segment.gist
             assert "map" not in segment.note_ids
-        assert await evening.people.kept(GUILD, "id-Ada") == ()
+        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
         assert not [each for each in await recall.search(SECRET, Scope(archived=True)) if SECRET in each.text]
         assert any("4411" in each.text for each in await recall.search("gate code"))
@@ -143,7 +143,7 @@ async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
         (ada,) = await forgetting.find("id-Ada")
         done = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
         assert (done.turns, done.notes, done.about) == (1, 0, 1)
-        (about,) = await evening.people.kept(GUILD, "id-Ada")
+        (about,) = await evening.people.facts_about(GUILD, "id-Ada")
         assert about.topic == "boat's name"
         stored = await evening.store.load(evening.session_id)
         facts = [fact for segment in stored.segments for fact in segment.facts]

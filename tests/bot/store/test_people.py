@@ -41,12 +41,12 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD), ("later", GUILD))
         for number, (session, batch) in enumerate(batches):
-            await people.keep(SessionId(session), batch, through=10 * (number + 1))
-        known = await people.known(["id-Ada"], GUILD, history=True)
+            await people.store_facts(SessionId(session), batch, through=10 * (number + 1))
+        known = await people.facts_about(["id-Ada"], GUILD, history=True)
         assert sorted(known, key=lambda each: each.id) == sorted(
             known_after(*(batch for _, batch in batches)), key=lambda each: each.id
         )
-        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Berlin", "taste for jazz": "jazz"}
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Berlin", "taste for jazz": "jazz"}
         assert set(await people.by_id([known[0].id, "nothing"])) == {known[0].id}
 
 
@@ -56,12 +56,12 @@ async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD))
         batch = drawn("I live in Lisbon.")
-        assert len(await people.keep(SessionId("evening"), batch, through=10)) == 1
-        assert await people.keep(SessionId("evening"), drawn("I live in Rome.", start=5), through=10) == ()
-        assert await people.keep(SessionId("evening"), ExtractedFacts(), through=20) == ()
-        assert await people.drawn_through(SessionId("evening")) == 20
-        assert await people.drawn_through(SessionId("other")) == 0
-        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+        assert len(await people.store_facts(SessionId("evening"), batch, through=10)) == 1
+        assert await people.store_facts(SessionId("evening"), drawn("I live in Rome.", start=5), through=10) == ()
+        assert await people.store_facts(SessionId("evening"), ExtractedFacts(), through=20) == ()
+        assert await people.extracted_through(SessionId("evening")) == 20
+        assert await people.extracted_through(SessionId("other")) == 0
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Lisbon"}
 
 
 @pytest.mark.asyncio
@@ -69,14 +69,14 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) ->
     """Neither found, nor superseded, nor deleted from there."""
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("here", GUILD), ("there", OTHER))
-        await people.keep(SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10)
-        await people.keep(SessionId("there"), drawn("I live in Berlin.", session="there", start=50), through=10)
-        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Lisbon"}
-        assert held(await people.known(["id-Ada"], OTHER)) == {"home": "Berlin"}
-        assert await people.known(["id-Ada"], None) == ()
+        await people.store_facts(SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10)
+        await people.store_facts(SessionId("there"), drawn("I live in Berlin.", session="there", start=50), through=10)
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+        assert held(await people.facts_about(["id-Ada"], OTHER)) == {"home": "Berlin"}
+        assert await people.facts_about(["id-Ada"], None) == ()
         assert await people.forget("id-Ada", OTHER) == 1
         assert await people.forget("id-Ada", OTHER) == 0
-        assert held(await people.known(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Lisbon"}
 
 
 @pytest.mark.asyncio
@@ -84,9 +84,9 @@ async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
     """Retention deletes everything."""
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD))
-        await people.keep(SessionId("evening"), drawn("I live in Lisbon."), through=10)
+        await people.store_facts(SessionId("evening"), drawn("I live in Lisbon."), through=10)
         await Sessions(database, FakeClock()).delete(SessionId("evening"))
-        assert await people.known(["id-Ada"], GUILD, history=True) == ()
+        assert await people.facts_about(["id-Ada"], GUILD, history=True) == ()
 
 
 def test_facts_come_back_with_their_weight() -> None:

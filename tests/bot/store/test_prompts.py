@@ -25,16 +25,16 @@ async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_p
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
-        await shelf.keep(["You take part.", "You take part."])
-        await shelf.keep_sent(EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."])
-        await shelf.keep_sent(SessionId("nowhere"), ["Hello."])
+        await shelf.store_prompts(["You take part.", "You take part."])
+        await shelf.store_sent_texts(EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."])
+        await shelf.store_sent_texts(SessionId("nowhere"), ["Hello."])
         asked = [text_digest(text) for text in ("You take part.", "Ada lives in Lisbon.", "Hello.")]
-        assert await shelf.by_digest(asked) == {asked[0]: "You take part."}
-        assert await shelf.sent(EVENING, asked) == {asked[1]: "Ada lives in Lisbon."}
-        assert await shelf.sent(SessionId("nowhere"), asked) == {}
+        assert await shelf.prompts_by_digest(asked) == {asked[0]: "You take part."}
+        assert await shelf.sent_texts(EVENING, asked) == {asked[1]: "Ada lives in Lisbon."}
+        assert await shelf.sent_texts(SessionId("nowhere"), asked) == {}
         await Sessions(database, FakeClock()).delete(EVENING)
-        assert await shelf.sent(EVENING, asked) == {}
-        assert await shelf.by_digest(asked) == {asked[0]: "You take part."}
+        assert await shelf.sent_texts(EVENING, asked) == {}
+        assert await shelf.prompts_by_digest(asked) == {asked[0]: "You take part."}
 
 
 @pytest.mark.asyncio
@@ -43,9 +43,9 @@ async def test_all_sent_texts_go_when_anything_is_forgotten(tmp_path: Path) -> N
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
-        await shelf.keep(["You take part."])
-        await shelf.keep_sent(EVENING, ["Ada lives in Lisbon."])
+        await shelf.store_prompts(["You take part."])
+        await shelf.store_sent_texts(EVENING, ["Ada lives in Lisbon."])
         async with database.writing() as connection:
             await forget_sent_texts(connection)
-        assert await shelf.sent(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}
-        assert len(await shelf.by_digest([text_digest("You take part.")])) == 1
+        assert await shelf.sent_texts(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}
+        assert len(await shelf.prompts_by_digest([text_digest("You take part.")])) == 1

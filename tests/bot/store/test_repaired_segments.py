@@ -21,7 +21,7 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(tmp_path: 
     """Its retrievals stay counted."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
-        done = await evening.keeper_check()
+        done = await evening.upkeep_check()
         assert len(done.compress) == 4
         await evening.shelf.count_accesses({evening.session_id: [(0, 0)]}, evening.clock.now())
         async with evening.database.writing() as connection:

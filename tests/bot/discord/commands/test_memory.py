@@ -48,7 +48,7 @@ class Book:
         self.facts = list(facts)
         self.asked: list[tuple[int | None, str]] = []
 
-    async def kept(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
+    async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
         """Return a person's facts."""
         self.asked.append((guild_id, person_id))
         return [each for each in self.facts if each.person_id == person_id]
@@ -63,7 +63,7 @@ class Book:
 class Broken:
     """A store that refuses."""
 
-    async def kept(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
+    async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
         """Refuse."""
         raise StoreError("The disk is full.")
 
