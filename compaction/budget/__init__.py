@@ -1,61 +1,28 @@
-"""The budget layer: how much a model is sent, and what gives way. Every public name can be had from here.
-
-They are looked up when they are asked for: some modules need the payload, and the payload needs `tokens`.
-"""
+"""The budget layer: how much a model is sent, and what is left out first. Has every public name of its modules."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from compaction.budget.estimator import Calibration as Calibration
-    from compaction.budget.estimator import Estimator as Estimator
-    from compaction.budget.files import FileReference as FileReference
-    from compaction.budget.files import get_active_files as get_active_files
-    from compaction.budget.files import should_preserve_file_content as should_preserve_file_content
-    from compaction.budget.messages import Message as Message
-    from compaction.budget.messages import MessageToolCall as MessageToolCall
-    from compaction.budget.prompt import ContextConfig as ContextConfig
-    from compaction.budget.prompt import build_final_prompt as build_final_prompt
-    from compaction.budget.prompt import enforce_context_limit as enforce_context_limit
-    from compaction.budget.summarize import SummarizeOptions as SummarizeOptions
-    from compaction.budget.summarize import summarize_context as summarize_context
-    from compaction.budget.tool_outputs import KeyInfo as KeyInfo
-    from compaction.budget.tool_outputs import ToolOutputOptions as ToolOutputOptions
-    from compaction.budget.tool_outputs import create_truncated_placeholder as create_truncated_placeholder
-    from compaction.budget.tool_outputs import extract_key_info as extract_key_info
-    from compaction.budget.tool_outputs import should_truncate_tool_result as should_truncate_tool_result
-    from compaction.budget.tool_outputs import summarize_tool_output as summarize_tool_output
-    from compaction.budget.tool_outputs import truncate_old_tool_outputs as truncate_old_tool_outputs
-    from compaction.budget.trim import TrimOptions as TrimOptions
-    from compaction.budget.trim import TrimStrategy as TrimStrategy
-    from compaction.budget.trim import trim_conversation as trim_conversation
-    from compaction.tokens import estimate_text_tokens as estimate_text_tokens
-    from compaction.tokens import estimate_tokens as estimate_tokens
-
-_NAMES = {
-    "estimator": ("Calibration", "Estimator"),
-    "files": ("FileReference", "get_active_files", "should_preserve_file_content"),
-    "messages": ("Message", "ToolCall"),
-    "prompt": ("ContextConfig", "build_final_prompt", "enforce_context_limit"),
-    "summarize": ("SummarizeOptions", "summarize_context"),
-    "tokens": ("estimate_text_tokens", "estimate_tokens"),
-    "tool_outputs": (
-        "KeyInfo",
-        "ToolOutputOptions",
-        "create_truncated_placeholder",
-        "extract_key_info",
-        "should_truncate_tool_result",
-        "summarize_tool_output",
-        "truncate_old_tool_outputs",
-    ),
-    "trim": ("TrimOptions", "TrimStrategy", "trim_conversation"),
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+from compaction.budget.estimator import Calibration as Calibration
+from compaction.budget.estimator import Estimator as Estimator
+from compaction.budget.files import FileReference as FileReference
+from compaction.budget.files import get_active_files as get_active_files
+from compaction.budget.files import should_preserve_file_content as should_preserve_file_content
+from compaction.budget.messages import Message as Message
+from compaction.budget.messages import MessageToolCall as MessageToolCall
+from compaction.budget.prompt import ContextConfig as ContextConfig
+from compaction.budget.prompt import build_final_prompt as build_final_prompt
+from compaction.budget.prompt import enforce_context_limit as enforce_context_limit
+from compaction.budget.summarize import SummarizeOptions as SummarizeOptions
+from compaction.budget.summarize import summarize_context as summarize_context
+from compaction.budget.tool_outputs import KeyInfo as KeyInfo
+from compaction.budget.tool_outputs import ToolOutputOptions as ToolOutputOptions
+from compaction.budget.tool_outputs import create_truncated_placeholder as create_truncated_placeholder
+from compaction.budget.tool_outputs import extract_key_info as extract_key_info
+from compaction.budget.tool_outputs import should_truncate_tool_result as should_truncate_tool_result
+from compaction.budget.tool_outputs import summarize_tool_output as summarize_tool_output
+from compaction.budget.tool_outputs import truncate_old_tool_outputs as truncate_old_tool_outputs
+from compaction.budget.trim import TrimOptions as TrimOptions
+from compaction.budget.trim import TrimStrategy as TrimStrategy
+from compaction.budget.trim import trim_conversation as trim_conversation
+from compaction.tokens import estimate_text_tokens as estimate_text_tokens
+from compaction.tokens import estimate_tokens as estimate_tokens
