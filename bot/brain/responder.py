@@ -131,7 +131,7 @@ class ModelResponder:
             yield words
 
     async def _is_slow(self, running: asyncio.Task[tuple[str, ...]]) -> bool:
-        """Wait for the tools, and return whether they take longer than `tools.filler_after_s`."""
+        """Wait for the tools, and return whether they take longer than `ToolsSettings.filler_after_s`."""
         if not self._settings.filler:
             return False
         done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)

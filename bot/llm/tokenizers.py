@@ -58,7 +58,7 @@ _PIECE_CHARS = 20_000
 
 
 class TokenizerChoice(StrEnum):
-    """Values of budget.token_estimator besides the path of a tokenizer file."""
+    """Values of `BudgetSettings.token_estimator` besides the path of a tokenizer file."""
 
     AUTO = "auto"
     FALLBACK = "fallback"

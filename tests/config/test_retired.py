@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,6 @@ from config.errors import ConfigError
 from config.load import load
 from config.retired import RETIRED, RETIRED_SECTIONS
 from config.schema import INTERNAL, SETTINGS, Settings, variable_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Every key of default.toml before the settings were cut down. Frozen: it is what stands in people's files.
 FORMER_KEYS = {
@@ -173,3 +171,16 @@ def test_no_file_or_variable_sets_an_internal_field(tmp_path: Path) -> None:
 def test_few_settings() -> None:
     """An operator holds them in the head, and the rest are constants beside the code that uses them."""
     assert len(SETTINGS) <= 90
+
+
+def test_the_docs_name_no_retired_key() -> None:
+    """Nobody is told to set what cannot be set; the reference alone lists what is gone."""
+    docs = Path(__file__).parents[2]
+    pages = [docs / "README.md", *(page for page in (docs / "docs").rglob("*.md") if page.name != "settings.md")]
+    named = {
+        (page.name, word)
+        for page in pages
+        for word in re.findall(r"\b[a-z]+\.[a-z_]+\b", page.read_text("utf-8"))
+        if tuple(word.split(".")) in RETIRED
+    }
+    assert not named
