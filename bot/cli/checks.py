@@ -24,7 +24,6 @@ from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
-from bot.screen.readers import uses_model
 from bot.store.database import verify_database_file
 from compaction.errors import StoreError
 from voice.errors import OpusMissingError, RecogniserError
@@ -265,14 +264,14 @@ def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) 
     if not screen.enabled:
         return Finding("screens", Status.OK, "switched off (screen.enabled)")
     if not installed:
-        without = "the vision model alone reads them" if uses_model(screen) else "nothing reads them"
+        without = "the vision model alone reads them" if screen.model else "nothing reads them"
         return Finding(
             "screens",
             Status.WARNING,
             f"the part 'screen' is not installed: {without}",
             "Run `pip install 'roomtone[screen]'`.",
         )
-    reader = f"the vision model {screen.model} and embedded reading" if uses_model(screen) else "embedded reading"
+    reader = f"the vision model {screen.model} and embedded reading" if screen.model else "embedded reading"
     address = urlsplit(web.public_url)
     if not web.public_url:
         return Finding("screens", Status.OK, f"{reader}; links work on this machine alone (PUBLIC_URL is not set)")

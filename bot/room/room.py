@@ -141,7 +141,7 @@ class Room:
         """Return a context in which people can share screens here."""
         if self._services.screens is None:
             return nullcontext()
-        return self._services.screens.room_for(session_id, self._place, memory=memory, watcher=self)
+        return self._services.screens.room_for(session_id, self._place, memory=memory, observer=self)
 
     async def _run_in_channel(
         self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None
@@ -227,12 +227,12 @@ class Room:
         """Return whether a person has opted out of being heard and seen."""
         return self._conversation is not None and self._conversation.excludes(user_id)
 
-    def noted(self, note: Note) -> None:
+    def on_note(self, note: Note) -> None:
         """Hand on a new note about a shared screen."""
         if self._conversation is not None:
             self._conversation.on_screen_note(note)
 
-    def recapped(self, turn: Turn) -> None:
+    def on_screen_turn(self, turn: Turn) -> None:
         """Hand on the turn that sums up a share which has ended."""
         if self._conversation is not None:
             self._conversation.on_screen_recap(turn)

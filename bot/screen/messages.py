@@ -1,4 +1,4 @@
-"""What people are told about shared screens, in plain sentences: on the page, by the commands, in the timeline."""
+"""The sentences about shared screens: on the share page, in command replies, and in the timeline."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 SURFACES = {"monitor": "the whole screen", "window": "a window", "browser": "a browser tab"}
 ANY_SURFACE = "a screen"
-# A recap is one turn; what it tells of more than this is in the notes.
+# A recap is one turn. More than this is in the notes.
 RECAP_CHARS = 600
 
 
 class ScreenError(BotError):
-    """A screen can't be shared or looked at: the message says why and what to do."""
+    """A screen can't be shared or looked at. The message says why and what to do."""
 
 
 class ShareEnd(StrEnum):
-    """Why a share is over."""
+    """Why a share ended. The values go to the page and to the log."""
 
     STOPPED = "stopped"
     COMMAND = "command"
@@ -35,10 +35,9 @@ class ShareEnd(StrEnum):
     OPTED_OUT = "opted_out"
 
 
-# What is seen is remembered like what is said.
 OPTED_OUT = "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
 
-# For the person who shared, on the page.
+# Shown on the page to the person who shared.
 END_MESSAGES = {
     ShareEnd.STOPPED: "You stopped sharing.",
     ShareEnd.COMMAND: "Sharing was ended with /watch stop.",
@@ -46,31 +45,31 @@ END_MESSAGES = {
     ShareEnd.LOST: "The connection was lost for too long.",
     ShareEnd.SUPERSEDED: "You share from another page now.",
     ShareEnd.CLOSED: "The bot has left the voice channel.",
-    ShareEnd.MISBEHAVED: "This page sent what no picture of a screen is.",
+    ShareEnd.MISBEHAVED: "This page sent data that is not a picture of a screen.",
     ShareEnd.BROKEN: "Something in the bot broke.",
     ShareEnd.OPTED_OUT: "You asked the bot not to hear you, so it does not see your screen either.",
 }
 
 
-def describe_surface(told: object) -> str:
-    """Return what is shared, by what the browser calls it; anything else is a screen."""
-    return SURFACES.get(told, ANY_SURFACE) if isinstance(told, str) else ANY_SURFACE
+def describe_surface(surface: object) -> str:
+    """Return a phrase for a `displaySurface` of the browser; an unknown one is 'a screen'."""
+    return SURFACES.get(surface, ANY_SURFACE) if isinstance(surface, str) else ANY_SURFACE
 
 
 def format_share_start(name: str, surface: str) -> str:
-    """Return the turn that stands in the timeline when a share begins."""
+    """Return the text of the timeline turn for the start of a share."""
     return f"{name} shares {surface} with the bot from now on."
 
 
 def format_recap(name: str, surface: str, *, minutes: int, seen: Sequence[str]) -> str:
-    """Return the turn that stands in the timeline when a share is over. `seen`: its notes, oldest first."""
+    """Return the text of the timeline turn for the end of a share. `seen`: its notes, oldest first."""
     length = "less than a minute" if minutes < 1 else f"{minutes} minute{'' if minutes == 1 else 's'}"
-    told = f"{name} stopped sharing {surface} after {length}."
+    sentence = f"{name} stopped sharing {surface} after {length}."
     lead = " Last seen on it: "
-    room, parts = RECAP_CHARS - len(told) - len(lead) - 1, list[str]()
+    room, parts = RECAP_CHARS - len(sentence) - len(lead) - 1, list[str]()
     for what in reversed(seen):
         if len(what) + 2 > room:
             break
         parts.insert(0, what.rstrip("."))
         room -= len(what) + 2
-    return f"{told}{lead}{'; '.join(parts)}." if parts else told
+    return f"{sentence}{lead}{'; '.join(parts)}." if parts else sentence

@@ -1,4 +1,4 @@
-"""Which reader looks at screens, and what stands in when it fails."""
+"""Chooses what reads shared screens: a vision model with OCR as its fallback, or OCR alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from voice.circuit_breaker import CircuitBreaker
 from voice.screen.ocr import OcrReader
 from voice.screen.port import NoPictureError, VisionError
 
@@ -22,55 +23,59 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A model that failed is let alone so long, doubled for each further failure in a row up to the second.
-FIRST_REST_S = 20.0
-LONGEST_REST_S = 600.0
+# How long a failing model is not asked: at first, and at most after repeated failures.
+FIRST_OPEN_S = 20.0
+LONGEST_OPEN_S = 600.0
 HOUR_S = 3_600.0
-# Who asks waits for the model so long, its turn included: the tool that looks has 15 s (`bot.brain.tools.screen`), a
-# reply 20, and the text has still to be read in them.
-PATIENCE_S = 8.0
+# How long an urgent read waits for the model, queueing included. The tool `look_at_screen` has 15 s and a reply 20 s,
+# in which the text may still have to be read.
+URGENT_TIMEOUT_S = 8.0
 # Seconds that one look of the model may take; then the screen's text is read instead.
 MODEL_TIMEOUT_S = 15.0
 
 
 class ScreenReaders(Protocol):
-    """What looks at the screens of all rooms."""
+    """Reads the screens of all rooms."""
 
     @property
     def by_model(self) -> bool:
-        """Return whether a model describes screens; its looks cost, so they come at intervals."""
+        """Return whether a model describes screens. Each look costs, so they come at intervals."""
 
     @property
-    def shortcoming(self) -> str:
-        """Return what is read less well than was chosen at present, a plain sentence; empty when all is well."""
+    def limitation(self) -> str:
+        """Return why less is read than was chosen, a plain sentence; empty if all works."""
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`."""
 
-    async def rest(self) -> None:
-        """Nobody shares any more: give back what can be made anew."""
+    async def unload(self) -> None:
+        """Free what can be loaded again. Called when nobody shares any more."""
 
 
 class OcrOnlyReaders:
-    """Text is all that is read."""
+    """Reads only the text on a screen."""
 
     by_model = False
-    shortcoming = ""
 
     def __init__(self, ocr: OcrReader) -> None:
         self._ocr = ocr
 
+    @property
+    def limitation(self) -> str:
+        """See `ScreenReaders.limitation`."""
+        return ""
+
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Return the screen's text."""
+        """See `ScreenReaders.read`."""
         return await self._ocr.read(latest, urgent=urgent)
 
-    async def rest(self) -> None:
-        """End the process."""
+    async def unload(self) -> None:
+        """End the OCR process."""
         await self._ocr.rest()
 
 
-class ModelWithOcrFallback:
-    """A model describes the screen; while it fails, or has cost enough, its text is read."""
+class ModelWithOcrFallback(OcrOnlyReaders):
+    """Has a model describe the screen. While it fails, or has used up its looks of the hour, reads the text."""
 
     by_model = True
 
@@ -81,26 +86,25 @@ class ModelWithOcrFallback:
         *,
         monotonic: Callable[[], float],
         most_per_hour: int = 0,
-        patience_s: float = PATIENCE_S,
+        urgent_timeout_s: float = URGENT_TIMEOUT_S,
     ) -> None:
-        """`most_per_hour`: looks of the model in any hour; 0 means no limit. `patience_s`: how long who asks waits."""
+        """`most_per_hour`: looks of the model in any hour, 0 for no limit. `urgent_timeout_s`: limit of urgent
+        reads."""
+        super().__init__(ocr)
         self._model = model
-        self._ocr = ocr
         self._monotonic = monotonic
         self._most_per_hour = most_per_hour
-        self._patience_s = patience_s
+        self._urgent_timeout_s = urgent_timeout_s
         self._looked_at: deque[float] = deque()
-        self._told_ceiling = False
-        self._failures = 0
-        self._rested_at = float("-inf")
-        self._problem = ""
+        self._ceiling_logged = False
+        self._breaker = CircuitBreaker(failure_threshold=1, open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S)
 
     @property
-    def shortcoming(self) -> str:
-        """Return why the model is not asked at present, if it is not."""
-        if self._monotonic() < self._rested_at:
-            return f"Only the text is read at present: {self._problem}"
-        if self._told_ceiling:
+    def limitation(self) -> str:
+        """Return why the model is not asked now; empty if it is."""
+        if self._is_open():
+            return f"Only the text is read at present: {self._breaker.problem}"
+        if self._ceiling_logged:
             return (
                 "Only the text is read at present: the vision model has looked as often as it may in an hour "
                 "(screen.max_looks_per_hour)."
@@ -108,88 +112,81 @@ class ModelWithOcrFallback:
         return ""
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Ask the model, else read the text. Raises `VisionError` when that fails too."""
-        # How often the model had failed when it was given the picture; None while its turn has not come.
-        failures: int | None = None
+        """Ask the model, or else read the text. Raises `VisionError` if that fails too."""
+        # Failures of the model when it took this request; None until it takes it.
+        failures_before: int | None = None
 
-        def given() -> VisionRequest:
-            nonlocal failures
+        def next_request() -> VisionRequest:
+            nonlocal failures_before
             if not self._may_ask():
-                raise VisionError("The vision model is let alone for now.")
-            look = latest()
+                raise VisionError("The vision model is not asked at present.")
+            request = latest()
+            self._breaker.admits(self._monotonic())
             self._looked_at.append(self._monotonic())
-            failures = self._failures
-            if not look.question:
-                patience.reschedule(None)
-            return look
+            failures_before = self._breaker.failures
+            if not request.question:
+                limit.reschedule(None)
+            return request
 
         if self._may_ask():
             try:
-                async with asyncio.timeout(self._patience_s if urgent else None) as patience:
-                    reading = await self._model.read(given, urgent=urgent)
+                async with asyncio.timeout(self._urgent_timeout_s if urgent else None) as limit:
+                    reading = await self._model.read(next_request, urgent=urgent)
             except NoPictureError:
                 raise
             except TimeoutError:
-                self._failed(failures, f"The vision model did not answer within {self._patience_s:g} s.")
+                self._record_failure(
+                    failures_before, f"The vision model did not answer within {self._urgent_timeout_s:g} s."
+                )
             except VisionError as error:
-                self._failed(failures, str(error))
+                self._record_failure(failures_before, str(error))
             else:
-                self._failures = 0
+                self._breaker.record_success()
                 return reading
-        return await self._ocr.read(latest, urgent=urgent)
+        return await super().read(latest, urgent=urgent)
 
-    def _failed(self, failures: int | None, problem: str) -> None:
-        """Let the model alone, unless it was not given the picture, or failed another meanwhile: one outage is one."""
-        if failures != self._failures:
-            return
-        rest_s = min(FIRST_REST_S * 2**self._failures, LONGEST_REST_S)
-        self._failures += 1
-        self._rested_at = self._monotonic() + rest_s
-        self._problem = problem
-        log.warning("screen_model_failed", problem=problem, rest_s=rest_s)
+    def _record_failure(self, failures_before: int | None, problem: str) -> None:
+        """Count a failure, unless the model did not take the request or failed another meanwhile: one outage is one."""
+        if failures_before == self._breaker.failures:
+            open_s = self._breaker.record_failure(self._monotonic(), problem)
+            log.warning("screen_model_failed", problem=problem, open_s=open_s)
+
+    def _is_open(self) -> bool:
+        outage = self._breaker.outage
+        return outage is not None and outage.retry_at is not None and self._monotonic() < outage.retry_at
 
     def _may_ask(self) -> bool:
-        now = self._monotonic()
-        return now >= self._rested_at and self._may_cost(now)
+        return not self._is_open() and self._has_looks_left(self._monotonic())
 
-    def _may_cost(self, now: float) -> bool:
-        """Return whether the model may be asked once more within this hour."""
+    def _has_looks_left(self, now: float) -> bool:
+        """Return whether the model may look once more within this hour."""
         while self._looked_at and now - self._looked_at[0] >= HOUR_S:
             self._looked_at.popleft()
         may = not self._most_per_hour or len(self._looked_at) < self._most_per_hour
-        if not may and not self._told_ceiling:
+        if not may and not self._ceiling_logged:
             log.warning("screen_model_ceiling_reached", looks_per_hour=self._most_per_hour)
-        self._told_ceiling = not may
+        self._ceiling_logged = not may
         return may
-
-    async def rest(self) -> None:
-        """End the process."""
-        await self._ocr.rest()
 
 
 def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> str:
-    """Return who looks at the pictures, as a plain sentence for who shares."""
-    if not uses_model(screen):
+    """Return a plain sentence, for the person who shares, about who sees the pictures."""
+    if not screen.model:
         return "By the bot alone, on its own machine: it reads the text. Pictures go nowhere else."
     where = urlsplit(screen.base_url or llm.base_url).hostname or "OpenAI"
     return f"By the vision model {screen.model} at {where}, which is sent pictures now and then and describes them."
-
-
-def uses_model(screen: ScreenSettings) -> bool:
-    """Return whether the settings choose a model."""
-    return bool(screen.model)
 
 
 @asynccontextmanager
 async def open_readers(
     screen: ScreenSettings, llm: LlmSettings, *, monotonic: Callable[[], float]
 ) -> AsyncIterator[ScreenReaders]:
-    """Lend what the settings choose; nothing is loaded before somebody shares."""
+    """Open the readers that the settings choose. Nothing is loaded before somebody shares."""
     async with OcrReader(busy_share=screen.busy_share) as ocr:
-        if not uses_model(screen):
+        if not screen.model:
             yield OcrOnlyReaders(ocr)
             return
-        # Imported where it is needed: the library takes a second to load.
+        # Imported here, for the library takes a second to load.
         from bot.llm.openai_vision import OpenAIVision
         from voice.endpoint import Endpoint
 

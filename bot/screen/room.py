@@ -1,8 +1,7 @@
-"""The shared screens of one room: who shares, for how long, and what becomes of it in the session's memory.
+"""The shared screens of one room: who shares, for how long, and what session memory gets of it.
 
-Notes go into memory as they are taken. That a share begins stands in the timeline, and its recap when it is over. When
-the last one is, live notes wait to be folded: ended in order, left, lost or crashed, no note is lost. No picture is
-stored.
+Notes go into memory as they are taken. A turn in the timeline marks the start of a share, and a recap its end. When the
+last share ends, live notes are retired to be folded; however it ends, no note is lost. No picture is stored.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often it is looked whether who shares is still in the channel and their page still there.
-LOOK_S = 2.0
+# How often it is checked whether sharers are still in the channel and connected.
+CHECK_INTERVAL_S = 2.0
 # Seconds for which a share waits for a page whose connection broke.
 RESUME_WITHIN_S = 45.0
-# Discord's own reconnects are over by then.
+# Longer than a reconnect of the Discord client takes.
 ABSENT_S = 6.0
-# A recap tells of the last notes.
+# A recap quotes the last notes.
 _RECAP_NOTES = 6
-# What waits to be told to a page that doesn't listen.
-_MOST_NEWS = 32
+# Messages kept for a page that is not connected.
+_MAX_OUTBOX = 32
 
 
 class Sharer:
-    """One person who may share in this room, from the moment their link is opened.
+    """One person who may share in this room, from the moment their link is opened. Made by `RoomScreens.welcome`.
 
-    `nonce` names their link. Made by `RoomScreens.welcome`.
+    `nonce`: identifies the link. `share`: None until they share.
     """
 
     def __init__(self, person: Person, nonce: str) -> None:
@@ -61,23 +60,23 @@ class Sharer:
         self.seen: deque[str] = deque(maxlen=_RECAP_NOTES)
         self.notes = 0
         self.absent_since: float | None = None
-        self.away_since: float | None = None
-        # What the page is to be told; the oldest goes when nobody listens.
-        self.news: deque[dict[str, object]] = deque(maxlen=_MOST_NEWS)
-        self.stirred = asyncio.Event()
+        self.disconnected_since: float | None = None
+        # Messages for the page. The oldest is dropped if too many wait.
+        self.outbox: deque[dict[str, object]] = deque(maxlen=_MAX_OUTBOX)
+        self.changed = asyncio.Event()
 
     def tell(self, **message: object) -> None:
-        """Queue a message for the page."""
-        self.news.append(message)
-        self.stirred.set()
+        """Queue a message for the page. `message`: as in the protocol (`bot.web.socket`)."""
+        self.outbox.append(message)
+        self.changed.set()
 
 
 class RoomScreens:
-    """One room's. Implements `bot.brain.tools.screen.ScreenView`.
+    """The shared screens of one room. Implements `bot.brain.tools.screen.ScreenView`.
 
-    `recorded` is told of turns that are written here, `noted` of notes; `excludes` says of whom nothing is to be seen;
-    `idle` is called when nobody shares here any more. *Ownership*: `run` is the room's task; end it by `finish`.
-    *Cancellation* of `run`: shares stop, what was noted is stored already.
+    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person has opted out.
+    `on_idle`: called when nobody shares here any more. *Ownership*: `run` is a task of the room; end it with `finish`.
+    *Cancellation* of `run` ends the shares; their notes are stored already.
     """
 
     def __init__(
@@ -89,10 +88,10 @@ class RoomScreens:
         readers: ScreenReaders,
         settings: ScreenSettings,
         clock: Clock,
-        recorded: Callable[[Turn], None] = lambda _: None,
-        noted: Callable[[Note], None] = lambda _: None,
+        on_turn: Callable[[Turn], None] = lambda _: None,
+        on_note: Callable[[Note], None] = lambda _: None,
         excludes: Callable[[int], bool] = lambda _: False,
-        idle: Callable[[], Awaitable[None]] | None = None,
+        on_idle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.session_id = session_id
         self.place = place
@@ -100,59 +99,59 @@ class RoomScreens:
         self._readers = readers
         self._settings = settings
         self._clock = clock
-        self._recorded = recorded
+        self._on_turn = on_turn
         self._excludes = excludes
-        self._noted = noted
-        self._idle = readers.rest if idle is None else idle
-        # Pages talk to the room from tasks that know nothing of its session.
+        self._on_note = on_note
+        self._on_idle = readers.unload if on_idle is None else on_idle
+        # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=session_id, guild_id=place.guild_id)
         self._sharers: dict[int, Sharer] = {}
-        self._starting: asyncio.Queue[Sharer] = asyncio.Queue()
+        self._started_sharers: asyncio.Queue[Sharer] = asyncio.Queue()
         self._tasks: asyncio.TaskGroup | None = None
         self._endings: set[asyncio.Task[None]] = set()
 
-    # -- life -------------------------------------------------------------------------------------------------
+    # -- tasks ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Keep the shares alive and look after them, for ever."""
-        # Of a process that crashed, or of a room that did: nobody shares them any more.
+        """Run the shares and check their sharers, for ever."""
+        # Left by a crash of the process or the room; nobody shares those screens any more.
         if self._memory.live_notes:
             await self._retire()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                tasks.create_task(self._look_after(), name="screen-sharers")
+                tasks.create_task(self._check_sharers(), name="screen-sharers")
                 while True:
-                    sharer = await self._starting.get()
+                    sharer = await self._started_sharers.get()
                     if sharer.share is not None and sharer.ended is None:
-                        sharer.task = tasks.create_task(self._live(sharer, sharer.share), name="screen-share")
+                        sharer.task = tasks.create_task(self._run_share(sharer, sharer.share), name="screen-share")
         finally:
             self._tasks = None
-            # After a crash: their notes are stored, and live until the next room retires them.
+            # After a crash. The notes are stored; the next room retires them.
             for sharer in self._sharers.values():
                 sharer.ended = ShareEnd.CLOSED
-                sharer.stirred.set()
+                sharer.changed.set()
             self._sharers.clear()
 
     async def finish(self) -> None:
-        """The room ends: end every share, with its recap."""
+        """End every share, with its recap, because the room ends."""
         for sharer in list(self._sharers.values()):
             await self.end(sharer, ShareEnd.CLOSED)
         if self._endings:
             await asyncio.wait(self._endings)
 
-    async def _live(self, sharer: Sharer, share: Share) -> None:
-        """Run one share; its crash ends no other. That it begins is told first: a remark on it answers that."""
+    async def _run_share(self, sharer: Sharer, share: Share) -> None:
+        """Run one share, whose crash ends no other. Its start is recorded first, so that a remark on it comes after."""
         try:
             await self._record(sharer.person, format_share_start(share.who, share.surface))
             await share.run()
-        except Exception:  # noqa: BLE001 - it is logged, and one share's crash ends no other
+        except Exception:  # noqa: BLE001 - logged; a crash ends only this share
             self._log.exception("screen_share_crashed", user_id=sharer.person.id)
             await self.end(sharer, ShareEnd.BROKEN)
 
-    async def _look_after(self) -> None:
+    async def _check_sharers(self) -> None:
         while True:
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(CHECK_INTERVAL_S)
             now = self._clock.monotonic()
             here = {person.id for person in self.place.members()}
             for sharer in list(self._sharers.values()):
@@ -164,29 +163,29 @@ class RoomScreens:
                     await self.end(sharer, ShareEnd.OPTED_OUT)
                 elif sharer.absent_since is not None and now - sharer.absent_since >= ABSENT_S:
                     await self.end(sharer, ShareEnd.LEFT)
-                elif sharer.away_since is not None and now - sharer.away_since >= RESUME_WITHIN_S:
+                elif sharer.disconnected_since is not None and now - sharer.disconnected_since >= RESUME_WITHIN_S:
                     await self.end(sharer, ShareEnd.LOST)
 
-    # -- who shares -------------------------------------------------------------------------------------------
+    # -- sharers ---------------------------------------------------------------------------------------------
 
     def person(self, user_id: int) -> Person | None:
-        """Return who that is, if they are in the channel now."""
+        """Return that person, or None if they are not in the channel now or a bot."""
         return next((each for each in self.place.members() if each.id == user_id and not each.is_bot), None)
 
     def require_present(self, user_id: int) -> None:
-        """Raise `ScreenError` unless that person is in the channel now."""
+        """Raises `ScreenError` unless that person is in the channel now."""
         if self.person(user_id) is None:
-            raise ScreenError(f"Join {self.place.name} first: I watch a screen together with who is there.")
+            raise ScreenError(f"Join {self.place.name} first: I watch a screen only with people who are there.")
 
     def full(self) -> bool:
-        """Return whether no more screens may be shared here."""
+        """Return whether as many screens are shared here as may be."""
         return len(self._sharers) >= self._settings.max_shares
 
     async def welcome(self, person: Person, nonce: str) -> Sharer:
-        """Let somebody in who has opened their link; an earlier share of theirs ends. Raises `ScreenError`."""
+        """Admit a person who opened their link; their earlier share ends. Raises `ScreenError`."""
         if self._excludes(person.id):
             raise ScreenError(OPTED_OUT)
-        # Another link of theirs may be opened while one ends: who comes last stays, and nothing is awaited after that.
+        # Another of their links may be opened while one ends. The last one stays; nothing is awaited after the loop.
         while (earlier := self._sharers.get(person.id)) is not None:
             await self.end(earlier, ShareEnd.SUPERSEDED)
         if self.full():
@@ -195,7 +194,7 @@ class RoomScreens:
         return sharer
 
     def start(self, sharer: Sharer, surface: str) -> None:
-        """Begin a share; where somebody shares already, another screen takes the place of theirs."""
+        """Begin a share, or replace the screen of a running one. `surface`: the browser's `displaySurface`."""
         if sharer.ended is not None:
             return
         if sharer.share is not None:
@@ -217,10 +216,11 @@ class RoomScreens:
             over=lambda: sharer.ended is not None or self._excludes(sharer.person.id),
         )
         self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
-        self._starting.put_nowait(sharer)
+        self._started_sharers.put_nowait(sharer)
 
     async def picture(self, sharer: Sharer, data: bytes) -> str:
-        """Take a picture; see `Share.offer`. Of who is not in the channel, or has opted out, none is looked at."""
+        """Offer a picture to the share; see `Share.offer`. Dropped if the person is not in the channel or has opted
+        out."""
         share, user_id = sharer.share, sharer.person.id
         if share is None or sharer.ended is not None or self.person(user_id) is None or self._excludes(user_id):
             return "dropped"
@@ -231,14 +231,14 @@ class RoomScreens:
             return "dropped"
 
     async def end(self, sharer: Sharer, ending: ShareEnd) -> None:
-        """End a share, or let who has only opened the page go; a second time does nothing.
+        """End a share, or dismiss a person who only opened the page. A second call does nothing.
 
-        *Cancellation*: the share ends all the same, with its recap; the page that asked for it may be gone already.
+        *Cancellation*: the share ends all the same, with its recap, for the page that requested it may be gone.
         """
         if sharer.ended is not None:
             return
         sharer.ended = ending
-        sharer.stirred.set()
+        sharer.changed.set()
         if self._sharers.get(sharer.person.id) is sharer:
             del self._sharers[sharer.person.id]
         if sharer.share is None:
@@ -252,10 +252,10 @@ class RoomScreens:
         await asyncio.shield(concluding)
 
     async def _conclude(self, sharer: Sharer, share: Share, ending: ShareEnd) -> None:
-        """Let a share's last note be taken, tell of it in the timeline, and retire what was live of it."""
+        """Take the last note of a share, record its recap, and retire live notes if it was the last share."""
         try:
             await self._close(sharer, share)
-        except Exception:  # noqa: BLE001 - it is logged, and one share's end ends no room
+        except Exception:  # noqa: BLE001 - logged; it must not end the room
             self._log.exception("screen_share_not_closed", user_id=sharer.person.id)
         self._log.info(
             "screen_share_ended",
@@ -273,36 +273,36 @@ class RoomScreens:
         sharer.share = None
         if not self._excludes(sharer.person.id):
             minutes = round((self._clock.monotonic() - share.began_at) / 60)
-            told = format_recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
-            await self._record(sharer.person, told)
+            text = format_recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
+            await self._record(sharer.person, text)
         if not any(each.share is not None for each in self._sharers.values()):
             await self._retire()
-            await self._idle()
+            await self._on_idle()
 
     def sharers(self) -> list[Sharer]:
-        """Return everybody who shares, or has only opened the page."""
+        """Return all who share or have only opened the page."""
         return list(self._sharers.values())
 
     def find(self, user_id: int) -> Sharer | None:
-        """Return somebody's share, or None."""
+        """Return that person as a sharer, or None."""
         return self._sharers.get(user_id)
 
     def status(self) -> str:
-        """Return who shares what, in plain sentences."""
-        told = [
+        """Return plain sentences about who shares what."""
+        sentences = [
             f"{sharer.person.name} has shared {sharer.share.surface} for "
             f"{_minutes(self._clock.monotonic() - sharer.share.began_at)}; I took {_count(sharer.notes, 'note')}."
             + (f" {sharer.share.trouble}" if sharer.share.trouble else "")
             for sharer in self._sharers.values()
             if sharer.share is not None
         ]
-        return " ".join(told) or "Nobody shares a screen with me. /watch start gives you a link."
+        return " ".join(sentences) or "Nobody shares a screen with me. /watch start gives you a link."
 
-    # -- what becomes of it -----------------------------------------------------------------------------------
+    # -- session memory --------------------------------------------------------------------------------------
 
     async def _take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
         if self._excludes(sharer.person.id):
-            # It was being read when they opted out.
+            # They opted out while it was read.
             return
         note = Note(
             NoteId(f"{sharer.nonce}-{sharer.notes}"),
@@ -315,28 +315,28 @@ class RoomScreens:
         )
         sharer.notes += 1
         if seen.why is not ScreenNoteReason.ASKED:
-            # What somebody looked at has been told as it came.
+            # A look that somebody asked for does not belong in the recap.
             sharer.seen.append(seen.what)
         sharer.tell(t="note", what=seen.what)
         try:
             await self._memory.add_note(note)
         except CompactionError as error:
-            # It is in memory and stored with the next write, or the session has ended.
+            # The note is in memory and stored with the next write, unless the session has ended.
             self._log.warning("note_not_stored", problem=str(error))
         self._log.info(
             "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
         )
-        self._noted(note)
+        self._on_note(note)
 
-    async def _record(self, person: Person, told: str) -> None:
+    async def _record(self, person: Person, text: str) -> None:
         now = self._clock.now()
-        part = TurnPart(str(person.id), person.name, told)
+        part = TurnPart(str(person.id), person.name, text)
         try:
             turn = await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
         except CompactionError as error:
-            self._log.warning("recap_not_stored", problem=str(error))
+            self._log.warning("screen_turn_not_stored", problem=str(error))
             return
-        self._recorded(turn)
+        self._on_turn(turn)
 
     async def _retire(self) -> None:
         try:
@@ -357,20 +357,20 @@ class RoomScreens:
             for sharer in self._sharers.values()
             if sharer.share is not None and not self._excludes(sharer.person.id)
         }
-        asked = list(shares)
+        matching = list(shares)
         if who is not None:
             wanted = who.strip().casefold()
-            asked = [share for share in shares if share.who.casefold() == wanted] or [
+            matching = [share for share in shares if share.who.casefold() == wanted] or [
                 share for share in shares if wanted in share.who.casefold()
             ]
-        if not asked:
+        if not matching:
             raise ToolError("Nobody of that name shares a screen now." if who else "Nobody shares a screen now.")
-        if len(asked) > 1:
-            names = ", ".join(share.who for share in asked)
+        if len(matching) > 1:
+            names = ", ".join(share.who for share in matching)
             raise ToolError(f"Several people share a screen: {names}. Say whose.")
-        (share,) = asked
-        if shares[share].away_since is not None:
-            raise ToolError(f"{share.who}'s connection is broken; no picture comes now.")
+        (share,) = matching
+        if shares[share].disconnected_since is not None:
+            raise ToolError(f"{share.who}'s page is not connected; no picture comes now.")
         try:
             seen = await share.look(question)
         except VisionError as error:

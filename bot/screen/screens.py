@@ -1,6 +1,6 @@
-"""The shared screens of all rooms: gives out links, and lets their pages in (`bot.web.port.SharePageHost`).
+"""The shared screens of all rooms: gives out links and lets share pages in (`bot.web.port.SharePageHost`).
 
-It knows which room belongs to which server; what happens in one is the room's own (`bot.screen.room`).
+What happens within a room is up to `bot.screen.room`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log = structlog.get_logger()
 # Seconds within which a link has to be opened.
 LINK_VALID_S = 300.0
 NEW_LINK = "Type /watch start in Discord for a new link."
-_REFUSED = {
-    LinkRefusal.MALFORMED: "This link is not complete. Open it from Discord again, or type /watch start for a new one.",
+_REFUSALS = {
+    LinkRefusal.MALFORMED: "This link is incomplete. Open it from Discord again, or type /watch start for a new one.",
     LinkRefusal.FORGED: f"This link is not one of mine, or I was restarted since. {NEW_LINK}",
     LinkRefusal.EXPIRED: f"This link has expired. {NEW_LINK}",
     LinkRefusal.USED: f"This link has been used already; each is good once. {NEW_LINK}",
@@ -44,20 +44,20 @@ _ABSENT = "You are not in the voice channel any more. Join it, then type /watch 
 
 
 class ShareObserver(Protocol):
-    """Who is told what becomes of the shares of a room, and knows who wants no part in it; `bot.room.room.Room`."""
+    """Gets the notes and recaps of a room's shares, and knows who has opted out. `bot.room.room.Room` implements it."""
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether nothing of a person is to be heard or seen."""
+        """Return whether that person is not to be heard or seen."""
 
-    def noted(self, note: Note) -> None:
-        """A note was taken."""
+    def on_note(self, note: Note) -> None:
+        """Handle a new note."""
 
-    def recapped(self, turn: Turn) -> None:
-        """A share is over, and its recap stands in the timeline."""
+    def on_screen_turn(self, turn: Turn) -> None:
+        """Handle a turn about the start or end of a share, which is recorded already."""
 
 
 class Screens:
-    """One process's. `reading`: who looks at the pictures, a plain sentence. Not thread-safe."""
+    """The shared screens of one process. `reading`: who sees the pictures, a plain sentence. Not thread-safe."""
 
     def __init__(
         self, settings: ScreenSettings, readers: ScreenReaders, *, clock: Clock, bot_name: str, reading: str
@@ -69,24 +69,24 @@ class Screens:
         self._reading = reading
         self._links = ShareLinks(new_key(), valid_s=LINK_VALID_S)
         self._rooms: dict[int, RoomScreens] = {}
-        # The one open line of each sharer.
-        self._lines: dict[str, ScreenPageConnection] = {}
+        # The open connection of each sharer, by the number of the link.
+        self._connections: dict[str, ScreenPageConnection] = {}
 
     @property
     def settings(self) -> ScreenSettings:
-        """Return what was chosen."""
+        """Return the screen settings."""
         return self._settings
 
     @property
     def valid_s(self) -> float:
-        """Return how long a link may wait to be opened."""
+        """Return for how many seconds a link can be opened."""
         return LINK_VALID_S
 
     @contextmanager
     def room_for(
-        self, session_id: SessionId, place: Place, *, memory: SessionMemory, watcher: ShareObserver
+        self, session_id: SessionId, place: Place, *, memory: SessionMemory, observer: ShareObserver
     ) -> Iterator[RoomScreens]:
-        """Let people share in a room while the block lasts; run what is lent, and finish it."""
+        """Let people share in a room for the time of the block. The caller runs and finishes the `RoomScreens`."""
         room = RoomScreens(
             session_id,
             place,
@@ -94,10 +94,10 @@ class Screens:
             readers=self._readers,
             settings=self._settings,
             clock=self._clock,
-            recorded=watcher.recapped,
-            noted=watcher.noted,
-            excludes=watcher.excludes,
-            idle=self._rest,
+            on_turn=observer.on_screen_turn,
+            on_note=observer.on_note,
+            excludes=observer.excludes,
+            on_idle=self._unload_readers,
         )
         self._rooms[place.guild_id] = room
         try:
@@ -106,19 +106,19 @@ class Screens:
             if self._rooms.get(place.guild_id) is room:
                 del self._rooms[place.guild_id]
 
-    async def _rest(self) -> None:
-        """Let the readers rest when nobody shares in any room."""
+    async def _unload_readers(self) -> None:
+        """Unload the readers when nobody shares in any room."""
         if not any(room.sharing() for room in self._rooms.values()):
-            await self._readers.rest()
+            await self._readers.unload()
 
     def room(self, guild_id: int) -> RoomScreens | None:
-        """Return the room of a server, or None."""
+        """Return the shared screens of a server's room, or None."""
         return self._rooms.get(guild_id)
 
     # -- links ------------------------------------------------------------------------------------------------
 
     def invite(self, guild_id: int, user_id: int) -> str:
-        """Return a token for somebody's link. Raises `ScreenError` with a plain sentence."""
+        """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
         if not self._settings.enabled:
             raise ScreenError("Sharing screens is switched off here (screen.enabled).")
         room = self._rooms.get(guild_id)
@@ -135,7 +135,7 @@ class Screens:
         try:
             admission = self._links.redeem(token, now=self._clock.now())
         except LinkRefusedError as error:
-            raise _refused(error) from error
+            raise _not_admitted(error) from error
         claim = admission.claim
         room = self._room_of(claim)
         person = room.person(claim.user_id)
@@ -147,20 +147,20 @@ class Screens:
         except ScreenError as error:
             self._links.end(claim.nonce)
             raise NotAdmittedError("full", str(error)) from error
-        return self._open_line(room, sharer, admission.resume_secret)
+        return self._connect(room, sharer, admission.resume_secret)
 
     async def readmit(self, resume_secret: str) -> ScreenPageConnection:
         """See `SharePageHost.readmit`."""
         try:
             claim = self._links.resume(resume_secret)
         except LinkRefusedError as error:
-            raise _refused(error) from error
+            raise _not_admitted(error) from error
         room = self._room_of(claim)
         sharer = room.find(claim.user_id)
         if sharer is None or sharer.nonce != claim.nonce or sharer.ended is not None:
             self._links.end(claim.nonce)
-            raise NotAdmittedError(LinkRefusal.ENDED.value, _REFUSED[LinkRefusal.ENDED])
-        return self._open_line(room, sharer, resume_secret)
+            raise NotAdmittedError(LinkRefusal.ENDED.value, _REFUSALS[LinkRefusal.ENDED])
+        return self._connect(room, sharer, resume_secret)
 
     def _room_of(self, claim: LinkClaim) -> RoomScreens:
         room = self._rooms.get(claim.guild_id)
@@ -169,10 +169,10 @@ class Screens:
             raise NotAdmittedError("closed", f"I have left that voice channel. {NEW_LINK}")
         return room
 
-    def _open_line(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> ScreenPageConnection:
-        before = self._lines.get(sharer.nonce)
-        if before is not None:
-            before.take_over()
+    def _connect(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> ScreenPageConnection:
+        previous = self._connections.get(sharer.nonce)
+        if previous is not None:
+            previous.supersede()
         welcome = Welcome(
             who=sharer.person.name,
             room=room.place.name,
@@ -183,31 +183,31 @@ class Screens:
             sharing=sharer.share is not None,
             trouble="" if sharer.share is None else sharer.share.trouble,
         )
-        sharer.away_since = None
+        sharer.disconnected_since = None
         if sharer.share is not None:
             sharer.share.resume()
-        line = self._lines[sharer.nonce] = ScreenPageConnection(self, room, sharer, welcome)
-        return line
+        connection = self._connections[sharer.nonce] = ScreenPageConnection(self, room, sharer, welcome)
+        return connection
 
-    def forget(self, line: ScreenPageConnection) -> None:
-        """A line is over: nobody talks on it any more, and when its share is, nobody comes back."""
-        if self._lines.get(line.sharer.nonce) is line:
-            del self._lines[line.sharer.nonce]
-            if line.sharer.ended is not None:
-                self._links.end(line.sharer.nonce)
+    def forget(self, connection: ScreenPageConnection) -> None:
+        """Forget a closed connection. If its share has ended, the page can't reconnect."""
+        if self._connections.get(connection.sharer.nonce) is connection:
+            del self._connections[connection.sharer.nonce]
+            if connection.sharer.ended is not None:
+                self._links.end(connection.sharer.nonce)
             else:
-                line.sharer.away_since = self._clock.monotonic()
+                connection.sharer.disconnected_since = self._clock.monotonic()
 
 
 class ScreenPageConnection:
-    """One connection of one page (`bot.web.port.PageConnection`)."""
+    """One connection of a share page (`bot.web.port.PageConnection`)."""
 
     def __init__(self, screens: Screens, room: RoomScreens, sharer: Sharer, welcome: Welcome) -> None:
         self._screens = screens
         self._room = room
         self.sharer = sharer
         self._welcome = welcome
-        self._taken_over = asyncio.Event()
+        self._superseded = asyncio.Event()
 
     @property
     def welcome(self) -> Welcome:
@@ -216,12 +216,12 @@ class ScreenPageConnection:
 
     @property
     def _ending(self) -> ShareEnd | None:
-        return ShareEnd.SUPERSEDED if self._taken_over.is_set() else self.sharer.ended
+        return ShareEnd.SUPERSEDED if self._superseded.is_set() else self.sharer.ended
 
-    def take_over(self) -> None:
-        """Another connection of the same page speaks from now on."""
-        self._taken_over.set()
-        self.sharer.stirred.set()
+    def supersede(self) -> None:
+        """End this connection, for the same page has opened another."""
+        self._superseded.set()
+        self.sharer.changed.set()
 
     def start(self, surface: str) -> None:
         """See `PageConnection.start`."""
@@ -242,16 +242,16 @@ class ScreenPageConnection:
         """See `PageConnection.messages`."""
         while True:
             ending = self._ending
-            while self.sharer.news and ending is not ShareEnd.SUPERSEDED:
-                yield self.sharer.news.popleft()
+            while self.sharer.outbox and ending is not ShareEnd.SUPERSEDED:
+                yield self.sharer.outbox.popleft()
             if ending is not None:
                 yield {"t": "ended", "reason": ending.value, "sentence": END_MESSAGES[ending]}
                 return
-            self.sharer.stirred.clear()
-            await self.sharer.stirred.wait()
+            self.sharer.changed.clear()
+            await self.sharer.changed.wait()
 
-    def hung_up(self) -> None:
-        """See `PageConnection.hung_up`."""
+    def disconnected(self) -> None:
+        """See `PageConnection.disconnected`."""
         self._screens.forget(self)
 
     def _refuse_after_end(self) -> None:
@@ -259,6 +259,6 @@ class ScreenPageConnection:
             raise PageClosedError
 
 
-def _refused(error: LinkRefusedError) -> NotAdmittedError:
+def _not_admitted(error: LinkRefusedError) -> NotAdmittedError:
     log.info("screen_link_refused", reason=error.reason.value)
-    return NotAdmittedError(error.reason.value, _REFUSED[error.reason])
+    return NotAdmittedError(error.reason.value, _REFUSALS[error.reason])

@@ -1,7 +1,7 @@
-"""One person's shared screen, from its first picture to its last: pictures in, notes out.
+"""One person's shared screen: takes pictures, has them read when they change, and yields notes.
 
-What is worth reading, when, and what is noted of it is decided by the pure modules of `voice.screen`; this reads, waits
-and hands on. The latest picture is kept in memory for whoever asks about it, and goes with the share.
+What is worth reading and noting is decided by the pure modules of `voice.screen`. The latest picture is kept in memory
+for questions about the screen, until the share ends.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# After a failed reading: whatever broke has a moment to mend.
-REST_AFTER_FAILURE_S = 5.0
-# Refused pictures that a page may send: a fast clock, a codec's bad moment. More of them are no accident.
+# Pause after a failed reading.
+FAILURE_PAUSE_S = 5.0
+# Refused pictures that a page may send, for example because of a fast clock. More of them are no accident.
 _OFFENCES = 30.0
 _OFFENCES_FORGIVEN_PER_S = 0.5
 DROPPED = "dropped"
-# Another screen begins a share anew, with a look at once and a note; who changes faster than this leafs through them.
+# A change of screen starts over with an immediate look and a note, but not more often than this.
 CHANGE_SPACING_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a reader was given to read. `screen`: of which of the share's screens it is, None: of one before."""
+    """A request that a reader took. `screen`: number of the screen in the picture; None: of an earlier one."""
 
     pending: PendingChange
     look: VisionRequest
@@ -52,14 +52,14 @@ class _Reading:
 
 
 class MisbehavedError(Exception):
-    """A page goes on sending what is refused; its share should end."""
+    """A page keeps sending pictures that are refused; its share should end."""
 
 
 class Share:
-    """One screen. `who` shares it, `surface` says what it is; `on_note` takes each note, `on_trouble` what keeps it
-    from being read, and an empty sentence when nothing does any more. `over` says whether it may be looked at no more.
+    """One screen. `who`: name of the person. `surface`: what is shared, as a phrase.
 
-    *Ownership*: `run` is its room's task. Not thread-safe.
+    `on_note`: gets each note. `on_trouble`: gets a sentence when the screen can't be read, an empty one when it can
+    again. `over`: returns whether the share has ended. *Ownership*: `run` is a task of the room. Not thread-safe.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Share:
         self._gate = ChangeDetector()
         self._taker = NoteTaker(surface=surface)
         self._frame: ScreenFrame | None = None
-        # Whether its page was away since then.
+        # Whether the page has reconnected since that picture.
         self._stale = False
-        # Whether that is a picture of the screen that is shared now; how many there were before; their last notes.
+        # Whether that picture shows the present screen; the number of screens before it; notes left of those.
         self._shown = False
         self._screens = 0
-        self._begun_at = self.began_at
+        self._screen_started_at = self.began_at
         self._left: list[ScreenNote] = []
         self._pending = PendingChange()
         self._reading: _Reading | None = None
@@ -105,19 +105,19 @@ class Share:
 
     @property
     def trouble(self) -> str:
-        """Return what keeps the screen from being read at present, a plain sentence; empty when nothing does."""
+        """Return why the screen can't be read now, a plain sentence; empty if it can."""
         return self._trouble
 
     def change(self, surface: str) -> bool:
-        """Another screen is shared from the next picture on. What waits for a note of the one before is noted.
+        """Switch to another screen from the next picture on. The last note of the previous screen is kept.
 
-        Returns whether that begins anew; after so short a time it is one more change of what is shared.
+        Returns False if the last switch was so recent that this counts as a change within the same screen.
         """
         self.surface = surface
         now = self._clock.monotonic()
-        if now - self._begun_at < CHANGE_SPACING_S:
+        if now - self._screen_started_at < CHANGE_SPACING_S:
             return False
-        self._begun_at = now
+        self._screen_started_at = now
         if (note := self._taker.tick(self._clock.now(), last=True)) is not None:
             self._left.append(note)
         self._taker = NoteTaker(surface=surface)
@@ -128,27 +128,27 @@ class Share:
         return True
 
     def resume(self) -> None:
-        """The page is back after its connection broke: the picture is one of before, and the next is of now."""
+        """Mark the latest picture as stale, because the page has reconnected."""
         self._stale = True
 
     # -- pictures ---------------------------------------------------------------------------------------------
 
     async def offer(self, data: bytes) -> str:
-        """Take a picture; return what became of it: `taken`, `dropped` (too many), or why it was refused.
+        """Take a picture. Returns `taken`, `dropped` (too many), or the reason for refusing it.
 
-        Raises `MisbehavedError` when too many in a row are none.
+        Raises `MisbehavedError` after too many that were not taken.
         """
-        fate = await self._fate_of(data)
-        self.counts[fate] += 1
-        if fate != "taken" and not self._offences.take(self._clock.monotonic()):
+        outcome = await self._check_picture(data)
+        self.counts[outcome] += 1
+        if outcome != "taken" and not self._offences.take(self._clock.monotonic()):
             raise MisbehavedError
-        return fate
+        return outcome
 
-    async def _fate_of(self, data: bytes) -> str:
+    async def _check_picture(self, data: bytes) -> str:
         if not self._bucket.take(self._clock.monotonic()):
             return DROPPED
         try:
-            # Some milliseconds in which somebody else's sound may come in.
+            # In a thread, for it takes some milliseconds, in which audio packets may arrive.
             frame = await asyncio.to_thread(check_frame, data)
         except FrameRefusedError as error:
             return error.reason.value
@@ -160,10 +160,10 @@ class Share:
             self._changed.set()
         return "taken"
 
-    # -- the life of a share ----------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Read what changes and take notes, for ever."""
+        """Read changes and take notes, for ever."""
         while True:
             await self._until_due()
             if self._due_now():
@@ -175,21 +175,21 @@ class Share:
         return due_at is not None and due_at <= self._clock.monotonic()
 
     async def _until_due(self) -> None:
-        """Wait until a look or a note is due, or another change comes in that may bring it forward."""
+        """Wait until a look or a note is due, or a change comes in that may bring it forward."""
         now = self._clock.monotonic()
-        hours = []
+        waits = []
         look_at = self._pending.due_at(self._looked_at, self._pace)
         if look_at is not None:
-            hours.append(look_at - now)
+            waits.append(look_at - now)
         if self._taker.due_at is not None:
-            hours.append(self._taker.due_at - self._clock.now())
-        if hours and min(hours) <= 0:
+            waits.append(self._taker.due_at - self._clock.now())
+        if waits and min(waits) <= 0:
             return
         self._changed.clear()
         changed: asyncio.Task[object] = asyncio.create_task(self._changed.wait(), name="screen-changed")
         waiting: set[asyncio.Task[object]] = {changed}
-        if hours:
-            waiting.add(asyncio.create_task(self._clock.sleep(min(hours)), name="screen-due"))
+        if waits:
+            waiting.add(asyncio.create_task(self._clock.sleep(min(waits)), name="screen-due"))
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -197,15 +197,16 @@ class Share:
                 task.cancel()
 
     async def _read(self) -> None:
-        """Read what has changed, as it is when the reader's turn comes, and take the note it is worth."""
+        """Have the changes read, from the latest picture when the reader is free, and note them if they are worth
+        it."""
         urgent = self._pending.change is ChangeKind.FIRST
         self._reading = None
         try:
-            reading = await self._readers.read(self._take, urgent=urgent)
+            reading = await self._readers.read(self._take_request, urgent=urgent)
         except NoPictureError:
-            # It is ended in a moment.
+            # The share is about to end.
             self._pending = self._unread()
-            await self._clock.sleep(REST_AFTER_FAILURE_S)
+            await self._clock.sleep(FAILURE_PAUSE_S)
             return
         except VisionError as error:
             await self._failed(error)
@@ -213,24 +214,24 @@ class Share:
         finally:
             self._looked_at = self._clock.monotonic()
         self._failing = False
-        self._tell_trouble(self._readers.shortcoming)
+        self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
-        taken = self._taken()
+        taken = self._last_taken()
         if taken.screen != self._screens:
-            # Of a screen that is not shared any more.
+            # It shows a screen that is not shared any more.
             return
         why = taken.pending.why(self._pace)
-        await self._noted(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
+        await self._take_note(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
 
-    def _taken(self) -> _Reading:
+    def _last_taken(self) -> _Reading:
         assert self._reading is not None, "who has read has asked what"
         return self._reading
 
-    def _take(self) -> VisionRequest:
-        """Return the latest picture and what is to be read of it."""
+    def _take_request(self) -> VisionRequest:
+        """Return the latest picture and the areas to read."""
         self._refuse_when_over()
         assert self._frame is not None, "a change comes with a picture"
-        # A reader that failed is followed by another: what it took has still to be read.
+        # If a reader failed, its fallback calls this again: the areas that the first took are still unread.
         pending, self._pending = self._unread(), PendingChange()
         whole = self._pace is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
         boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._taker.lines)
@@ -239,86 +240,83 @@ class Share:
         return look
 
     def _unread(self) -> PendingChange:
-        """Return what has changed and was given to no reader, or to one that did not read it."""
+        """Return the changes that no reader has read."""
         if self._reading is None or self._reading.screen != self._screens:
             return self._pending
         return self._reading.pending.together(self._pending)
 
     async def _failed(self, error: VisionError) -> None:
-        """Tell a trouble once, keep what was to be read, and wait a moment. That somebody shares is noted anyway."""
+        """Report the trouble once, keep the changes unread, and pause. The start of a share is noted all the same."""
         self.counts["unread"] += 1
         if not self._failing:
             self._failing = True
             log.warning("screen_not_read", problem=str(error))
-        self._tell_trouble(str(error))
+        self._report_trouble(str(error))
         pending = self._unread()
         if pending.change is ChangeKind.FIRST:
             nothing = ReadFrame(
                 VisionReading(VisionSource.OCR), ScreenNoteReason.SHARE_START, (WHOLE,), "", self._clock.now()
             )
-            await self._noted(nothing)
+            await self._take_note(nothing)
             pending = PendingChange(ChangeKind.CUT, (WHOLE,))
         self._pending = pending
-        await self._clock.sleep(REST_AFTER_FAILURE_S)
+        await self._clock.sleep(FAILURE_PAUSE_S)
 
-    def _tell_trouble(self, sentence: str) -> None:
+    def _report_trouble(self, sentence: str) -> None:
         if sentence != self._trouble:
             self._trouble = sentence
             self._on_trouble(sentence)
 
     async def finish(self) -> None:
-        """Take the note of what still waits for one."""
-        await self._tell_left()
+        """Take the last notes."""
+        await self._emit_left()
         note = self._taker.tick(self._clock.now(), last=True)
         if note is not None:
-            await self._tell(note)
+            await self._emit(note)
 
-    async def _tell_left(self) -> None:
-        """Tell the last notes of screens that are not shared any more."""
+    async def _emit_left(self) -> None:
+        """Emit the notes left of earlier screens."""
         while self._left:
-            await self._tell(self._left.pop(0))
+            await self._emit(self._left.pop(0))
 
     async def _tick(self) -> None:
-        await self._tell_left()
+        await self._emit_left()
         name = self._frame.hash if self._frame is not None else ""
         note = self._taker.tick(self._clock.now(), frame_hash=name)
         if note is not None:
-            await self._tell(note)
+            await self._emit(note)
 
-    async def _noted(self, seen: ReadFrame) -> None:
+    async def _take_note(self, seen: ReadFrame) -> None:
         note = self._taker.handle(seen)
         if note is not None:
-            await self._tell(note)
+            await self._emit(note)
 
-    async def _tell(self, note: ScreenNote) -> None:
+    async def _emit(self, note: ScreenNote) -> None:
         self.counts["noted"] += 1
         await self._on_note(note)
 
-    # -- who asks ---------------------------------------------------------------------------------------------
+    # -- questions ---------------------------------------------------------------------------------------------
 
     async def look(self, question: str) -> str:
-        """Return what is on the screen now about `question`: a model's answer, or the screen's text.
-
-        Raises `VisionError`.
-        """
-        name, screen = self._of_now().hash, self._screens
+        """Return a vision model's answer to `question`, or the screen's text. Raises `VisionError`."""
+        name, screen = self._current_frame().hash, self._screens
 
         def latest() -> VisionRequest:
-            return VisionRequest(self._of_now().jpeg, who=self.who, question=question)
+            return VisionRequest(self._current_frame().jpeg, who=self.who, question=question)
 
         reading = await self._readers.read(latest, urgent=True)
         self._refuse_when_over()
         self.counts["asked"] += 1
         if screen == self._screens:
-            await self._noted(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now()))
+            await self._take_note(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now()))
         if reading.source is VisionSource.MODEL:
             return reading.description
         if not reading.lines:
             return "There is no text on it that I can read."
         return "\n".join(line.text for line in reading.lines)
 
-    def _of_now(self) -> ScreenFrame:
-        """Return the latest picture of what is shared now. Raises `NoPictureError`."""
+    def _current_frame(self) -> ScreenFrame:
+        """Return the latest picture of the present screen. Raises `NoPictureError`."""
         self._refuse_when_over()
         if self._frame is None or not self._shown or self._stale:
             raise NoPictureError("No picture of the screen has come yet. Ask again in a moment.")

@@ -1,4 +1,4 @@
-"""Where people ask for a link, an end, or a look: what the /watch commands talk to (`bot.discord.commands.watch`)."""
+"""Carries out the /watch commands (`bot.discord.commands.watch`): link, stop, status and look."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_HERE = "I am not in a voice channel here. Join one and use /join first."
 
 
 class WatchService:
-    """One process's."""
+    """The /watch commands of one process."""
 
     def __init__(self, screens: Screens, web: WebServer, participation: GuildParticipations) -> None:
         self._screens = screens
@@ -26,16 +26,16 @@ class WatchService:
 
     @property
     def is_local(self) -> bool:
-        """Return whether links work on the bot's own machine alone."""
+        """Return whether links work only on the bot's own machine."""
         return self._web.is_local
 
     @property
     def valid_s(self) -> float:
-        """Return how long a link may wait to be opened."""
+        """Return for how many seconds a link can be opened."""
         return self._screens.valid_s
 
     async def link(self, guild_id: int, user_id: int) -> str:
-        """Return a link for somebody to share with. Raises `BotError` with a plain sentence."""
+        """Return a link with which that person can share. Raises `BotError` with a plain sentence."""
         standing = await self._participation.of_guild(guild_id)
         if user_id in standing.opted_out:
             raise ScreenError(OPTED_OUT)
@@ -44,7 +44,7 @@ class WatchService:
         return self._web.share_link(token)
 
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
-        """End somebody's share, or everybody's; return how many ended. Raises `ScreenError`."""
+        """End one person's share or all shares; return how many ended. Raises `ScreenError`."""
         room = self._room(guild_id)
         wanted = room.sharers() if everybody else [sharer for sharer in [room.find(user_id)] if sharer is not None]
         for sharer in wanted:
@@ -52,11 +52,11 @@ class WatchService:
         return len(wanted)
 
     def status(self, guild_id: int) -> str:
-        """Return who shares what, in plain sentences. Raises `ScreenError`."""
+        """Return plain sentences about who shares what. Raises `ScreenError`."""
         return self._room(guild_id).status()
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
-        """Return what is on a shared screen now, for somebody in the channel. Raises `ScreenError`."""
+        """Return what is on a shared screen now. Raises `ScreenError`, also if the person is not in the channel."""
         room = self._room(guild_id)
         room.require_present(user_id)
         try:

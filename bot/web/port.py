@@ -1,4 +1,4 @@
-"""What the page that shares a screen talks to; `bot.screen` implements it, tests fake it."""
+"""The port that share pages talk to; `bot.screen.screens` implements it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class NotAdmittedError(BotError):
-    """A page may not share: `reason` is one word for the page, the message a plain sentence for the person."""
+    """A page may not share. `reason`: one word for the page. The message is a plain sentence for the person."""
 
     def __init__(self, reason: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -20,13 +20,13 @@ class NotAdmittedError(BotError):
 
 
 class PageClosedError(Exception):
-    """The page's line is over: its share has ended, or another page has taken it over."""
+    """The connection is over: its share has ended, or the page has opened another connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """What a page is told when it is let in. `resume_secret`: with it the page may come back; `sharing`: its share
-    still runs; `reading`: who looks at the pictures, a plain sentence; `trouble`: what keeps them from being read."""
+    """What an admitted page is told. `resume_secret`: lets the page reconnect. `sharing`: its share is still running.
+    `reading`: who sees the pictures, a plain sentence. `trouble`: why they can't be read now, or empty."""
 
     who: str
     room: str
@@ -39,34 +39,34 @@ class Welcome:
 
 
 class PageConnection(Protocol):
-    """One open connection of one page. Whoever opened it calls `hung_up` at its end."""
+    """One connection of a share page. Whoever opened it must call `disconnected` at its end."""
 
     @property
     def welcome(self) -> Welcome:
-        """Return what the page is told first."""
+        """Return the first message for the page."""
 
     def start(self, surface: str) -> None:
-        """The person shares now, or shares something else; `surface` is what the browser calls it. Raises
+        """Begin the share, or switch to another screen. `surface`: the browser's `displaySurface`. Raises
         `PageClosedError`."""
 
     async def picture(self, data: bytes) -> str:
-        """Take a picture; return `taken`, `dropped` or why it was refused. Raises `PageClosedError`."""
+        """Take a picture. Returns `taken`, `dropped`, or the reason for refusing it. Raises `PageClosedError`."""
 
     async def stop(self) -> None:
-        """The person has stopped sharing."""
+        """End the share."""
 
     def messages(self) -> AsyncIterator[Mapping[str, object]]:
-        """Yield what the page is to be told; ends when the line is over, after having said why."""
+        """Yield messages for the page. The last one says why the connection ends."""
 
-    def hung_up(self) -> None:
-        """The connection is gone; the share waits a while for the page to come back."""
+    def disconnected(self) -> None:
+        """Note that the connection is closed. The share waits for a while for the page to reconnect."""
 
 
 class SharePageHost(Protocol):
-    """Who lets pages in. Both raise `NotAdmittedError`."""
+    """Admits share pages. Both methods raise `NotAdmittedError`."""
 
     async def admit(self, token: str) -> PageConnection:
-        """Let in who comes with a link."""
+        """Admit a page that was opened with a link."""
 
     async def readmit(self, resume_secret: str) -> PageConnection:
-        """Let in a page whose connection broke."""
+        """Admit a page again whose connection was lost."""

@@ -1,7 +1,6 @@
-"""What a request must be before it is answered, and what every answer says to the browser. Pure.
+"""Security of the web pages: the origin check, client addresses behind proxies, and response headers. Pure.
 
-The pages stand on the open internet behind nothing but a reverse proxy: whose address counts, which page may talk to
-us, and what a browser may do with ours is decided here.
+The pages may be on the open internet behind a reverse proxy.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ class ProxyError(ValueError):
     """A trusted proxy is neither an address nor a network."""
 
 
-# What browsers call the machine they run on. Nobody else's page can come from there.
+# Names of the browser's own machine. No foreign page can have them as its origin.
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the pages are for the outside: `origin` as browsers send it, `host` with its port where it has one.
+    """The public address of the pages. `origin`: as browsers send it. `host`: with the port unless it is the default.
 
-    `aliases`: other hosts that are the same; this machine has several names, and people type the one they like.
+    `aliases`: other names of the same host, if it is the local machine.
     """
 
     origin: str
@@ -38,7 +37,7 @@ class Site:
 
     @classmethod
     def of(cls, public_url: str, *, port: int) -> Site:
-        """Return the site of an address; empty means this machine."""
+        """Return the site of a public URL; an empty one means the local machine."""
         parts = urlsplit(public_url or f"http://localhost:{port}")
         scheme = parts.scheme.casefold()
         host = (parts.hostname or "").casefold()
@@ -50,20 +49,21 @@ class Site:
 
     @property
     def socket_origins(self) -> tuple[str, ...]:
-        """Return the origins of its web sockets, which not every browser takes to be `'self'`."""
+        """Return the origins of its web sockets, which not every browser counts as `'self'`."""
         scheme = "wss://" if self.origin.startswith("https:") else "ws://"
-        # A policy has no way to write an IPv6 address; who uses one has a browser for which `'self'` is enough.
+        # A policy can't contain an IPv6 address; there `'self'` has to be enough.
         return tuple(scheme + host for host in (self.host, *self.aliases) if not host.startswith("["))
 
     def admits(self, origin: str | None) -> bool:
-        """Return whether a page of that origin may talk to us: our own alone, whatever the request says of its host."""
+        """Return whether a page of that origin may open the web socket. Only our own may, whatever the Host header
+        says."""
         scheme = self.origin.partition("//")[0]
         own = {self.origin, *(f"{scheme}//{host}" for host in self.aliases)}
         return origin is not None and origin.casefold() in own
 
 
 def security_headers(site: Site) -> dict[str, str]:
-    """Return what every answer carries."""
+    """Return the headers of every response."""
     policy = {
         "default-src": "'none'",
         "script-src": "'self'",
@@ -75,7 +75,7 @@ def security_headers(site: Site) -> dict[str, str]:
         "frame-ancestors": "'none'",
         "worker-src": "'self'",
         "require-trusted-types-for": "'script'",
-        # The one policy of share.js, which knows one address.
+        # The policy in share.js, which allows one URL.
         "trusted-types": "roomtone",
     }
     return {
@@ -95,7 +95,7 @@ FORWARDED_FOR: Final = "X-Forwarded-For"
 
 
 class TrustedProxies:
-    """The reverse proxies whose word is believed. Raises `ProxyError` for what is no address."""
+    """The reverse proxies whose X-Forwarded-For is believed. Raises `ProxyError` for invalid addresses."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
         try:
@@ -104,9 +104,9 @@ class TrustedProxies:
             raise ProxyError(str(error)) from error
 
     def client(self, peer: str, forwarded_for: Sequence[str]) -> str:
-        """Return whose request it is. `peer`: who is connected; `forwarded_for`: the header's values.
+        """Return the client's address. `peer`: address of the connection. `forwarded_for`: values of the header.
 
-        Proxies append whom they heard, so it is read from its end, as far as each is one of ours.
+        Each proxy appends its peer, so the header is read from its end, as long as the addresses are trusted proxies.
         """
         hops = [hop.strip() for value in forwarded_for for hop in value.split(",")]
         client = peer
@@ -126,7 +126,7 @@ class TrustedProxies:
 
 
 def _address(text: str) -> str | None:
-    """Return an address in its shortest form, without a port; None for what is none."""
+    """Return an IP address in its shortest form, without a port, or None if it is invalid."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,7 +1,7 @@
-"""The server of the bot's own pages. It listens when somebody first needs it, on this machine alone by default.
+"""The bot's web server. It starts listening at its first use, by default for the local machine only.
 
-It gives out six files and one web socket, and nothing else. Every answer forbids the browser whatever the page does
-not need; a request that dawdles is hung up on.
+It serves six files and one web socket. Every response forbids the browser what the page does not need, and slow
+requests are disconnected.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A request's head comes within milliseconds; who takes longer holds connections open for their own sake.
+# A request's headers arrive within milliseconds. A slower client only holds the connection open.
 HEAD_TIMEOUT_S: Final = 10.0
-# Of the whole server, and of one address. Behind a proxy that isn't trusted everybody is one address.
+# Limits of the server and of one client address. Behind an untrusted proxy all clients have one address.
 MAX_CONNECTIONS: Final = 200
 MAX_SOCKETS_PER_CLIENT: Final = 12
 _SHUTDOWN_S: Final = 2.0
@@ -47,19 +47,19 @@ _FILES: Final = {
 
 
 class WebServer:
-    """The pages. Made by `async with`; listens from `start` on.
+    """The web server. Use it with `async with`; it listens from `start` on.
 
     *Ownership*: it owns the sockets; leaving the block closes them.
     """
 
     def __init__(self, settings: WebSettings, host: SharePageHost) -> None:
-        """Raises `SetupError` for an address or for proxies that are none."""
+        """Raises `SetupError` if the public URL or a proxy address is invalid."""
         self._settings = settings
         self._host = host
         try:
             self._proxies = TrustedProxies(settings.trusted_proxies)
         except ProxyError as error:
-            raise SetupError(f"web.trusted_proxies has what is no address or network: {error}.") from error
+            raise SetupError(f"web.trusted_proxies holds an invalid address or network: {error}.") from error
         self._starting = asyncio.Lock()
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
@@ -67,7 +67,9 @@ class WebServer:
         try:
             self._site = Site.of(settings.public_url, port=settings.port)
         except ValueError as error:
-            raise SetupError("web.public_url is no address. Set it to one like https://watch.example.org.") from error
+            raise SetupError(
+                "web.public_url is not a valid address. Set it to one like https://watch.example.org."
+            ) from error
         self._sockets: dict[web.WebSocketResponse, str] = {}
 
     async def __aenter__(self) -> Self:
@@ -85,20 +87,20 @@ class WebServer:
 
     @property
     def site(self) -> Site:
-        """Return where the pages are."""
+        """Return the public address."""
         return self._site
 
     @property
     def is_local(self) -> bool:
-        """Return whether links work on this machine alone."""
+        """Return whether links work only on the local machine."""
         return not self._settings.public_url
 
     def share_link(self, token: str) -> str:
-        """Return the address that opens the page with a token, which stays in the browser."""
+        """Return the URL of the share page. The token is in the fragment, which browsers send to no server."""
         return f"{self._site.origin}{SHARE_PATH}#{token}"
 
     async def start(self) -> None:
-        """Listen; a second time does nothing. Raises `SetupError`."""
+        """Start to listen; a second call does nothing. Raises `SetupError`."""
         async with self._starting:
             if self._listening is not None:
                 return
@@ -114,7 +116,7 @@ class WebServer:
             await runner.setup()
             try:
                 listening = await asyncio.get_running_loop().create_server(
-                    lambda: self._connected(runner), self._settings.host, self._settings.port
+                    lambda: self._new_connection(runner), self._settings.host, self._settings.port
                 )
             except OSError as error:
                 await runner.cleanup()
@@ -132,10 +134,10 @@ class WebServer:
         """Return the port it listens on."""
         return self._port
 
-    def _connected(self, runner: web.AppRunner) -> asyncio.Protocol:
+    def _new_connection(self, runner: web.AppRunner) -> asyncio.Protocol:
         assert runner.server is not None, "set up"
         if len(runner.server.connections) >= MAX_CONNECTIONS:
-            return _Refusal()
+            return _CloseAtOnce()
         connection: asyncio.Protocol = runner.server()
         return connection
 
@@ -143,22 +145,22 @@ class WebServer:
         app = web.Application(client_max_size=1)
         static = resources.files("bot.web") / "static"
         for path, (name, kind) in _FILES.items():
-            app.router.add_get(path, _file((static / name).read_bytes(), kind))
+            app.router.add_get(path, _serve_file((static / name).read_bytes(), kind))
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
-        app.on_response_prepare.append(self._dress)
+        app.on_response_prepare.append(self._add_headers)
         return app
 
-    async def _dress(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Give an answer the headers that every answer has."""
+    async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Add the security headers to a response."""
         response.headers.update(security_headers(self._site))
         response.headers.popall("Server", None)
         if not isinstance(response, web.WebSocketResponse):
-            # One request a connection: who dawdles over the next has none.
+            # One request for each connection, so that none stays open idle.
             response.headers["Connection"] = "close"
             response.force_close()
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
-        """Open a page's web socket, for our own page alone."""
+        """Open a web socket, for our own page only."""
         client = self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
         if not self._site.admits(request.headers.get("Origin")):
             log.warning("foreign_page_refused", client=client)
@@ -177,18 +179,18 @@ class WebServer:
         return socket
 
 
-def _file(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Return what gives out a file that was read once."""
+def _serve_file(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return a handler that serves the given content."""
 
-    async def give(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.Response:
         return web.Response(body=body, content_type=kind, charset="utf-8")
 
-    return give
+    return handle
 
 
-class _Refusal(asyncio.Protocol):
-    """Hangs up at once: there are too many connections."""
+class _CloseAtOnce(asyncio.Protocol):
+    """Closes a connection at once, because there are too many."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hang up."""
+        """Close the connection."""
         transport.close()

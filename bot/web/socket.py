@@ -1,4 +1,4 @@
-"""The web socket of the page that shares a screen: reads what the page says, within limits, and tells it the news.
+"""The web socket protocol of the share page, with limits on what a page may send.
 
 page -> {"t": "hello", "token": …} or {"t": "hello", "resume": …}, first and within seconds
 page -> {"t": "start", "surface": "monitor" | "window" | "browser"}, {"t": "stop"}, {"t": "ping"}, pictures (binary);
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 HELLO_TIMEOUT_S: Final = 10.0
-# The page says something every 15 seconds; a browser that throttles a hidden page, once a minute.
+# The page pings every 15 seconds, or once a minute if the browser throttles a hidden page.
 SILENCE_TIMEOUT_S: Final = 150.0
 HEARTBEAT_S: Final = 20.0
 SEND_TIMEOUT_S: Final = 10.0
 MAX_TEXT_CHARS: Final = 2_000
-# Words that mean nothing, such as a later version of the page may say, are let pass; a flood of them is not.
+# Unknown messages, for example of a later version of the page, are ignored; a flood of them ends the share.
 MAX_TEXTS_PER_CONNECTION: Final = 20_000
-# Pictures in a row that nobody wants: before the person has shared, or long after.
-MAX_STRAYS: Final = 100
-# How the page makes pictures, so that both sides go by the same figures.
+# Dropped pictures in a row, for example before the share has begun.
+MAX_DROPPED_IN_A_ROW: Final = 100
+# Sent to the page, so that both sides use the same limits.
 LIMITS: Final = {
     "max_side_px": MAX_SIDE_PX,
     "max_bytes": MAX_FRAME_BYTES,
@@ -48,43 +48,43 @@ LIMITS: Final = {
 
 
 def new_socket() -> web.WebSocketResponse:
-    """Return a socket within the limits."""
+    """Return a socket with the size limit and heartbeat."""
     return web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_FRAME_BYTES + 1, compress=False)
 
 
 async def serve(socket: web.WebSocketResponse, host: SharePageHost) -> None:
-    """Talk with one page until either side ends it. `socket` is prepared already."""
+    """Serve one page until either side ends the connection. `socket`: already prepared."""
     try:
-        line = await _let_in(socket, host)
+        connection = await _admit(socket, host)
     except NotAdmittedError as error:
-        await _tell(socket, {"t": "denied", "reason": error.reason, "sentence": str(error)})
+        await _send(socket, {"t": "denied", "reason": error.reason, "sentence": str(error)})
         await socket.close(code=4403)
         return
-    if line is None:
+    if connection is None:
         await socket.close(code=4400)
         return
     try:
-        await _tell(socket, _welcome(line))
-        await _converse(socket, line)
+        await _send(socket, _welcome(connection))
+        await _run_connection(socket, connection)
     except (ConnectionError, TimeoutError):
-        log.info("page_lost")
+        log.info("page_connection_lost")
     finally:
-        line.hung_up()
+        connection.disconnected()
         with contextlib.suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await socket.close()
 
 
-async def _let_in(socket: web.WebSocketResponse, host: SharePageHost) -> PageConnection | None:
-    """Return the line of a page that says hello; None for what is no hello. Raises `NotAdmittedError`."""
+async def _admit(socket: web.WebSocketResponse, host: SharePageHost) -> PageConnection | None:
+    """Wait for the hello and admit the page. Returns None if something else comes. Raises `NotAdmittedError`."""
     try:
         message = await socket.receive(timeout=HELLO_TIMEOUT_S)
     except TimeoutError:
         return None
-    told = _told(message.data) if message.type is WSMsgType.TEXT else None
-    if told is None or told.get("t") != "hello":
+    parsed = _parse(message.data) if message.type is WSMsgType.TEXT else None
+    if parsed is None or parsed.get("t") != "hello":
         return None
-    match told:
+    match parsed:
         case {"resume": str(secret)}:
             return await host.readmit(secret)
         case {"token": str(token)}:
@@ -93,77 +93,77 @@ async def _let_in(socket: web.WebSocketResponse, host: SharePageHost) -> PageCon
             return None
 
 
-async def _converse(socket: web.WebSocketResponse, line: PageConnection) -> None:
-    """Listen and tell side by side; whichever is over first ends the other."""
-    listening = asyncio.create_task(_listen(socket, line), name="page-listening")
-    telling = asyncio.create_task(_tell_news(socket, line), name="page-telling")
+async def _run_connection(socket: web.WebSocketResponse, connection: PageConnection) -> None:
+    """Receive and send concurrently until one of them ends."""
+    receiving = asyncio.create_task(_receive(socket, connection), name="page-receive")
+    sending = asyncio.create_task(_send_messages(socket, connection), name="page-send")
     try:
-        await asyncio.wait({listening, telling}, return_when=asyncio.FIRST_COMPLETED)
-        if listening.done() and not listening.exception() and not socket.closed:
-            # The person stopped: the page is told so before the line is closed.
+        await asyncio.wait({receiving, sending}, return_when=asyncio.FIRST_COMPLETED)
+        if receiving.done() and not receiving.exception() and not socket.closed:
+            # The person stopped: send the page the last message before closing.
             async with asyncio.timeout(SEND_TIMEOUT_S):
-                await telling
+                await sending
     finally:
-        for task in (listening, telling):
+        for task in (receiving, sending):
             task.cancel()
-        ended = await asyncio.gather(listening, telling, return_exceptions=True)
+        ended = await asyncio.gather(receiving, sending, return_exceptions=True)
     for error in ended:
         if isinstance(error, Exception):
             raise error
 
 
-async def _tell_news(socket: web.WebSocketResponse, line: PageConnection) -> None:
-    async for message in line.messages():
-        await _tell(socket, message)
+async def _send_messages(socket: web.WebSocketResponse, connection: PageConnection) -> None:
+    async for message in connection.messages():
+        await _send(socket, message)
 
 
-async def _listen(socket: web.WebSocketResponse, line: PageConnection) -> None:
-    """Take what the page sends, until it or its share ends."""
-    texts = strays = 0
+async def _receive(socket: web.WebSocketResponse, connection: PageConnection) -> None:
+    """Handle what the page sends, until its share or the connection ends."""
+    texts = dropped_in_a_row = 0
     while True:
         message = await socket.receive(timeout=SILENCE_TIMEOUT_S)
         try:
             match message.type:
                 case WSMsgType.BINARY:
-                    fate = await line.picture(message.data)
-                    strays = strays + 1 if fate == "dropped" else 0
-                    if strays > MAX_STRAYS:
-                        await line.stop()
+                    outcome = await connection.picture(message.data)
+                    dropped_in_a_row = dropped_in_a_row + 1 if outcome == "dropped" else 0
+                    if dropped_in_a_row > MAX_DROPPED_IN_A_ROW:
+                        await connection.stop()
                         return
-                    if fate not in {"taken", "dropped"}:
-                        await _tell(socket, {"t": "refused", "reason": fate})
+                    if outcome not in {"taken", "dropped"}:
+                        await _send(socket, {"t": "refused", "reason": outcome})
                 case WSMsgType.TEXT:
                     texts += 1
-                    told = _told(message.data)
-                    if told is None or texts > MAX_TEXTS_PER_CONNECTION:
-                        await line.stop()
+                    parsed = _parse(message.data)
+                    if parsed is None or texts > MAX_TEXTS_PER_CONNECTION:
+                        await connection.stop()
                         return
-                    if await _obeyed(socket, line, told):
+                    if await _handle(socket, connection, parsed):
                         return
                 case _:
-                    # Closed, broken, too large: the socket has said goodbye itself.
+                    # Closed, broken or too large; the library closes the socket.
                     return
         except PageClosedError:
             return
 
 
-async def _obeyed(socket: web.WebSocketResponse, line: PageConnection, told: dict[str, Any]) -> bool:
-    """Do what a page asks; return whether it was the last thing it asks."""
-    match told:
+async def _handle(socket: web.WebSocketResponse, connection: PageConnection, parsed: dict[str, Any]) -> bool:
+    """Handle one message; return whether it was the last one."""
+    match parsed:
         case {"t": "ping"}:
-            await _tell(socket, {"t": "pong"})
+            await _send(socket, {"t": "pong"})
         case {"t": "start", "surface": str(surface)}:
-            line.start(surface)
+            connection.start(surface)
         case {"t": "stop"}:
-            await line.stop()
+            await connection.stop()
             return True
         case _:
             pass
     return False
 
 
-def _welcome(line: PageConnection) -> dict[str, object]:
-    welcome = line.welcome
+def _welcome(connection: PageConnection) -> dict[str, object]:
+    welcome = connection.welcome
     return {
         "t": "welcome",
         "who": welcome.who,
@@ -178,18 +178,18 @@ def _welcome(line: PageConnection) -> dict[str, object]:
     }
 
 
-async def _tell(socket: web.WebSocketResponse, message: Any) -> None:
-    """Send a message; a page that takes none for long is gone."""
+async def _send(socket: web.WebSocketResponse, message: Any) -> None:
+    """Send a message. Raises TimeoutError if the page does not take it in time."""
     async with asyncio.timeout(SEND_TIMEOUT_S):
         await socket.send_json(message)
 
 
-def _told(text: object) -> dict[str, Any] | None:
-    """Return what a page said, or None for what is no message."""
+def _parse(text: object) -> dict[str, Any] | None:
+    """Return a message of the page, or None if it is invalid."""
     if not isinstance(text, str) or len(text) > MAX_TEXT_CHARS:
         return None
     try:
-        told = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return told if isinstance(told, dict) else None
+    return parsed if isinstance(parsed, dict) else None

@@ -61,12 +61,12 @@ class Evening:
         """See `ShareObserver.excludes`."""
         return False
 
-    def noted(self, note: Note) -> None:
-        """See `ShareObserver.noted`."""
+    def on_note(self, note: Note) -> None:
+        """See `ShareObserver.on_note`."""
         self.notes.append(note)
 
-    def recapped(self, turn: Turn) -> None:
-        """See `ShareObserver.recapped`."""
+    def on_screen_turn(self, turn: Turn) -> None:
+        """See `ShareObserver.on_screen_turn`."""
         self.turns.append(turn)
 
     def link(self) -> str:
@@ -152,7 +152,7 @@ async def evening(*switches: str, public_url: str = "", script: str = "") -> Asy
                 mode=Mode.SUMMARY,
                 clock=clock,
             ) as here.memory:
-                with screens.room_for(EVENING, here.place, memory=here.memory, watcher=here) as here.room:
+                with screens.room_for(EVENING, here.place, memory=here.memory, observer=here) as here.room:
                     running = asyncio.create_task(here.room.run())
                     try:
                         here.game = await context.new_page()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.screen.readers import FIRST_REST_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
+from bot.screen.readers import FIRST_OPEN_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
 from bot.settings import LlmSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
@@ -48,19 +48,19 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
     assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
     model.trouble = "It did not answer in time."
-    for rest_s in (FIRST_REST_S, 2 * FIRST_REST_S):
+    for rest_s in (FIRST_OPEN_S, 2 * FIRST_OPEN_S):
         asked = len(model.asked)
         assert (await readers.read(lambda: LOOK, urgent=True)).source is VisionSource.OCR
         now += rest_s - 1
         assert (await readers.read(lambda: LOOK)).source is VisionSource.OCR
-        assert readers.shortcoming == "Only the text is read at present: It did not answer in time."
+        assert readers.limitation == "Only the text is read at present: It did not answer in time."
         assert len(model.asked) == asked + 1
         now += 1
     model.trouble = ""
     assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
-    assert readers.shortcoming == ""
+    assert readers.limitation == ""
     assert readers.by_model
-    await readers.rest()
+    await readers.unload()
 
 
 class Stalling(Stub):
@@ -84,9 +84,9 @@ class Stalling(Stub):
 async def test_who_asks_is_told_the_text_in_time() -> None:
     """A model that stalls is given up early then, and that is learnt: the next who asks does not wait for it."""
     model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
-    assert readers.shortcoming == "Only the text is read at present: The vision model did not answer within 0.01 s."
+    assert readers.limitation == "Only the text is read at present: The vision model did not answer within 0.01 s."
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
     assert model.asked == ocr.asked[:1] == [True]
 
@@ -95,11 +95,11 @@ async def test_who_asks_is_told_the_text_in_time() -> None:
 async def test_a_first_look_has_the_models_own_time() -> None:
     """Nobody waits for it, once its turn has come; who asks meanwhile is told the text, and the model is not blamed."""
     model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, patience_s=0.01)
+    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
     await until(lambda: model.asked)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
-    assert readers.shortcoming == ""
+    assert readers.limitation == ""
     assert not first.done()
     model.fails.set()
     assert (await first).source is VisionSource.OCR
@@ -116,8 +116,8 @@ async def test_one_outage_is_one_failure() -> None:
     model.fails.set()
     assert {(await look).source for look in looks} == {VisionSource.OCR}
     assert (len(model.asked), len(ocr.asked)) == (1, 4)
-    now = FIRST_REST_S
-    assert readers.shortcoming == ""
+    now = FIRST_OPEN_S
+    assert readers.limitation == ""
 
 
 @pytest.mark.asyncio
@@ -150,7 +150,7 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     with pytest.raises(NoPictureError, match="over"):
         await readers.read(gone)
     assert ocr.asked == []
-    assert readers.shortcoming == ""
+    assert readers.limitation == ""
     assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
 
 
@@ -188,4 +188,4 @@ async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> 
     """Nothing is started before somebody shares."""
     async with open_readers(settings, LlmSettings(), monotonic=lambda: 0.0) as readers:
         assert readers.by_model is by_model
-        await readers.rest()
+        await readers.unload()

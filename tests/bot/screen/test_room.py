@@ -9,7 +9,7 @@ import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.room import ABSENT_S, LOOK_S, RESUME_WITHIN_S
+from bot.screen.room import ABSENT_S, CHECK_INTERVAL_S, RESUME_WITHIN_S
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
@@ -39,9 +39,9 @@ async def see(watching: Watching, room: RoomScreens, sharer: Sharer, name: str, 
 
 async def pass_time(watching: Watching, seconds: float) -> None:
     """Time passes, look by look."""
-    for _ in range(round(seconds / LOOK_S)):
+    for _ in range(round(seconds / CHECK_INTERVAL_S)):
         await watching.clock.until_somebody_sleeps()
-        watching.clock.advance(LOOK_S)
+        watching.clock.advance(CHECK_INTERVAL_S)
         for _ in range(20):
             await asyncio.sleep(0)
 
@@ -57,7 +57,7 @@ async def test_what_is_seen_is_remembered() -> None:
         assert (note.who, note.what) == ("Ada", "a window, just shared. It reads “Tokyo 2099”")
         assert (note.why, note.source) == (NoteReason.SHARE_START, NoteSource.OCR)
         assert (await watching.stored_notes())[0] == {note.what}
-        assert list(sharer.news) == [{"t": "note", "what": note.what}]
+        assert list(sharer.outbox) == [{"t": "note", "what": note.what}]
         assert room.sharing() == ["Ada"]
         assert room.status() == "Ada has shared a window for less than a minute; I took 1 note."
 
@@ -73,7 +73,7 @@ async def test_what_cannot_be_read_is_told_to_who_asks_and_to_the_page() -> None
         assert room.status() == (
             "Ada has shared a window for less than a minute; I took 1 note. The screen reader could not be started."
         )
-        assert {"t": "trouble", "sentence": "The screen reader could not be started."} in sharer.news
+        assert {"t": "trouble", "sentence": "The screen reader could not be started."} in sharer.outbox
 
 
 @pytest.mark.asyncio
@@ -113,7 +113,7 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
             "“Tokyo 2099”."
         )
         assert watching.turns == [begun, turn]
-        assert watching.readers.rests == 1
+        assert watching.readers.unloads == 1
         assert sharer.ended is ShareEnd.STOPPED
         assert room.status().startswith("Nobody shares a screen with me.")
 
@@ -186,12 +186,12 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         watching.place.people = [BO]
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
-        await pass_time(watching, LOOK_S)
+        await pass_time(watching, CHECK_INTERVAL_S)
         watching.place.people = [ADA, BO]
         await pass_time(watching, 2 * ABSENT_S)
         assert room.find(ADA.id) is sharer
         watching.place.people = [BO]
-        await pass_time(watching, ABSENT_S + 2 * LOOK_S)
+        await pass_time(watching, ABSENT_S + 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.LEFT
         assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
 
@@ -206,7 +206,7 @@ async def test_who_opts_out_is_not_watched_either() -> None:
         turns, notes = len(watching.memory.turns), len(watching.notes)
         watching.opted_out = {ADA.id}
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
-        await pass_time(watching, 2 * LOOK_S)
+        await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.OPTED_OUT
         assert (len(watching.memory.turns), len(watching.notes)) == (turns, notes)
         with pytest.raises(ScreenError, match="/opt-in"):
@@ -219,10 +219,10 @@ async def test_a_page_that_stays_away_ends_its_share() -> None:
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
-        sharer.away_since = watching.clock.monotonic()
-        await pass_time(watching, RESUME_WITHIN_S - LOOK_S)
+        sharer.disconnected_since = watching.clock.monotonic()
+        await pass_time(watching, RESUME_WITHIN_S - CHECK_INTERVAL_S)
         assert sharer.ended is None
-        await pass_time(watching, 2 * LOOK_S)
+        await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.LOST
 
 
@@ -350,9 +350,9 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
         await watching.readers.waiting.wait()
         watching.opted_out = {ADA.id}
         watching.readers.holding.set()
-        await pass_time(watching, 2 * LOOK_S)
+        await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.OPTED_OUT
-        assert (watching.readers.looks, watching.notes, list(sharer.news)) == ([], [], [])
+        assert (watching.readers.looks, watching.notes, list(sharer.outbox)) == ([], [], [])
 
 
 @pytest.mark.asyncio

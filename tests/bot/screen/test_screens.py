@@ -110,7 +110,7 @@ async def test_a_page_shares_and_stops() -> None:
             await line.picture(PICTURES["bright"])
         with pytest.raises(PageClosedError):
             line.start("window")
-        line.hung_up()
+        line.disconnected()
         assert await refusal(watching, resume=line.welcome.resume_secret) == "ended"
 
 
@@ -121,7 +121,7 @@ async def test_a_page_comes_back_to_its_share() -> None:
     async with watching.room() as room:
         line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
         line.start("window")
-        line.hung_up()
+        line.disconnected()
         sharer = room.find(ADA.id)
         assert sharer is not None
         assert not line.welcome.sharing
@@ -129,8 +129,8 @@ async def test_a_page_comes_back_to_its_share() -> None:
         assert again.welcome.sharing
         third = await watching.screens.readmit(line.welcome.resume_secret)
         assert await last(again) == "superseded"
-        again.hung_up()
-        assert sharer.away_since is None
+        again.disconnected()
+        assert sharer.disconnected_since is None
         assert await third.picture(PICTURES["dark"]) == "taken"
 
 
@@ -144,8 +144,8 @@ async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
         line.start("window")
         await line.picture(PICTURES["dark"])
         assert "Tokyo 2099" in await room.look("what?", who=None)
-        line.hung_up()
-        with pytest.raises(ToolError, match=r"Ada's connection is broken; no picture comes now\."):
+        line.disconnected()
+        with pytest.raises(ToolError, match=r"Ada's page is not connected; no picture comes now\."):
             await room.look("what?", who=None)
         again = await watching.screens.readmit(line.welcome.resume_secret)
         with pytest.raises(ToolError, match="No picture of the screen has come yet"):
@@ -181,9 +181,9 @@ async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
         room.start(here, "window")
         elsewhere.start(there, "window")
         await room.end(here, ShareEnd.STOPPED)
-        assert watching.readers.rests == 0
+        assert watching.readers.unloads == 0
         await elsewhere.end(there, ShareEnd.STOPPED)
-        assert watching.readers.rests == 1
+        assert watching.readers.unloads == 1
 
 
 @pytest.mark.asyncio

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.screen.share import CHANGE_SPACING_S, REST_AFTER_FAILURE_S, MisbehavedError, Share
+from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, MisbehavedError, Share
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
 from voice.screen.frame_diff import WHOLE
@@ -147,12 +147,12 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
         await sharing.see("dark", "Tokyo 2099")
         assert await sharing.noted(1) == ["a window, just shared."]
         await sharing.clock.until_somebody_sleeps()
-        sharing.clock.advance(REST_AFTER_FAILURE_S)
+        sharing.clock.advance(FAILURE_PAUSE_S)
         await until(lambda: sharing.share.counts["unread"] == 2)
         assert sharing.troubles == [sharing.share.trouble] == ["The reader broke off."]
         sharing.readers.trouble = None
         await sharing.clock.until_somebody_sleeps()
-        sharing.clock.advance(REST_AFTER_FAILURE_S)
+        sharing.clock.advance(FAILURE_PAUSE_S)
         assert (await sharing.noted(2))[1] == "now: “Tokyo 2099”"
         assert sharing.troubles[1:] == [sharing.share.trouble] == [""]
 
@@ -161,12 +161,12 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
 async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
     """And that it is over; each once."""
     async with Sharing().running() as sharing:
-        sharing.readers.shortcoming = "Only the text is read at present."
+        sharing.readers.limitation = "Only the text is read at present."
         for name, text in [("dark", "first"), ("bright", "second")]:
             await sharing.see(name, text)
             await until(lambda text=text: any(text in note.what for note in sharing.notes))  # type: ignore[misc]
         assert sharing.troubles == ["Only the text is read at present."]
-        sharing.readers.shortcoming = ""
+        sharing.readers.limitation = ""
         await sharing.see("grey", "third")
         await sharing.noted(3)
         assert sharing.troubles[1:] == [""]

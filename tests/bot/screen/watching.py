@@ -48,8 +48,8 @@ class FakeReaders:
         self.trouble: str | None = None
         self.looks: list[VisionRequest] = []
         self.urgent: list[bool] = []
-        self.shortcoming = ""
-        self.rests = 0
+        self.limitation = ""
+        self.unloads = 0
         self.holding: asyncio.Event | None = None
         self.waiting = asyncio.Event()
         self.thinking: asyncio.Event | None = None
@@ -69,9 +69,9 @@ class FakeReaders:
             return VisionReading(VisionSource.MODEL, description=self.words)
         return VisionReading(VisionSource.OCR, self._lines())
 
-    async def rest(self) -> None:
+    async def unload(self) -> None:
         """Note it."""
-        self.rests += 1
+        self.unloads += 1
 
     def _lines(self) -> tuple[OcrLine, ...]:
         return tuple(OcrLine(text, Box(0.1, 0.05 * n, 0.3, 0.05 * n + 0.04)) for n, text in enumerate(self.texts))
@@ -97,12 +97,12 @@ class Watching:
         """See `ShareObserver.excludes`."""
         return user_id in self.opted_out
 
-    def noted(self, note: Note) -> None:
-        """See `ShareObserver.noted`."""
+    def on_note(self, note: Note) -> None:
+        """See `ShareObserver.on_note`."""
         self.notes.append(note)
 
-    def recapped(self, turn: Turn) -> None:
-        """See `ShareObserver.recapped`."""
+    def on_screen_turn(self, turn: Turn) -> None:
+        """See `ShareObserver.on_screen_turn`."""
         self.turns.append(turn)
 
     @asynccontextmanager
@@ -118,7 +118,7 @@ class Watching:
             clock=self.clock,
         ) as memory:
             self.memory = memory
-            with self.screens.room_for(EVENING, self.place, memory=memory, watcher=self) as room:
+            with self.screens.room_for(EVENING, self.place, memory=memory, observer=self) as room:
                 running = asyncio.create_task(room.run())
                 try:
                     yield room

@@ -31,7 +31,7 @@ class FakeLine:
 
     def __init__(self) -> None:
         self.heard: list[object] = []
-        self.news: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
+        self.outbox: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
         self.gone = asyncio.Event()
         self.closed = False
         self.fate = "taken"
@@ -53,15 +53,15 @@ class FakeLine:
     async def stop(self) -> None:
         """Note it, and say goodbye."""
         self._say("stop")
-        self.news.put_nowait({"t": "ended", "reason": "stopped", "sentence": "Bye."})
-        self.news.put_nowait(None)
+        self.outbox.put_nowait({"t": "ended", "reason": "stopped", "sentence": "Bye."})
+        self.outbox.put_nowait(None)
 
     async def messages(self) -> AsyncIterator[Mapping[str, object]]:
         """Yield the news until None."""
-        while (message := await self.news.get()) is not None:
+        while (message := await self.outbox.get()) is not None:
             yield message
 
-    def hung_up(self) -> None:
+    def disconnected(self) -> None:
         """Note that the connection is gone."""
         self.gone.set()
 
@@ -230,7 +230,7 @@ async def test_a_page_shares(page: Page) -> None:
     await socket.send_bytes(b"x" * MAX_FRAME_BYTES)
     await socket.send_json({"t": "ping"})
     assert await told(socket) == {"t": "pong"}
-    page.host.line.news.put_nowait({"t": "note", "what": "Round 2"})
+    page.host.line.outbox.put_nowait({"t": "note", "what": "Round 2"})
     assert await told(socket) == {"t": "note", "what": "Round 2"}
     await socket.send_json({"t": "something of a later version"})
     await socket.send_json({"t": "stop"})
@@ -303,7 +303,7 @@ async def test_a_flood_of_pictures_that_nobody_wants_is_ended(page: Page) -> Non
     """Before the person has shared anything, say."""
     socket = await page.admitted()
     page.host.line.fate = "dropped"
-    for _ in range(socket_module.MAX_STRAYS + 1):
+    for _ in range(socket_module.MAX_DROPPED_IN_A_ROW + 1):
         await socket.send_bytes(b"x")
     assert (await told(socket))["t"] == "ended"
     await closed(socket)
@@ -314,14 +314,14 @@ async def test_a_flood_of_pictures_that_nobody_wants_is_ended(page: Page) -> Non
 async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
     """Ended from this side, with its reason; and when the page goes on all the same."""
     socket = await page.admitted()
-    page.host.line.news.put_nowait({"t": "ended", "reason": "left", "sentence": "You left."})
-    page.host.line.news.put_nowait(None)
+    page.host.line.outbox.put_nowait({"t": "ended", "reason": "left", "sentence": "You left."})
+    page.host.line.outbox.put_nowait(None)
     assert (await told(socket))["reason"] == "left"
     await closed(socket)
     socket = await page.admitted()
     page.host.line.closed = True
     await socket.send_bytes(b"x")
-    page.host.line.news.put_nowait(None)
+    page.host.line.outbox.put_nowait(None)
     await closed(socket)
 
 
