@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class SpokenText:
     """One utterance and its text. Times are monotonic seconds.
 
-    `begun_at`: when recognition began; if it began `ahead` of the end of speech, when that end became certain.
+    `begun_at`: when recognition began; if it began `early`, in a pause, when the end became certain.
     """
 
     utterance: Utterance
     recognition: Recognition
     begun_at: float
     text_at: float
-    ahead: bool = False
+    early: bool = False
 
     @property
     def stages_ms(self) -> dict[str, float | bool]:
@@ -41,7 +41,7 @@ class SpokenText:
             "compute_ms": self.recognition.compute_s,
             "end_to_text_ms": self.text_at - utterance.ended_at,
         }
-        return {"ahead": self.ahead} | {name: round(1000 * seconds, 1) for name, seconds in stages.items()}
+        return {"early": self.early} | {name: round(1000 * seconds, 1) for name, seconds in stages.items()}
 
     @property
     def user_id(self) -> int:

@@ -50,7 +50,7 @@ async def measure_speakers(
         "final_text_ms": spread([_ms(line, "queue_ms") + _ms(line, "recognise_ms") for line in lines]),
         "end_of_speech_to_text_ms": spread([_ms(line, "end_to_text_ms") for line in lines]),
         "in_the_model_ms": spread([_ms(line, "compute_ms") for line in lines]),
-        "recognised_ahead": share_of(sum(bool(line.get("ahead")) for line in lines), len(lines)),
+        "recognised_ahead": share_of(sum(bool(line.get("early")) for line in lines), len(lines)),
         # Of one core, of the whole process: bot, local Discord and people.
         "cpu_share": round(cpu_share, 3),
         "warned_of": [*troubles],

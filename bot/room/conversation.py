@@ -248,8 +248,8 @@ class Conversation:
             self._bridge.refresh()
         self._observe(events.ScreenNoted(note, self._clock.monotonic()))
 
-    def on_screen_recap(self, turn: Turn) -> None:
-        """Take the turn that sums up a screen share which has ended."""
+    def on_screen_turn(self, turn: Turn) -> None:
+        """Take a turn about the start or end of a screen share, which is recorded already."""
         self._on_recorded(events.TurnRecorded(turn, self._clock.monotonic()))
 
     def _on_recorded(self, event: events.Event) -> None:

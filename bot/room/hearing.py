@@ -187,7 +187,7 @@ class Hearing:
             return
         now = self._clock.monotonic()
         self._on_tentative(
-            SpokenText(utterance, attempt.recognition, attempt.asked_at, now, ahead=True), likely_finished
+            SpokenText(utterance, attempt.recognition, attempt.asked_at, now, early=True), likely_finished
         )
 
     # -- sound becomes text ----------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Hearing:
     async def _finish_text(self, utterance: Utterance) -> SpokenText | None:
         """Return a finished utterance's text; None if it was dropped, which is reported."""
         attempt = await self._eager_recognition.take(utterance.id)
-        ahead = attempt is not None and attempt.recognition is not None
+        early = attempt is not None and attempt.recognition is not None
         if attempt is None or attempt.recognition is None:
             # A failed eager recognition was not reported.
             attempt = await self._transcribe(utterance)
@@ -238,7 +238,7 @@ class Hearing:
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
             )
         )
-        spoken = SpokenText(utterance, recognition, max(attempt.asked_at, utterance.closed_at), text_at, ahead)
+        spoken = SpokenText(utterance, recognition, max(attempt.asked_at, utterance.closed_at), text_at, early)
         log.info(
             "utterance_transcribed",
             utterance_id=utterance.id,

@@ -233,9 +233,9 @@ class Room:
             self._conversation.on_screen_note(note)
 
     def on_screen_turn(self, turn: Turn) -> None:
-        """Hand on the turn that sums up a share which has ended."""
+        """Hand on a turn about the start or end of a share, which is recorded already."""
         if self._conversation is not None:
-            self._conversation.on_screen_recap(turn)
+            self._conversation.on_screen_turn(turn)
 
     def _report_link(self, link: Link) -> None:
         self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))

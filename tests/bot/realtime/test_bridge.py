@@ -219,7 +219,7 @@ async def test_what_became_no_turn_does_not_stay() -> None:
 
 
 @pytest.mark.asyncio
-async def test_guesses_are_not_said() -> None:
+async def test_unfinished_utterances_are_not_sent() -> None:
     """What was said cannot be unsaid."""
     async with desk() as room:
         with pytest.raises(RecogniserOverloadedError):

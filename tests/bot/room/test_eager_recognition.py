@@ -29,21 +29,21 @@ def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
 class Bench:
     """Eager recognition over a recogniser that answers with the utterance's id, once the gate is open."""
 
-    def __init__(self, probability: float | None = None, *, pace_s: float = 0.1, ahead: bool = True) -> None:
+    def __init__(self, probability: float | None = None, *, pace_s: float = 0.1, enabled: bool = True) -> None:
         self.clock = FakeClock()
         self.probability = probability
         self.answers: list[tuple[str, float | None]] = []
         self.begun: list[str] = []
-        self.guesses: list[tuple[str, bool]] = []
+        self.early_texts: list[tuple[str, bool]] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.eager: EagerRecognition[str] = EagerRecognition(
             turn_end_detector=self,
             on_judged=lambda pause, probability: self.answers.append((pause.utterance.id, probability)),
-            recognise=self._recognise if ahead else None,
+            recognise=self._recognise if enabled else None,
             pace_s=lambda: pace_s,
             clock=self.clock,
-            on_recognised=lambda utterance, heard, likely: self.guesses.append((heard, likely)),
+            on_recognised=lambda utterance, heard, likely: self.early_texts.append((heard, likely)),
         )
 
     async def judge(self, pcm: Pcm) -> float | None:
@@ -118,7 +118,7 @@ async def test_when_the_recogniser_is_behind_only_the_sure_are_begun(probability
 
 async def test_without_recognising_ahead_questions_are_still_answered() -> None:
     """The setting concerns the recogniser alone."""
-    bench = Bench(0.95, ahead=False)
+    bench = Bench(0.95, enabled=False)
     async with bench.running():
         bench.eager.on_pause(_pause())
         bench.eager.on_pause(_pause(2, asks=False))
@@ -147,7 +147,7 @@ async def test_its_end_ends_what_is_under_way() -> None:
 
 
 @pytest.mark.parametrize(("probability", "likely"), [(0.95, True), (0.6, True), (0.4, False), (None, False)])
-async def test_a_guess_is_told_at_once(probability: float | None, likely: bool) -> None:
+async def test_an_early_text_is_handed_on_at_once(probability: float | None, likely: bool) -> None:
     """With whether the person sounds finished; what is thrown away is told to nobody."""
     bench = Bench(probability)
     async with bench.running():
@@ -155,11 +155,11 @@ async def test_a_guess_is_told_at_once(probability: float | None, likely: bool) 
         if probability == 0.4:
             await until(lambda: bench.clock.sleeping > 0)
             bench.clock.advance(DELAY_S)
-        await until(lambda: bool(bench.guesses))
-        assert bench.guesses == [("u1", likely)]
+        await until(lambda: bool(bench.early_texts))
+        assert bench.early_texts == [("u1", likely)]
         bench.gate.clear()
         bench.eager.on_pause(_pause(2))
         bench.clock.advance(DELAY_S)
         bench.eager.discard("u2")
         await asyncio.sleep(0)
-    assert len(bench.guesses) == 1
+    assert len(bench.early_texts) == 1

@@ -59,8 +59,8 @@ class Bench:
         self.seen: list[events.Event] = []
         self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
-        self.guesses: list[SpokenText] = []
-        self.went_on: list[str] = []
+        self.tentative: list[SpokenText] = []
+        self.resumed: list[str] = []
         self.hearing = Hearing(
             listener=RoomListener(LoudnessDetector(), judged=judge is not None),
             recognizer=self.recognizer,
@@ -73,8 +73,8 @@ class Bench:
             turn_end_detector=judge,
             is_urgent=lambda text: "Roomtone" in text,
             own_words=lambda since, until: self.own_words,
-            on_tentative=lambda spoken, likely: self.guesses.append(spoken),
-            on_resumed=self.went_on.append,
+            on_tentative=lambda spoken, likely: self.tentative.append(spoken),
+            on_resumed=self.resumed.append,
         )
 
     async def _keep(self, group: tuple[SpokenText, ...]) -> None:
@@ -148,7 +148,7 @@ async def test_texts_come_in_the_order_in_which_speech_ended() -> None:
 
 @pytest.mark.asyncio
 async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
-    """A guess at noise is dropped with its reason."""
+    """A tentative text of noise is dropped with its reason."""
     bench = Bench("Thanks for watching!")
     bench.recognizer.mean_logprob = -0.9
     async with bench.running():
@@ -261,7 +261,7 @@ async def test_text_stands_when_the_end_is_sure() -> None:
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
     [spoken] = bench.texts
-    assert spoken.ahead
+    assert spoken.early
     assert spoken.begun_at == spoken.utterance.closed_at
     assert len(bench.recognizer.asked) == 1
     assert bench.recognizer.confirmed == [ADA]
@@ -269,7 +269,7 @@ async def test_text_stands_when_the_end_is_sure() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_recognised_in_vain_is_forgotten() -> None:
-    """The person went on: what counts is recognised from the whole, and nothing of the guess is told."""
+    """The person went on: what counts is recognised from the whole, and nothing of the tentative text is recorded."""
     bench = Bench("I think", "I think we should go.")
     async with bench.running():
         at = bench.clock.monotonic()
@@ -280,8 +280,8 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["I think we should go."]
-    assert [guess.text for guess in bench.guesses] == ["I think", "I think we should go."]
-    assert bench.went_on == [bench.guesses[0].utterance.id], "who looked ahead can throw it away"
+    assert [spoken.text for spoken in bench.tentative] == ["I think", "I think we should go."]
+    assert bench.resumed == [bench.tentative[0].utterance.id], "what was prepared can be discarded"
     assert len([event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]) == 1
 
 
@@ -292,7 +292,7 @@ async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
-    assert not bench.texts[0].ahead
+    assert not bench.texts[0].early
     assert bench.recognizer.interims == [False]
 
 

@@ -113,7 +113,7 @@ async def test_the_rest_of_the_answer_comes_as_it_is_made() -> None:
     ],
 )
 async def test_another_question_is_thought_anew(asked: Question) -> None:
-    """More words, somebody else's words between them, another person: nothing of the guess is said."""
+    """More words, somebody else's words between them, another person: nothing of the first attempt is said."""
     never = asyncio.Event()
     desk = Desk(never)
     async with desk.running():

@@ -1,5 +1,7 @@
-"""A room with its keeper, everything real but the sound, the models and Discord: who is present is known, and what was
-sent can be shown again."""
+"""A room with its memory upkeep: it knows who is present, and what was sent can be shown again.
+
+Everything is real but the sound, the models and Discord.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class KeptHouse(House):
-    """A house whose rooms have keepers."""
+    """A house whose rooms have memory upkeep."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -321,7 +321,7 @@ async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_said_at_once_is_judged_in_its_order(tmp_path: Path) -> None:
-    """Bo takes over, and Ada's question in the same moment is for him."""
+    """Bo takes over, and Ada's question in the same utterance group is for him."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "It is green.")
         async with living(house):

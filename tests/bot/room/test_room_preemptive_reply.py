@@ -1,4 +1,4 @@
-"""A head start in a whole room: used when that was all, thrown away when somebody goes on, and never heard before."""
+"""A preemptive reply in a whole room: used at the end, discarded when somebody goes on, never heard before the end."""
 
 from __future__ import annotations
 
