@@ -169,7 +169,7 @@ class RealtimeBridge:
         name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
         try:
-            heard = await self._session.hear(pcm, speakers=f"{name} speaks:")
+            heard = await self._session.send_audio(pcm, speakers=f"{name} speaks:")
             item_ids = heard.item_ids
             # After a lost connection the sound was sent again, into the next conversation.
             conversation = max(conversation, self._items.conversation)
@@ -235,7 +235,7 @@ class RealtimeBridge:
                 here = [
                     item for sent in dropped if sent.conversation == self._items.conversation for item in sent.item_ids
                 ]
-                self._session.forget(here)
+                self._session.delete_items(here)
 
     def _send_mixed(self, seq: Seq, utterances: tuple[SpokenText, ...]) -> None:
         """Send a turn as the room heard it: the speakers' names, then their sound mixed together."""
@@ -243,7 +243,7 @@ class RealtimeBridge:
         speakers = f"{names[0]} speaks:" if len(names) == 1 else f"{', '.join(names)} speak at the same time:"
         sound = mix_speakers([(each.started_at, each.utterance.pcm) for each in utterances], LISTEN_RATE_HZ)
         try:
-            heard = self._session.hear(sound, speakers=speakers)
+            heard = self._session.send_audio(sound, speakers=speakers)
         except RealtimeError as error:
             log.warning("realtime_did_not_hear", problem=str(error))
             return
@@ -290,7 +290,7 @@ class RealtimeBridge:
     def _discard_skip(self, pieces: list[ReplyPiece]) -> None:
         """Stop a reply that is SKIP and remove it from the session's conversation."""
         self._session.interrupt(0)
-        self._session.forget(list(dict.fromkeys(piece.item_id for piece in pieces)))
+        self._session.delete_items(list(dict.fromkeys(piece.item_id for piece in pieces)))
 
     def _note_reply_item(self, item_id: str) -> None:
         """Remember an item of the current reply. After a lost connection only those of the new conversation count."""

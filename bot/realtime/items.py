@@ -130,27 +130,27 @@ class Items:
         built, window = self._context(answer_to)
         if built.text != self._sent_instructions:
             self._sent_instructions = built.text
-            session.instruct(built.text)
+            session.set_instructions(built.text)
         if (offered := self._callable_tools()) != self._sent_tools:
             self._sent_tools = offered
-            session.offer(offered)
+            session.set_tools(offered)
         due = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
         # Words of any turn may have been forgotten since, and sound does not show whose: send every turn anew.
         resend = self._memory.external_changes != self._external_changes
         self._external_changes = self._memory.external_changes
         removed = [seq for seq in self._held if resend or seq not in due]
-        session.forget([item for seq in removed for item in self._held.pop(seq)])
+        session.delete_items([item for seq in removed for item in self._held.pop(seq)])
         for seq, each in due.items():
             if seq not in self._held:
                 item = _written(each, self._external_changes)
                 self._held[seq] = (item.id,)
-                session.tell(item)
+                session.add_item(item)
         note = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
         if note != self._eviction_note:
             if self._eviction_note:
-                session.forget([EVICTED_ID])
+                session.delete_items([EVICTED_ID])
             if note:
-                session.tell(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, note))
+                session.add_item(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, note))
             self._eviction_note = note
         return (*built.parts, *window)
 

@@ -61,7 +61,7 @@ class FakeRealtime:
         self.usable = True
         self._on_event(RealtimeRestored())
 
-    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
+    def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
         """Take what is said into the conversation."""
         number = next(self._ids)
         text = self.heard.pop(0)
@@ -99,19 +99,19 @@ class FakeRealtime:
         """Note how far it was heard."""
         self.interrupted.append(heard_ms)
 
-    def tell(self, told: ConversationItem) -> None:
+    def add_item(self, told: ConversationItem) -> None:
         """Take an item in."""
         self.items[told.id] = told.text
 
-    def forget(self, item_ids: Iterable[str]) -> None:
+    def delete_items(self, item_ids: Iterable[str]) -> None:
         """Take items out."""
         for item_id in item_ids:
             self.items.pop(item_id, None)
 
-    def instruct(self, instructions: str) -> None:
+    def set_instructions(self, instructions: str) -> None:
         """Change the instructions."""
         self.instructions = instructions
 
-    def offer(self, tools: Iterable[RealtimeTool]) -> None:
+    def set_tools(self, tools: Iterable[RealtimeTool]) -> None:
         """Change what may be called."""
         self.tools = tuple(tool.name for tool in tools)

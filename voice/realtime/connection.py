@@ -1,6 +1,6 @@
-"""One connection to a Realtime endpoint over the official client: events out of a queue, events in, until it ends.
+"""One connection to a Realtime endpoint over OpenAI's client: sends queued events and passes received ones on.
 
-It knows nothing of what the events mean, and why it ended is told by whoever ends it.
+It does not interpret events; whoever ends it gives the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from voice.errors import RealtimeError
     from voice.realtime.wire import ClientEvent
 
-# Client events that may wait for the socket: minutes of sound. A socket that is further behind is stuck.
+# Events that may wait for the socket: minutes of sound. A socket further behind is stuck.
 OUTGOING_EVENTS = 2_048
 SEND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
@@ -29,7 +29,7 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ConnectionEnd:
-    """Why a connection ended: expiring (we renew it), expired, or lost for `error`."""
+    """Why a connection ended: expiring (we renew it), expired, or lost because of `error`."""
 
     reason: str
     error: RealtimeError | None = None
@@ -51,23 +51,21 @@ async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> As
 
 
 class RealtimeConnection:
-    """A socket while it lives. `hold` is its life; `translated` makes our errors of any other.
+    """An open socket. `hold` runs it to its end; `translate` turns any exception into ours.
 
-    *Ownership*: `hold` owns the tasks that read, write and run beside, and ends them; whoever dialled calls `close`.
+    *Ownership*: `hold` owns its tasks and ends them; whoever called `dial` calls `close`.
     """
 
-    def __init__(
-        self, socket: AsyncRealtimeConnection, *, translated: Callable[[BaseException], RealtimeError]
-    ) -> None:
+    def __init__(self, socket: AsyncRealtimeConnection, *, translate: Callable[[BaseException], RealtimeError]) -> None:
         self._socket = socket
-        self._translated = translated
+        self._translate = translate
         self._over: asyncio.Future[ConnectionEnd] = asyncio.get_running_loop().create_future()
         self._outgoing: asyncio.Queue[ClientEvent] = asyncio.Queue(OUTGOING_EVENTS)
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
 
     def send(self, events: Sequence[ClientEvent]) -> bool:
-        """Queue events; return whether there was room for all of them."""
+        """Queue events; return False if the queue is full."""
         try:
             for event in events:
                 self._outgoing.put_nowait(event)
@@ -76,20 +74,20 @@ class RealtimeConnection:
         return True
 
     def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Run `work` while the connection is held."""
+        """Run `work` until the connection ends."""
         task = self._tasks.create_task(work, name=name)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     def end(self, reason: str, error: RealtimeError | None = None) -> None:
-        """End it; the first reason counts."""
+        """End the connection; only the first call counts."""
         if not self._over.done():
             self._over.set_result(ConnectionEnd(reason, error))
 
     async def hold(
         self, *, on_event: Callable[[Mapping[str, Any]], None], beside: Iterable[tuple[str, Coroutine[Any, Any, None]]]
     ) -> ConnectionEnd:
-        """Read and write until it ends; return why. `beside`: named work that lives as long."""
+        """Read and write until the connection ends; return why. `beside`: named coroutines to run meanwhile."""
         async with self._tasks:
             self.start(self._read(on_event), "realtime-read")
             self.start(self._write(), "realtime-write")
@@ -101,7 +99,7 @@ class RealtimeConnection:
         return end
 
     async def close(self) -> None:
-        """Hang up; never raises, for the connection may be gone already."""
+        """Close the socket. Never raises: the connection may be gone already."""
         with contextlib.suppress(Exception):
             async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
                 await self._socket.close()
@@ -114,7 +112,7 @@ class RealtimeConnection:
                     raise TypeError("not an object")
                 on_event(event)
         except Exception as error:  # noqa: BLE001 - every kind is translated
-            self.end("lost", self._translated(error))
+            self.end("lost", self._translate(error))
 
     async def _write(self) -> None:
         try:
@@ -123,4 +121,4 @@ class RealtimeConnection:
                 async with asyncio.timeout(SEND_TIMEOUT_S):
                     await self._socket.send_raw(json.dumps(event))
         except Exception as error:  # noqa: BLE001 - every kind is translated
-            self.end("lost", self._translated(error))
+            self.end("lost", self._translate(error))

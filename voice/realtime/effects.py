@@ -1,4 +1,4 @@
-"""What the Realtime protocol's state machine makes of a server event: something to send, or news. Values only."""
+"""The effects of a server event in the Realtime protocol: something to send, or something that happened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ResponseStatus(StrEnum):
-    """How an answer ended."""
+    """How a reply ended."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"
@@ -22,14 +22,14 @@ class ResponseStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SendEvent:
-    """Send this to the server."""
+    """Send an event to the server."""
 
     event: ClientEvent
 
 
 @dataclass(frozen=True, slots=True)
 class InputTranscribed:
-    """Input `input_id` is item `item_id` and means `text`; None: the server could not tell."""
+    """Input `input_id` is item `item_id` and was transcribed as `text`; None: the server could not transcribe it."""
 
     input_id: int
     item_id: str
@@ -38,7 +38,7 @@ class InputTranscribed:
 
 @dataclass(frozen=True, slots=True)
 class AudioDelta:
-    """Sound of the answer."""
+    """More sound of the reply."""
 
     item_id: str
     pcm: Pcm
@@ -46,7 +46,7 @@ class AudioDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """Words of the answer."""
+    """More words of the reply."""
 
     item_id: str
     text: str
@@ -54,7 +54,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnded:
-    """The answer ended; `code` names the failure."""
+    """The reply ended; `code` names the failure."""
 
     how: ResponseStatus
     code: str = ""
@@ -62,24 +62,24 @@ class ResponseEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequested:
-    """A tool is wanted; `tool_output` owes its result."""
+    """The model calls a tool; answer with `RealtimeProtocol.tool_output`."""
 
     call: RealtimeToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class SessionReady:
-    """The session took its configuration."""
+    """The server accepted the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionExpired:
-    """The session is over, as the server says."""
+    """The server ended the session because of its age."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """The server reports an error; the session goes on."""
+    """The server reported an error; the session goes on."""
 
     code: str
     message: str

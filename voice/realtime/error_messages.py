@@ -1,4 +1,4 @@
-"""What each failure of a Realtime endpoint is called in plain words, and whether waiting helps."""
+"""Plain sentences for the failures of a Realtime endpoint, and whether a retry can help."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
 
 from voice.errors import RealtimeError
 
-# Codes of the protocol's own errors that a person must mend.
+# Error codes of the protocol that a person must fix.
 _LASTING = {
     "insufficient_quota": "The account at {where} has no quota left for speech-to-speech. Look at its billing.",
     "invalid_api_key": "{where} refused the key. Set realtime.api_key (or OPENAI_API_KEY) to a valid one.",
@@ -16,7 +16,7 @@ _LASTING = {
 
 
 def translate_error(error: BaseException, *, model: str, where: str) -> RealtimeError:
-    """Return a failure to connect, or of a connection, as a sentence with the remedy."""
+    """Return an exception of connecting or of a connection as a sentence with the remedy."""
     match error:
         case RealtimeError():
             return error
@@ -41,7 +41,7 @@ def translate_error(error: BaseException, *, model: str, where: str) -> Realtime
 
 
 def error_for_code(code: str, *, model: str, where: str) -> RealtimeError:
-    """Return an error that the endpoint told by its code."""
+    """Return the error for a code that the endpoint sent."""
     lasting = _LASTING.get(code)
     if lasting is not None:
         return RealtimeError(lasting.format(model=model, where=where), retryable=False)

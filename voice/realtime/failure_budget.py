@@ -1,73 +1,73 @@
-"""How many failures in a row speech-to-speech is forgiven, and how long it is left alone after that. Pure.
+"""Count failures in a row of speech-to-speech: when to give it up, and when to try it again. Pure.
 
-Lost connections, failed answers and words that were not written down are counted together but forgiven apart: a service
-that takes every connection and writes down every word, and never answers, is one that fails, and so is one that answers
-and leaves everybody waiting for what was said.
+Lost connections, failed replies and missing transcriptions are counted together, but a success resets only its own kind
+(so `voice.circuit_breaker` does not fit): a service that takes every connection and transcribes every word but never
+replies has failed, and so has one that replies but never transcribes.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# However often it fails right after it came back, it is tried twice an hour.
+# However often it fails, it is tried twice an hour.
 MAX_RETRY_DELAY_S: Final = 1_800.0
 
 
 class FailureBudget:
-    """One session's. `failures_in_a_row`: so many are too many. `rest_s`: the time until it is tried again, doubled
-    whenever it fails before a first answer."""
+    """One session's count. `failures_in_a_row`: the limit. `retry_delay_s`: the time until it is tried again, doubled
+    after each recovery that fails before a first reply."""
 
-    def __init__(self, *, failures_in_a_row: int, rest_s: float) -> None:
-        self._most = failures_in_a_row
-        self._first_rest_s = rest_s
-        self._connections = 0
-        self._answers = 0
-        self._unwritten = 0
+    def __init__(self, *, failures_in_a_row: int, retry_delay_s: float) -> None:
+        self._limit = failures_in_a_row
+        self._first_delay_s = retry_delay_s
+        self._connection_failures = 0
+        self._reply_failures = 0
+        self._transcription_failures = 0
         self._on_probation = False
-        self._relapses = 0
+        self._failed_recoveries = 0
 
     @property
     def failures(self) -> int:
-        """Return how many there were in a row."""
-        return self._connections + self._answers + self._unwritten
+        """Return how many failures are not forgiven yet."""
+        return self._connection_failures + self._reply_failures + self._transcription_failures
 
     @property
     def exhausted(self) -> bool:
-        """Return whether it is to be given up. Back after a rest it has one chance until it has answered."""
-        return self.failures >= (1 if self._on_probation else self._most)
+        """Return whether to give up. After a recovery the first failure is enough until there was a reply."""
+        return self.failures >= (1 if self._on_probation else self._limit)
 
     @property
-    def rest_s(self) -> float:
-        """Return how long it is to be left alone."""
-        return min(self._first_rest_s * float(2**self._relapses), max(MAX_RETRY_DELAY_S, self._first_rest_s))
+    def retry_delay_s(self) -> float:
+        """Return how many seconds to wait before the next try."""
+        return min(self._first_delay_s * float(2**self._failed_recoveries), max(MAX_RETRY_DELAY_S, self._first_delay_s))
 
-    def lost(self) -> None:
-        """A connection could not be made, or broke soon."""
-        self._connections += 1
+    def record_connection_failure(self) -> None:
+        """Count a connection that could not be made, or broke soon."""
+        self._connection_failures += 1
 
-    def failed(self) -> None:
-        """An answer did not come."""
-        self._answers += 1
+    def record_reply_failure(self) -> None:
+        """Count a reply that did not come."""
+        self._reply_failures += 1
 
-    def unwritten(self) -> None:
-        """What was said did not come back in writing."""
-        self._unwritten += 1
+    def record_transcription_failure(self) -> None:
+        """Count an input that was not transcribed in time."""
+        self._transcription_failures += 1
 
-    def connected(self) -> None:
-        """A connection works: it has held for long."""
-        self._connections = 0
+    def record_connection(self) -> None:
+        """A connection has lasted long enough to count as good."""
+        self._connection_failures = 0
 
-    def wrote(self) -> None:
-        """What was said came back in writing, or word that it can't be written: the connection works too."""
-        self._connections = self._unwritten = 0
+    def record_transcription(self) -> None:
+        """An input was transcribed, or reported as impossible to transcribe: the connection works too."""
+        self._connection_failures = self._transcription_failures = 0
 
-    def answered(self) -> None:
-        """An answer came whole. It says nothing about what is written down."""
-        self._connections = self._answers = self._relapses = 0
+    def record_reply(self) -> None:
+        """A reply was complete. Transcription failures stay."""
+        self._connection_failures = self._reply_failures = self._failed_recoveries = 0
         self._on_probation = False
 
-    def came_back(self) -> None:
-        """It was given up and takes connections again."""
-        self._relapses += self._on_probation
-        self._connections = self._answers = self._unwritten = 0
+    def record_recovery(self) -> None:
+        """The service was given up and accepts connections again."""
+        self._failed_recoveries += self._on_probation
+        self._connection_failures = self._reply_failures = self._transcription_failures = 0
         self._on_probation = True

@@ -1,4 +1,4 @@
-"""Several people's sound as one, as a microphone in the room would have heard it. Pure."""
+"""Mix several people's sound into one track, as a microphone in the room would record it. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# Between speeches that do not overlap: a pause longer than this is cut to it.
+# Longer pauses between speeches are cut to this.
 LONGEST_PAUSE_S = 0.5
 
 
 def mix_speakers(sounds: Sequence[tuple[float, Pcm]], rate_hz: int) -> Pcm:
-    """Return sounds (mono int16, each with its beginning in seconds) laid over each other; what is too loud is clipped.
+    """Return `sounds` (start in seconds, mono int16) as one track, clipped where too loud.
 
     Silence in which nobody speaks is shortened to `LONGEST_PAUSE_S`.
     """

@@ -1,4 +1,4 @@
-"""What a room asks of speech-to-speech, and the values that pass: what it is told, what it hears and says."""
+"""The port of speech-to-speech, and the values that pass through it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# What the Realtime protocol carries in both directions: mono int16, little endian.
+# The Realtime protocol's sample rate in both directions: mono int16, little endian.
 REALTIME_RATE_HZ = 24_000
 
 
 class ItemRole(StrEnum):
-    """Whose words a text item holds."""
+    """The author of a text item."""
 
     SYSTEM = "system"
     USER = "user"
@@ -26,7 +26,7 @@ class ItemRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConversationItem:
-    """A conversation item in writing. `id`: at most 32 characters, chosen by whoever tells it, once a session."""
+    """A text item of the conversation. `id`: at most 32 characters, chosen by the caller, unique in a session."""
 
     id: str
     role: ItemRole
@@ -44,8 +44,7 @@ class RealtimeTool:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What a fresh session is told before anything is said in it: instructions, the window as items, and what it may
-    call."""
+    """What a new session starts with: instructions, the recent turns as items, and tools."""
 
     instructions: str
     items: tuple[ConversationItem, ...] = ()
@@ -54,21 +53,21 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeToolCall:
-    """The model's wish to call a function. `arguments`: JSON, as the model wrote it."""
+    """A function call by the model. `arguments`: JSON as the model wrote it."""
 
     call_id: str
     name: str
     arguments: str
 
 
-# Carries a tool call out and returns what the model is told of it; failures are told as text too.
+# Runs a tool call and returns the text for the model; failures are returned as text too.
 ToolRunner = Callable[[RealtimeToolCall], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class InputTranscript:
-    """What the session made of one input, and the conversation items that hold it. `text` None: it can't tell, though
-    the model has heard it."""
+    """The transcription of one input, and its conversation items. `text` None: the model heard it, but there is no
+    transcription."""
 
     text: str | None
     item_ids: tuple[str, ...]
@@ -76,7 +75,7 @@ class InputTranscript:
 
 @dataclass(frozen=True, slots=True)
 class ReplyPiece:
-    """A piece of an answer as it comes: sound at 24 kHz, words, or both. Words run ahead of the sound at most."""
+    """A piece of a reply as it arrives: sound at 24 kHz, words, or both. Words may run ahead of the sound."""
 
     item_id: str
     pcm: Pcm | None = None
@@ -85,9 +84,9 @@ class ReplyPiece:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeFailed:
-    """The session is given up; `sentence` is plain and has the remedy. The room answers otherwise now.
+    """The session was given up, and the room replies through the other models now. `sentence`: plain, with the remedy.
 
-    `lasting`: it is not tried again, because somebody has to mend something first.
+    `lasting`: it is not tried again, because somebody has to fix something first.
     """
 
     sentence: str
@@ -96,12 +95,12 @@ class RealtimeFailed:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeRestored:
-    """The session that was given up is well again, with everything that was said meanwhile."""
+    """The session that was given up works again and has everything said in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class RealtimeRenewed:
-    """The session has been opened anew: `reason` is one word (expiring, expired, lost)."""
+    """The session was opened again. `reason`: expiring, expired or lost."""
 
     reason: str
 
@@ -110,30 +109,32 @@ RealtimeNews: TypeAlias = RealtimeFailed | RealtimeRestored | RealtimeRenewed
 
 
 class Realtime(Protocol):
-    """One room's speech-to-speech session. Methods that return at once keep what cannot be sent yet."""
+    """One room's speech-to-speech session. What cannot be sent yet is kept."""
 
     @property
     def usable(self) -> bool:
-        """Return whether it has not been given up, or is back."""
+        """Return whether it works: not given up, or recovered."""
 
-    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
-        """Say `pcm` (mono int16, 16 kHz) to the model after `speakers`, who says it, in writing. It is on its way when
-        this returns; await what was heard. Both raise `RealtimeError`."""
+    def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
+        """Send `pcm` (mono int16, 16 kHz) to the model, after the text `speakers` that names who speaks.
+
+        Sending starts at once; await the transcription. Both raise `RealtimeError`.
+        """
 
     def reply(self) -> AsyncGenerator[ReplyPiece, None]:
-        """Let the model answer, and yield the answer as it comes. Raises `RealtimeError`, also after some pieces."""
+        """Request a reply and yield it as it arrives. Raises `RealtimeError`, also after some pieces."""
 
     def interrupt(self, heard_ms: int) -> None:
-        """Break the answer off; `heard_ms` of its sound were heard, the rest is unsaid. Also after its last piece."""
+        """Cut the reply off after `heard_ms` of its sound; the model is told. Works after its last piece too."""
 
-    def tell(self, told: ConversationItem) -> None:
-        """Put something written into the conversation."""
+    def add_item(self, item: ConversationItem) -> None:
+        """Add a text item to the conversation."""
 
-    def forget(self, item_ids: Iterable[str]) -> None:
-        """Take items out of the conversation."""
+    def delete_items(self, item_ids: Iterable[str]) -> None:
+        """Delete items of the conversation."""
 
-    def instruct(self, instructions: str) -> None:
+    def set_instructions(self, instructions: str) -> None:
         """Change the instructions."""
 
-    def offer(self, tools: Iterable[RealtimeTool]) -> None:
-        """Change what the model may call."""
+    def set_tools(self, tools: Iterable[RealtimeTool]) -> None:
+        """Change the tools that the model may call."""

@@ -1,8 +1,8 @@
-"""The Realtime protocol as a state machine without a socket: commands and server events in, client events and news out.
+"""The Realtime protocol as a sans-I/O state machine: commands and server events in, client events and effects out.
 
-It knows what of the conversation stands on the server, what was asked and not yet answered, and what must be said
-again when the connection is made anew. It reads no clock and waits for nothing; `voice.realtime.session` drives it.
-Event names are those of the GA protocol (`openai.types.realtime`).
+It tracks which inputs are not transcribed yet and which reply is under way, so that a new connection can send them
+again. It reads no clock and waits for nothing; `voice.realtime.session` drives it. Event names are those of the GA
+protocol (`openai.types.realtime`).
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from voice.realtime.port import Briefing, RealtimeTool
     from voice.realtime.wire import ClientEvent, SessionConfiguration
 
-# Model calls of one answer that may be function calls; then it must speak.
+# Rounds of function calls in one reply; then the model must speak.
 TOOL_STEPS = 2
-# Said to the model of the new session when the old one ended in the middle of an answer.
+# Said to the model of the new session when the old one ended in the middle of an reply.
 BROKEN_OFF = (
     "The connection broke while you spoke; your last words here were heard. Go on from there, without repeating."
 )
-# Errors of a race between us and the server: what was asked for had just become true by itself.
+# Errors from races with the server: what was requested had just happened by itself.
 HARMLESS = frozenset({"response_cancel_not_active", "item_not_found"})
 
 
 @dataclass(slots=True)
-class _Input:
-    """Something said to the model. Kept with its sound until its text has come: a lost session hears it again."""
+class _PendingInput:
+    """An input. It is kept with its sound until it is transcribed, because a new connection needs it again."""
 
     id: int
     speakers: str
@@ -55,7 +55,7 @@ class _Input:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _ActiveReply:
     """The answer that is being made, or was made last. `sound`: the ms that came of each of its items, in order."""
 
     response_id: str | None = None
@@ -69,114 +69,113 @@ class _Answer:
     words: dict[str, str] = field(default_factory=dict)
     resumed: bool = False
     # What stands on this connection for the part of it that came over the last one.
-    begun: tuple[str, ...] = ()
+    resumed_items: tuple[str, ...] = ()
 
     @property
-    def sounded(self) -> bool:
-        """Return whether any of it has come."""
+    def has_sound(self) -> bool:
+        """Return whether any sound of it has arrived."""
         return any(self.sound.values())
 
-    def respond_anew(self) -> None:
-        """Await another response; what the one at hand called is dealt with."""
+    def reset_response(self) -> None:
+        """Wait for another response; the tool calls of the last one are done."""
         self.response_id = None
         self.calls.clear()
         self.called = self.done = False
 
 
 class RealtimeProtocol:
-    """One room's conversation over any number of connections, one after the other."""
+    """One room's conversation, over any number of connections in sequence."""
 
     def __init__(self, configuration: SessionConfiguration) -> None:
         self._configuration = configuration
         self._ids = itertools.count(1)
         self._connected = False
-        # In order: committed on this connection and not yet given an item, and all whose text has not come.
-        self._uncommitted: list[_Input] = []
-        self._unheard: dict[int, _Input] = {}
-        self._answer: _Answer | None = None
-        self._asked = False
+        # Inputs in order: those without an item id on this connection, and all without a transcription.
+        self._uncommitted: list[_PendingInput] = []
+        self._untranscribed: dict[int, _PendingInput] = {}
+        self._reply: _ActiveReply | None = None
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing is owed by either side, so that a new session would miss nothing."""
-        return not self._unheard and (self._answer is None or self._answer.over)
+        """Return whether nothing is pending, so that the session can be replaced now."""
+        return not self._untranscribed and (self._reply is None or self._reply.over)
 
     @property
-    def begun(self) -> tuple[str, ...]:
-        """Return the items that stand for the beginning of an answer that is gone on with on this connection."""
-        return () if self._answer is None or self._answer.over else self._answer.begun
+    def resumed_items(self) -> tuple[str, ...]:
+        """Return the items that hold the beginning of a reply that continues on this connection."""
+        return () if self._reply is None or self._reply.over else self._reply.resumed_items
 
     # -- connections -----------------------------------------------------------------------------------------
 
-    def opened(self, briefing: Briefing) -> list[ClientEvent]:
-        """Return what a fresh connection is sent: settings, the window, what was not understood, what was asked."""
+    def on_connected(self, briefing: Briefing) -> list[ClientEvent]:
+        """Return the first events of a new connection: settings, recent turns, pending inputs, and a pending reply."""
         self._connected = True
-        events = [session_update(self._configuration, briefing), *(create_item(told) for told in briefing.items)]
-        for waiting in self._unheard.values():
+        events = [session_update(self._configuration, briefing), *(create_item(item) for item in briefing.items)]
+        for waiting in self._untranscribed.values():
             events += self._say(waiting)
-        answer = self._answer
-        if answer is not None and not answer.over:
-            if answer.sounded:
-                answer.resumed = True
-                spoken = " ".join(answer.words.values()).strip()
-                answer.begun = (self._own_id("cut"), self._own_id("cut"))
-                events.append(create_item(ConversationItem(answer.begun[0], ItemRole.ASSISTANT, spoken)))
-                events.append(create_item(ConversationItem(answer.begun[1], ItemRole.SYSTEM, BROKEN_OFF)))
-            answer.respond_anew()
+        reply = self._reply
+        if reply is not None and not reply.over:
+            if reply.has_sound:
+                reply.resumed = True
+                spoken = " ".join(reply.words.values()).strip()
+                reply.resumed_items = (self._own_id("cut"), self._own_id("cut"))
+                events.append(create_item(ConversationItem(reply.resumed_items[0], ItemRole.ASSISTANT, spoken)))
+                events.append(create_item(ConversationItem(reply.resumed_items[1], ItemRole.SYSTEM, BROKEN_OFF)))
+            reply.reset_response()
             events.append({"type": "response.create"})
         return events
 
-    def lost(self) -> list[Effect]:
-        """Take note that the connection is gone. An answer that is resumed already and lost again ends here."""
+    def on_disconnected(self) -> list[Effect]:
+        """Handle a lost connection. A reply that was resumed once already ends here."""
         self._connected = False
         self._uncommitted.clear()
-        for waiting in self._unheard.values():
+        for waiting in self._untranscribed.values():
             waiting.item_id = None
-        answer = self._answer
-        if answer is not None and not answer.over and answer.resumed:
-            answer.over = True
+        reply = self._reply
+        if reply is not None and not reply.over and reply.resumed:
+            reply.over = True
             return [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
         return []
 
     # -- commands --------------------------------------------------------------------------------------------
 
-    def hear(self, pcm: Pcm, *, speakers: str) -> tuple[int, list[ClientEvent]]:
-        """Take an input (mono int16, 24 kHz); return its id and what to send."""
-        heard = _Input(next(self._ids), speakers, pcm)
-        self._unheard[heard.id] = heard
+    def send_audio(self, pcm: Pcm, *, speakers: str) -> tuple[int, list[ClientEvent]]:
+        """Add an input (mono int16, 24 kHz); return its id and the events to send."""
+        heard = _PendingInput(next(self._ids), speakers, pcm)
+        self._untranscribed[heard.id] = heard
         return heard.id, self._say(heard) if self._connected else []
 
-    def give_up(self, input_id: int) -> str | None:
-        """Wait for an input's text no longer; return the item that holds its sound.
+    def drop_input(self, input_id: int) -> str | None:
+        """Stop waiting for an input's transcription; return the id of its item.
 
-        None: there is none yet. When it comes it is taken out again, for nobody knows of it.
+        None: it has no item yet. The item is deleted when it appears, because the room does not know it.
         """
-        waiting = self._unheard.pop(input_id, None)
+        waiting = self._untranscribed.pop(input_id, None)
         return None if waiting is None else waiting.item_id
 
-    def abandon(self) -> None:
-        """Forget what was said and asked and is not dealt with: somebody else does it, and it is not said again."""
+    def reset(self) -> None:
+        """Forget pending inputs and the reply; the room handles them by other means."""
         self._uncommitted.clear()
-        self._unheard.clear()
-        self._answer = None
+        self._untranscribed.clear()
+        self._reply = None
 
-    def ask(self) -> list[ClientEvent]:
-        """Begin an answer; one that was being made is cancelled, unheard."""
-        events = self.interrupt(0) if self._answer is not None and not self._answer.over else []
-        self._answer = _Answer()
+    def request_reply(self) -> list[ClientEvent]:
+        """Request a reply; one under way is cancelled."""
+        events = self.interrupt(0) if self._reply is not None and not self._reply.over else []
+        self._reply = _ActiveReply()
         return [*events, {"type": "response.create"}] if self._connected else []
 
     def interrupt(self, heard_ms: int) -> list[ClientEvent]:
-        """Break the answer off after `heard_ms` of its sound; what is sent also corrects what the server believes."""
-        answer = self._answer
-        if answer is None:
+        """Cut the reply off after `heard_ms` of its sound, and tell the server what was heard."""
+        reply = self._reply
+        if reply is None:
             return []
         events: list[ClientEvent] = []
-        if not answer.over:
-            answer.over = True
+        if not reply.over:
+            reply.over = True
             events.append({"type": "response.cancel"})
         left = max(0, heard_ms)
-        for item_id, length_ms in answer.sound.items():
+        for item_id, length_ms in reply.sound.items():
             heard, left = min(left, length_ms), max(0, left - length_ms)
             if heard < length_ms:
                 events.append(
@@ -187,43 +186,43 @@ class RealtimeProtocol:
                         "audio_end_ms": heard,
                     }
                 )
-        self._answer = None
+        self._reply = None
         return events if self._connected else []
 
-    def tell(self, told: ConversationItem) -> list[ClientEvent]:
-        """Put a written item into the conversation. Not kept: a fresh session is briefed with what counts then."""
-        return [create_item(told)] if self._connected else []
+    def add_item(self, item: ConversationItem) -> list[ClientEvent]:
+        """Add a text item. It is not kept: a new session gets a current briefing."""
+        return [create_item(item)] if self._connected else []
 
-    def forget(self, item_ids: Iterable[str]) -> list[ClientEvent]:
-        """Take items out of the conversation."""
+    def delete_items(self, item_ids: Iterable[str]) -> list[ClientEvent]:
+        """Delete items of the conversation."""
         return [{"type": "conversation.item.delete", "item_id": one} for one in item_ids] if self._connected else []
 
-    def instruct(self, instructions: str) -> list[ClientEvent]:
+    def set_instructions(self, instructions: str) -> list[ClientEvent]:
         """Change the instructions."""
         wanted = {"type": "realtime", "instructions": instructions}
         return [{"type": "session.update", "session": wanted}] if self._connected else []
 
-    def offer(self, tools: Iterable[RealtimeTool]) -> list[ClientEvent]:
-        """Change what the model may call."""
+    def set_tools(self, tools: Iterable[RealtimeTool]) -> list[ClientEvent]:
+        """Change the tools that the model may call."""
         wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in tools]}
         return [{"type": "session.update", "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
-        """Tell what a tool said; when no other is owed and the response that called it has ended, the model goes on."""
-        answer = self._answer
-        if answer is None or call_id not in answer.calls or not self._connected:
+        """Send a tool's output. The model goes on once all its calls are answered and the response has ended."""
+        reply = self._reply
+        if reply is None or call_id not in reply.calls or not self._connected:
             return []
-        answer.calls.discard(call_id)
+        reply.calls.discard(call_id)
         item = {"type": "function_call_output", "call_id": call_id, "output": output}
         events: list[ClientEvent] = [{"type": "conversation.item.create", "item": item}]
-        if answer.done and not answer.calls and not answer.over:
-            events.append(_go_on(answer))
+        if reply.done and not reply.calls and not reply.over:
+            events.append(_go_on(reply))
         return events
 
     # -- server events ---------------------------------------------------------------------------------------
 
     def receive(self, event: Mapping[str, Any]) -> list[Effect]:
-        """Take one server event in; kinds that mean nothing here are ignored."""
+        """Handle one server event; unknown types are ignored."""
         kind = str(event.get("type"))
         match kind:
             case "session.updated":
@@ -237,7 +236,7 @@ class RealtimeProtocol:
             case "error":
                 return self._error(event.get("error") or {})
         if kind.startswith("response."):
-            return self._of_answer(kind, event)
+            return self._on_response_event(kind, event)
         return []
 
     def _committed(self, item_id: str) -> list[Effect]:
@@ -245,14 +244,14 @@ class RealtimeProtocol:
             return []
         committed = self._uncommitted.pop(0)
         committed.item_id = item_id
-        if committed.id in self._unheard:
+        if committed.id in self._untranscribed:
             return []
-        return [SendEvent(event) for event in self.forget(label_ids(committed.id, item_id))]
+        return [SendEvent(event) for event in self.delete_items(label_ids(committed.id, item_id))]
 
     def _transcribed(self, item_id: str, text: str | None) -> list[Effect]:
-        for waiting in self._unheard.values():
+        for waiting in self._untranscribed.values():
             if waiting.item_id == item_id:
-                del self._unheard[waiting.id]
+                del self._untranscribed[waiting.id]
                 return [InputTranscribed(waiting.id, item_id, text)]
         return []
 
@@ -264,72 +263,72 @@ class RealtimeProtocol:
             return []
         if code == "input_audio_buffer_commit_empty" and self._uncommitted:
             refused = self._uncommitted.pop(0)
-            if self._unheard.pop(refused.id, None) is not None:
+            if self._untranscribed.pop(refused.id, None) is not None:
                 return [InputTranscribed(refused.id, "", None)]
         return [ServerError(code, str(error.get("message", "")))]
 
-    def _of_answer(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
-        answer = self._answer
-        if answer is None or answer.over:
+    def _on_response_event(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
+        reply = self._reply
+        if reply is None or reply.over:
             return []
         if kind == "response.created":
-            if answer.response_id is None:
-                answer.response_id = str((event.get("response") or {}).get("id"))
+            if reply.response_id is None:
+                reply.response_id = str((event.get("response") or {}).get("id"))
             return []
         if kind == "response.done":
-            return self._done(answer, event.get("response") or {})
-        if event.get("response_id") != answer.response_id:
-            # Of an answer that was broken off: its last pieces were on their way.
+            return self._done(reply, event.get("response") or {})
+        if event.get("response_id") != reply.response_id:
+            # A late piece of a reply that was cut off.
             return []
         item_id = str(event.get("item_id"))
         match kind:
             case "response.output_audio.delta":
                 pcm = decode_audio(str(event.get("delta", "")))
-                answer.sound[item_id] = answer.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
+                reply.sound[item_id] = reply.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
                 return [AudioDelta(item_id, pcm)] if len(pcm) else []
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 words = str(event.get("delta", ""))
-                answer.words[item_id] = answer.words.get(item_id, "") + words
+                reply.words[item_id] = reply.words.get(item_id, "") + words
                 return [TextDelta(item_id, words)] if words else []
             case "response.function_call_arguments.done":
                 call = RealtimeToolCall(str(event.get("call_id")), str(event.get("name")), str(event.get("arguments")))
-                answer.calls.add(call.call_id)
-                answer.called = True
+                reply.calls.add(call.call_id)
+                reply.called = True
                 return [ToolCallRequested(call)]
         return []
 
-    def _done(self, answer: _Answer, response: Mapping[str, Any]) -> list[Effect]:
-        if response.get("id") != answer.response_id:
+    def _done(self, reply: _ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
+        if response.get("id") != reply.response_id:
             return []
         details = response.get("status_details") or {}
         match response.get("status"):
             case "failed":
-                answer.over = True
+                reply.over = True
                 error = details.get("error") or {}
                 return [ResponseEnded(ResponseStatus.FAILED, str(error.get("code") or error.get("type") or "unknown"))]
             case "cancelled":
-                answer.over = True
+                reply.over = True
                 return [ResponseEnded(ResponseStatus.CANCELLED)]
-        if answer.called:
-            answer.steps += 1
-            answer.done = True
-            # A quick tool is ready before the response that called it has ended.
-            return [] if answer.calls else [SendEvent(_go_on(answer))]
-        answer.over = True
+        if reply.called:
+            reply.steps += 1
+            reply.done = True
+            # A quick tool may finish before the response that called it.
+            return [] if reply.calls else [SendEvent(_go_on(reply))]
+        reply.over = True
         return [ResponseEnded(ResponseStatus.COMPLETE)]
 
     def _own_id(self, what: str) -> str:
         return f"{what}_{next(self._ids)}"
 
-    def _say(self, waiting: _Input) -> list[ClientEvent]:
+    def _say(self, waiting: _PendingInput) -> list[ClientEvent]:
         self._uncommitted.append(waiting)
         return input_events(waiting.id, waiting.speakers, waiting.pcm)
 
 
-def _go_on(answer: _Answer) -> ClientEvent:
-    """Return what lets the model go on after its tools. After some steps it must speak."""
-    answer.respond_anew()
+def _go_on(reply: _ActiveReply) -> ClientEvent:
+    """Return the event that continues the reply after tool calls. After some rounds the model must speak."""
+    reply.reset_response()
     more: ClientEvent = {"type": "response.create"}
-    if answer.steps >= TOOL_STEPS:
+    if reply.steps >= TOOL_STEPS:
         more["response"] = {"tool_choice": "none"}
     return more

@@ -1,8 +1,8 @@
-"""One room's speech-to-speech session over the official client: connects, renews, gives up, and hands sound on.
+"""One room's speech-to-speech session over OpenAI's client: connects, renews, gives up and recovers.
 
-What is said when is decided by the room and `voice.realtime.protocol`; this shell sends, waits and counts failures.
-A connection that ends is made anew with the briefing of that moment, before its time or after an accident, and what
-was being said or asked goes on in the new one.
+The room and `voice.realtime.protocol` decide what is sent; this shell sends, waits and counts failures. When a
+connection ends, early or by accident, a new one starts with a current briefing, and pending inputs and replies continue
+there.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Less than an answer is waited for, so that the model can say that it did not find out.
+# Less than the reply's timeout, so that the model can still say that it did not find out.
 TOOL_TIMEOUT_S = 5.0
-# A connection that has lived so long was a good one, even if nobody spoke.
+# A connection that lasted this long counts as good, even if nobody spoke.
 PROVEN_S = 60.0
-# Between attempts after the first, second … failure in a row.
+# Seconds between attempts, after the first, second … failure in a row.
 BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
-# How often a due renewal looks whether somebody still speaks.
+# How often a due renewal checks whether the session is idle.
 IDLE_LOOK_S = 0.25
 # Seconds that connecting may take.
 CONNECT_TIMEOUT_S = 10.0
@@ -87,12 +87,12 @@ REALTIME_LIMITS = RealtimeLimits()
 
 NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model."
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
-# The code of an answer that ends because its session is given up.
+# The code of a reply that ends because its session is given up.
 GIVEN_UP = "given_up"
 
 
 class AsyncClock(Protocol):
-    """Where the session reads the time and waits."""
+    """The time and sleep that the session uses."""
 
     def monotonic(self) -> float:
         """Return seconds that never go back."""
@@ -102,11 +102,11 @@ class AsyncClock(Protocol):
 
 
 class RealtimeSession:
-    """`voice.realtime.port.Realtime` over a websocket. `run` is its life.
+    """`voice.realtime.port.Realtime` over a websocket. Run `run` as a task.
 
-    `brief` is asked at every connection what a fresh session must know. `on_event` is told of renewals, of giving up
-    and of coming back, at once, and must not wait. *Ownership*: `run` is a task of the room; the other methods are
-    called on the same loop. *Cancellation* of `run` hangs up; of `hear` and `reply`, stops waiting.
+    `brief` returns the briefing for each new connection. `on_event` gets renewals, failures and recoveries; it must not
+    block. *Ownership*: `run` is a task of the room; the other methods are called on the same loop. *Cancellation* of
+    `run` closes the connection; of `send_audio` and `reply`, stops waiting.
     """
 
     def __init__(
@@ -133,22 +133,24 @@ class RealtimeSession:
         self._hearing: dict[int, asyncio.Future[InputTranscribed]] = {}
         self._pieces: ReplyQueue | None = None
         self._failed: RealtimeError | None = None
-        # Whether the connection at hand is to show that what was given up is well again.
+        # Whether the current connection tests a session that was given up.
         self._on_trial = False
-        self._patience = FailureBudget(failures_in_a_row=limits.failures_before_fallback, rest_s=settings.retry_after_s)
+        self._failure_budget = FailureBudget(
+            failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s
+        )
         self.ready = asyncio.Event()
 
-    # -- what the room asks ----------------------------------------------------------------------------------
+    # -- called by the room ----------------------------------------------------------------------------------
 
     @property
     def usable(self) -> bool:
-        """Return whether it has not been given up, or is back."""
+        """See `Realtime.usable`."""
         return self._failed is None
 
-    def hear(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
-        """Say `pcm` (mono int16, 16 kHz) to the model. See `Realtime.hear`."""
+    def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
+        """See `Realtime.send_audio`."""
         self._refuse_when_failed()
-        input_id, events = self._protocol.hear(resample(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
+        input_id, events = self._protocol.send_audio(resample(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
         heard: asyncio.Future[InputTranscribed] = asyncio.get_running_loop().create_future()
         self._hearing[input_id] = heard
         self._send(events)
@@ -159,21 +161,21 @@ class RealtimeSession:
             async with asyncio.timeout(self._limits.hear_timeout_s):
                 found = await heard
         except TimeoutError as exc:
-            item_id = self._protocol.give_up(input_id)
+            item_id = self._protocol.drop_input(input_id)
             if item_id is None:
                 raise RealtimeError(NOT_WRITTEN) from exc
             self._not_written()
             found = InputTranscribed(input_id, item_id, None)
         finally:
-            self._protocol.give_up(input_id)
+            self._protocol.drop_input(input_id)
             self._hearing.pop(input_id, None)
         return InputTranscript(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
 
     async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
-        """Yield the model's answer as it comes. See `Realtime.reply`."""
+        """See `Realtime.reply`."""
         self._refuse_when_failed()
         pieces = self._pieces = ReplyQueue()
-        self._send(self._protocol.ask())
+        self._send(self._protocol.request_reply())
         while True:
             try:
                 async with asyncio.timeout(self._limits.reply_timeout_s):
@@ -190,51 +192,51 @@ class RealtimeSession:
                 if piece.code != GIVEN_UP:
                     self._answer_failed(failure)
                 raise failure
-            self._patience.answered()
+            self._failure_budget.record_reply()
             return
 
     def interrupt(self, heard_ms: int) -> None:
-        """Break the answer off. See `Realtime.interrupt`."""
+        """See `Realtime.interrupt`."""
         self._pieces = None
         self._send(self._protocol.interrupt(heard_ms))
 
-    def tell(self, item: ConversationItem) -> None:
-        """Put something written into the conversation."""
-        self._send(self._protocol.tell(item))
+    def add_item(self, item: ConversationItem) -> None:
+        """See `Realtime.add_item`."""
+        self._send(self._protocol.add_item(item))
 
-    def forget(self, item_ids: Iterable[str]) -> None:
-        """Take items out of the conversation."""
-        self._send(self._protocol.forget(item_ids))
+    def delete_items(self, item_ids: Iterable[str]) -> None:
+        """See `Realtime.delete_items`."""
+        self._send(self._protocol.delete_items(item_ids))
 
-    def instruct(self, instructions: str) -> None:
-        """Change the instructions."""
-        self._send(self._protocol.instruct(instructions))
+    def set_instructions(self, instructions: str) -> None:
+        """See `Realtime.set_instructions`."""
+        self._send(self._protocol.set_instructions(instructions))
 
-    def offer(self, tools: Iterable[RealtimeTool]) -> None:
-        """Change what the model may call."""
-        self._send(self._protocol.offer(tools))
+    def set_tools(self, tools: Iterable[RealtimeTool]) -> None:
+        """See `Realtime.set_tools`."""
+        self._send(self._protocol.set_tools(tools))
 
-    # -- life ------------------------------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Keep a session open. Given up, it is tried again after a rest; return when that could not help."""
+        """Keep a session open. After giving up it tries again later; returns when a retry cannot help."""
         client = open_client(self._settings.base_url, self._api_key, timeout_s=CONNECT_TIMEOUT_S)
         try:
             while self._failed is None or self._failed.retryable:
                 if self._failed is not None:
-                    await self._clock.sleep(self._patience.rest_s)
+                    await self._clock.sleep(self._failure_budget.retry_delay_s)
                 await self._live_once(client)
         finally:
             self.ready.clear()
             await client.close()
 
     async def _live_once(self, client: openai.AsyncOpenAI) -> None:
-        """Hold one connection to its end, and draw the conclusions."""
+        """Run one connection to its end and handle the reason."""
         given_up, opened_at = self._failed, self._clock.monotonic()
         self._on_trial = given_up is not None
         end = await self._connected(client)
         self._on_trial = False
-        self._take(self._protocol.lost())
+        self._take(self._protocol.on_disconnected())
         if end.reason != "expiring":
             error = end.error or RealtimeError(f"{self._where} ended the session.")
             if given_up is not None and self._failed is given_up:
@@ -247,21 +249,21 @@ class RealtimeSession:
             self._on_event(RealtimeRenewed(end.reason))
 
     async def _connected(self, client: openai.AsyncOpenAI) -> ConnectionEnd:
-        """Hold one connection to its end and return why it ended."""
+        """Run one connection to its end; return why it ended."""
         settings = self._settings
         try:
             socket = await dial(client, model=settings.model, within_s=CONNECT_TIMEOUT_S)
         except Exception as error:  # noqa: BLE001 - every kind is translated
             return ConnectionEnd("lost", self._translated(error))
-        connection = self._connection = RealtimeConnection(socket, translated=self._translated)
+        connection = self._connection = RealtimeConnection(socket, translate=self._translated)
         log.info("realtime_session_opened", model=settings.model)
         beside = [("realtime-renewal", self._renew(connection))]
         if self._on_trial:
             beside.append(("realtime-trial", self._end_unless_ready(connection)))
         try:
-            self._send(self._protocol.opened(self._brief()))
-            for item_id in self._protocol.begun:
-                # The room knows then what holds the answer.
+            self._send(self._protocol.on_connected(self._brief()))
+            for item_id in self._protocol.resumed_items:
+                # Tells the room which items hold the reply so far.
                 self._hand_on(ReplyPiece(item_id))
             return await connection.hold(
                 on_event=lambda event: self._take(self._protocol.receive(event)), beside=beside
@@ -272,7 +274,7 @@ class RealtimeSession:
             await connection.close()
 
     async def _renew(self, connection: RealtimeConnection) -> None:
-        """End the connection before the server does, when nobody speaks; at the latest when patience is over."""
+        """End the connection before the server does: once the session is idle, or after a grace period."""
         await self._clock.sleep(self._settings.session_s)
         deadline = self._clock.monotonic() + RENEWAL_PATIENCE_S
         while not self._protocol.idle and self._clock.monotonic() < deadline:
@@ -280,7 +282,7 @@ class RealtimeSession:
         connection.end("expiring")
 
     async def _end_unless_ready(self, connection: RealtimeConnection) -> None:
-        """End a connection over which nothing comes."""
+        """End a connection that does not become ready in time."""
         await self._clock.sleep(CONNECT_TIMEOUT_S)
         if not self.ready.is_set():
             connection.end("lost", self._translated(TimeoutError()))
@@ -293,7 +295,7 @@ class RealtimeSession:
                 case SendEvent(event):
                     self._send([event])
                 case InputTranscribed():
-                    self._patience.wrote()
+                    self._failure_budget.record_transcription()
                     heard = self._hearing.get(effect.input_id)
                     if heard is not None and not heard.done():
                         heard.set_result(effect)
@@ -352,58 +354,58 @@ class RealtimeSession:
 
     def _answer_failed(self, error: RealtimeError) -> None:
         if self._failed is None:
-            self._patience.failed()
+            self._failure_budget.record_reply_failure()
             self._give_up_if_due(error)
 
     def _not_written(self) -> None:
-        """Count it where somebody waits for the text: what is heard mixed is written down elsewhere."""
+        """Count a missing transcription, in `turns` mode only: in `mixed` mode the local recogniser transcribes."""
         log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
         if self._failed is None and self._settings.mode == "turns":
-            self._patience.unwritten()
+            self._failure_budget.record_transcription_failure()
             self._give_up_if_due(RealtimeError(NOT_WRITTEN))
 
     async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
-        """Count it, unless it had `held` for long, and wait a little before the next. Given up is given up."""
+        """Count a lost connection, unless it had lasted (`held`), and wait before the next."""
         if self._failed is not None:
             return
         if held:
-            self._patience.connected()
+            self._failure_budget.record_connection()
             return
-        self._patience.lost()
+        self._failure_budget.record_connection_failure()
         self._give_up_if_due(error)
-        if self._failed is None and self._patience.failures > 1:
-            await self._clock.sleep(BACKOFF_S[min(self._patience.failures - 2, len(BACKOFF_S) - 1)])
+        if self._failed is None and self._failure_budget.failures > 1:
+            await self._clock.sleep(BACKOFF_S[min(self._failure_budget.failures - 2, len(BACKOFF_S) - 1)])
 
     def _give_up_if_due(self, error: RealtimeError) -> None:
-        if not error.retryable or self._patience.exhausted:
+        if not error.retryable or self._failure_budget.exhausted:
             self._give_up(error)
 
     def _give_up(self, error: RealtimeError) -> None:
         self._failed = error
         log.error(
-            "realtime_given_up", problem=str(error), failures=self._patience.failures, lasting=not error.retryable
+            "realtime_given_up", problem=str(error), failures=self._failure_budget.failures, lasting=not error.retryable
         )
         for heard in self._hearing.values():
             if not heard.done():
                 heard.set_exception(RealtimeError(str(error), retryable=False))
         self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
-        self._protocol.abandon()
+        self._protocol.reset()
         if self._connection is not None:
             self._connection.end("lost", error)
         self._on_event(RealtimeFailed(str(error), lasting=not error.retryable))
 
     def _still_gone(self, error: RealtimeError) -> None:
-        """It was tried again in vain. What has become lasting meanwhile is told."""
+        """Log a failed retry; give up for good if the error is lasting now."""
         log.info("realtime_still_gone", problem=str(error))
         if not error.retryable:
             self._give_up(error)
 
     def _came_back(self) -> None:
-        """The server took the configuration; where it had been given up, it is well again."""
+        """Handle an accepted configuration: a session that was given up has recovered."""
         if not self._on_trial:
             return
         self._on_trial, self._failed = False, None
-        self._patience.came_back()
+        self._failure_budget.record_recovery()
         log.info("realtime_restored")
         self._on_event(RealtimeRestored())
 

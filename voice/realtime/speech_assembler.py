@@ -1,8 +1,7 @@
-"""Pieces of a spoken answer become speech that playback takes: 48 kHz, whole frames, with the words that belong to it.
+"""Turn a reply's pieces into speech for playback: 48 kHz, whole frames, each with its words. Pure.
 
-Words come faster than the sound they stand for, and nobody says which belong to which. They are dealt out at a
-speaker's usual pace, so that of an answer that is talked over about the words that were heard are remembered; what
-is left at the end goes with the last piece. Pure.
+Words arrive before their sound, without timings. They are assigned to the sound at a usual speaking rate, so that about
+the right words are remembered if the reply is interrupted; the remaining words go with the last piece.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.realtime.port import ReplyPiece
 
-# Enough to begin with; more is taken at once when more has come.
+# The least that is passed on at once.
 LEAST_S = 0.2
-# Of English speech-to-speech voices at their default speed.
+# English speech-to-speech voices at their default speed.
 WORDS_A_SECOND = 2.8
 
 
 class SpeechAssembler:
-    """One answer on its way to the room."""
+    """Assembles one reply."""
 
     def __init__(self) -> None:
         self._resampler = StreamResampler(REALTIME_RATE_HZ, DISCORD_RATE_HZ)
@@ -36,14 +35,14 @@ class SpeechAssembler:
         self._partial = ""
         self._item_id = ""
         self._spoken_s = 0.0
-        self._dealt = 0
+        self._words_assigned = 0
 
     def feed(self, piece: ReplyPiece) -> Speech | None:
-        """Take a piece in; return what can be played now."""
+        """Add a piece; return the speech that can be played now."""
         if piece.item_id != self._item_id:
             self._item_id = piece.item_id
             self._finish_word()
-        self._read(piece.words)
+        self._add_words(piece.words)
         if piece.pcm is not None:
             self._sound = np.concatenate([self._sound, self._resampler.feed(piece.pcm)])
         if len(self._sound) < LEAST_S * DISCORD_RATE_HZ:
@@ -54,19 +53,19 @@ class SpeechAssembler:
         return self._speech(pcm, until=round(self._spoken_s * WORDS_A_SECOND))
 
     def end(self) -> Speech | None:
-        """Return the rest: what sound is left, and all words that nobody has spoken yet."""
+        """Return the remaining sound with all remaining words."""
         self._finish_word()
         pcm = np.concatenate([self._sound, self._resampler.flush()])
         self._sound = self._sound[:0]
-        if len(pcm) == 0 and self._dealt >= len(self._words):
+        if len(pcm) == 0 and self._words_assigned >= len(self._words):
             return None
         if len(pcm) == 0:
-            # Words need a moment in which they are heard.
+            # Words need some sound to be played with.
             pcm = np.zeros(DISCORD_FRAME_SAMPLES, np.int16)
         return self._speech(pcm, until=len(self._words))
 
-    def _read(self, words: str) -> None:
-        """Take words in; the last one may go on in the next piece."""
+    def _add_words(self, words: str) -> None:
+        """Split off whole words; the last one may continue in the next piece."""
         text = self._partial + words
         found = text.split()
         self._partial = "" if not found or text[-1:].isspace() else found.pop()
@@ -78,6 +77,6 @@ class SpeechAssembler:
             self._partial = ""
 
     def _speech(self, pcm: Pcm, *, until: int) -> Speech:
-        dealt = self._words[self._dealt : max(self._dealt, until)]
-        self._dealt += len(dealt)
-        return Speech(" ".join(dealt), pcm, DISCORD_RATE_HZ)
+        assigned = self._words[self._words_assigned : max(self._words_assigned, until)]
+        self._words_assigned += len(assigned)
+        return Speech(" ".join(assigned), pcm, DISCORD_RATE_HZ)

@@ -1,4 +1,4 @@
-"""Client events of the Realtime protocol as they go over the wire, and sound as it comes. Pure.
+"""Build the Realtime protocol's client events, and decode its audio. Pure.
 
 Names and shapes are those of the GA protocol (`openai.types.realtime`).
 """
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 ClientEvent: TypeAlias = dict[str, Any]
 
-# Sound of one input, in bytes of an append event: the protocol takes 15 MiB, small pieces don't stall the socket.
+# Bytes of sound in one append event: the protocol allows 15 MiB, but small events do not block the socket.
 APPEND_BYTES = 96_000
-# The server refuses to commit less than this; silence fills what a short word leaves.
+# The server refuses to commit less than this; shorter sound is padded with silence.
 LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
 
 
 @dataclass(frozen=True, slots=True)
 class SessionConfiguration:
-    """What of a session's settings never changes while it lives."""
+    """The settings of a session that never change during it."""
 
     voice: str
     transcription_model: str
@@ -35,7 +35,7 @@ class SessionConfiguration:
 
 
 def session_update(configuration: SessionConfiguration, briefing: Briefing) -> ClientEvent:
-    """Return what a fresh session is told about itself."""
+    """Return the event that configures a new session."""
     pcm = {"type": "audio/pcm", "rate": REALTIME_RATE_HZ}
     transcription: dict[str, Any] = {"model": configuration.transcription_model}
     if configuration.language:
@@ -47,7 +47,7 @@ def session_update(configuration: SessionConfiguration, briefing: Briefing) -> C
             "output_modalities": ["audio"],
             "instructions": briefing.instructions,
             "audio": {
-                # Who is answered is decided by the room, so the server neither ends turns nor answers by itself.
+                # The room decides when to reply, so the server must neither end turns nor reply by itself.
                 "input": {"format": pcm, "transcription": transcription, "turn_detection": None},
                 "output": {"format": pcm, "voice": configuration.voice},
             },
@@ -58,7 +58,7 @@ def session_update(configuration: SessionConfiguration, briefing: Briefing) -> C
 
 
 def input_events(input_id: int, speakers: str, pcm: Pcm) -> list[ClientEvent]:
-    """Return an input as events: who speaks, in writing, then their sound."""
+    """Return an input as events: a text item that names the speakers, then their sound."""
     if len(pcm) < LEAST_COMMIT_SAMPLES:
         pcm = np.concatenate([pcm, np.zeros(LEAST_COMMIT_SAMPLES - len(pcm), np.int16)])
     sound = pcm.astype("<i2").tobytes()
@@ -73,7 +73,7 @@ def input_events(input_id: int, speakers: str, pcm: Pcm) -> list[ClientEvent]:
 
 
 def label_ids(input_id: int, item_id: str) -> tuple[str, ...]:
-    """Return the items that hold an input: who spoke, and what."""
+    """Return the ids of an input's items: the label with the speakers, and the sound."""
     return (_label_id(input_id), item_id)
 
 
@@ -81,20 +81,20 @@ def _label_id(input_id: int) -> str:
     return f"who_{input_id}"
 
 
-def create_item(told: ConversationItem) -> ClientEvent:
-    """Return the event that puts something written into the conversation."""
-    kind = "output_text" if told.role is ItemRole.ASSISTANT else "input_text"
-    item = {
+def create_item(item: ConversationItem) -> ClientEvent:
+    """Return the event that adds a text item to the conversation."""
+    kind = "output_text" if item.role is ItemRole.ASSISTANT else "input_text"
+    message = {
         "type": "message",
-        "id": told.id,
-        "role": told.role.value,
-        "content": [{"type": kind, "text": told.text}],
+        "id": item.id,
+        "role": item.role.value,
+        "content": [{"type": kind, "text": item.text}],
     }
-    return {"type": "conversation.item.create", "item": item}
+    return {"type": "conversation.item.create", "item": message}
 
 
 def tool_schema(tool: RealtimeTool) -> dict[str, Any]:
-    """Return a tool as the protocol tells it."""
+    """Return a tool in the protocol's form."""
     return {
         "type": "function",
         "name": tool.name,
@@ -104,7 +104,7 @@ def tool_schema(tool: RealtimeTool) -> dict[str, Any]:
 
 
 def decode_audio(encoded: str) -> Pcm:
-    """Return sound out of base64; what cannot be read is no sound."""
+    """Decode base64 sound; return no samples if it is invalid."""
     try:
         raw = base64.b64decode(encoded, validate=True)
     except ValueError:

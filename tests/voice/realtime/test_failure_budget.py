@@ -7,93 +7,114 @@ from hypothesis import strategies as st
 
 from voice.realtime.failure_budget import MAX_RETRY_DELAY_S, FailureBudget
 
+OUTCOMES = (
+    "record_connection_failure",
+    "record_reply_failure",
+    "record_transcription_failure",
+    "record_connection",
+    "record_transcription",
+    "record_reply",
+    "record_recovery",
+)
 
-def _patience(failures_in_a_row: int = 3, rest_s: float = 60.0) -> FailureBudget:
-    return FailureBudget(failures_in_a_row=failures_in_a_row, rest_s=rest_s)
+
+def _budget(failures_in_a_row: int = 3, retry_delay_s: float = 60.0) -> FailureBudget:
+    return FailureBudget(failures_in_a_row=failures_in_a_row, retry_delay_s=retry_delay_s)
 
 
 def test_failures_in_a_row_are_counted_whatever_failed() -> None:
     """Two lost connections and an answer that did not come are three."""
-    patience = _patience()
-    patience.lost()
-    patience.lost()
-    assert not patience.exhausted
-    patience.failed()
-    assert (patience.exhausted, patience.failures) == (True, 3)
+    budget = _budget()
+    budget.record_connection_failure()
+    budget.record_connection_failure()
+    assert not budget.exhausted
+    budget.record_reply_failure()
+    assert (budget.exhausted, budget.failures) == (True, 3)
 
 
 def test_who_hears_and_never_answers_is_given_up() -> None:
     """Every word comes back in writing, no answer does: connections are forgiven, answers are not."""
-    patience = _patience()
+    budget = _budget()
     for _ in range(3):
-        patience.connected()
-        patience.failed()
-    assert patience.exhausted
+        budget.record_connection()
+        budget.record_reply_failure()
+    assert budget.exhausted
 
 
 def test_who_answers_and_writes_nothing_down_is_given_up() -> None:
     """Everybody waits in vain for what was said; one text that comes forgives it, an answer does not."""
-    patience = _patience()
+    budget = _budget()
     for _ in range(2):
-        patience.unwritten()
-        patience.answered()
-    patience.wrote()
+        budget.record_transcription_failure()
+        budget.record_reply()
+    budget.record_transcription()
     for _ in range(3):
-        assert not patience.exhausted
-        patience.answered()
-        patience.unwritten()
-    assert patience.exhausted
-    patience.came_back()
-    assert not patience.exhausted
+        assert not budget.exhausted
+        budget.record_reply()
+        budget.record_transcription_failure()
+    assert budget.exhausted
+    budget.record_recovery()
+    assert not budget.exhausted
 
 
 def test_an_answer_forgives_everything() -> None:
     """Also what it was given up for before; what is not written down is another matter."""
-    patience = _patience()
-    patience.lost()
-    patience.failed()
-    patience.came_back()
-    patience.answered()
-    assert (patience.failures, patience.exhausted, patience.rest_s) == (0, False, 60.0)
-    patience.lost()
-    assert not patience.exhausted
+    budget = _budget()
+    budget.record_connection_failure()
+    budget.record_reply_failure()
+    budget.record_recovery()
+    budget.record_reply()
+    assert (budget.failures, budget.exhausted, budget.retry_delay_s) == (0, False, 60.0)
+    budget.record_connection_failure()
+    assert not budget.exhausted
 
 
 def test_back_after_a_rest_it_has_one_chance() -> None:
     """Nobody waits three times for the same trouble."""
-    patience = _patience()
-    patience.came_back()
-    assert not patience.exhausted
-    patience.lost()
-    assert patience.exhausted
+    budget = _budget()
+    budget.record_recovery()
+    assert not budget.exhausted
+    budget.record_connection_failure()
+    assert budget.exhausted
 
 
 def test_it_is_left_alone_longer_each_time_it_fails_at_once() -> None:
     """A service that takes connections and never answers is tried less and less; one that is away, evenly."""
-    patience = _patience()
-    rests = []
+    budget = _budget()
+    delays = []
     for _ in range(8):
-        rests.append(patience.rest_s)
-        patience.came_back()
-        patience.failed()
-    assert rests == [60.0, 60.0, 120.0, 240.0, 480.0, 960.0, MAX_RETRY_DELAY_S, MAX_RETRY_DELAY_S]
+        delays.append(budget.retry_delay_s)
+        budget.record_recovery()
+        budget.record_reply_failure()
+    assert delays == [60.0, 60.0, 120.0, 240.0, 480.0, 960.0, MAX_RETRY_DELAY_S, MAX_RETRY_DELAY_S]
 
 
 @given(
     st.integers(1, 20),
     st.floats(1, 3_600),
     st.lists(
-        st.sampled_from(["lost", "failed", "unwritten", "connected", "wrote", "answered", "came_back"]), max_size=60
+        st.sampled_from(
+            [
+                "record_connection_failure",
+                "record_reply_failure",
+                "record_transcription_failure",
+                "record_connection",
+                "record_transcription",
+                "record_reply",
+                "record_recovery",
+            ]
+        ),
+        max_size=60,
     ),
 )
-def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, rest_s: float, happened: list[str]) -> None:
+def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, retry_delay_s: float, happened: list[str]) -> None:
     """Whatever happens in whatever order."""
-    patience = _patience(most, rest_s)
+    budget = _budget(most, retry_delay_s)
     for what in happened:
-        getattr(patience, what)()
-        assert rest_s <= patience.rest_s <= max(rest_s, MAX_RETRY_DELAY_S)
-        assert patience.exhausted or patience.failures < most
-    patience.wrote()
-    patience.answered()
-    assert not patience.exhausted
-    assert patience.rest_s == rest_s
+        getattr(budget, what)()
+        assert retry_delay_s <= budget.retry_delay_s <= max(retry_delay_s, MAX_RETRY_DELAY_S)
+        assert budget.exhausted or budget.failures < most
+    budget.record_transcription()
+    budget.record_reply()
+    assert not budget.exhausted
+    assert budget.retry_delay_s == retry_delay_s

@@ -43,7 +43,7 @@ def _protocol() -> RealtimeProtocol:
 
 def _open() -> RealtimeProtocol:
     protocol = _protocol()
-    protocol.opened(Briefing("Be kind."))
+    protocol.on_connected(Briefing("Be kind."))
     return protocol
 
 
@@ -52,7 +52,7 @@ def _types(events: list[dict[str, Any]]) -> list[str]:
 
 
 def _begun(protocol: RealtimeProtocol, response: str = "resp_1") -> None:
-    protocol.ask()
+    protocol.request_reply()
     protocol.receive({"type": "response.created", "response": {"id": response}})
 
 
@@ -78,7 +78,9 @@ def _done(status: str = "completed", *, response: str = "resp_1", code: str = ""
 
 def test_a_session_begins_with_settings_and_the_window() -> None:
     """24 kHz both ways, no turns of the server's own, then each item by whose words it holds."""
-    first, *items = _protocol().opened(replace(BRIEFING, tools=(RealtimeTool("look", "Looks.", {"type": "object"}),)))
+    first, *items = _protocol().on_connected(
+        replace(BRIEFING, tools=(RealtimeTool("look", "Looks.", {"type": "object"}),))
+    )
     session = first["session"]
     assert session["instructions"] == "Be kind."
     assert session["audio"]["input"]["turn_detection"] is None
@@ -91,7 +93,7 @@ def test_a_session_begins_with_settings_and_the_window() -> None:
 def test_who_speaks_is_told_before_each_input() -> None:
     """The name in writing, then the sound, then the commit; the text comes back under the same input."""
     protocol = _open()
-    input_id, events = protocol.hear(SECOND, speakers="Ada speaks:")
+    input_id, events = protocol.send_audio(SECOND, speakers="Ada speaks:")
     assert _types(events) == ["conversation.item.create", "input_audio_buffer.append", "input_audio_buffer.commit"]
     assert events[0]["item"]["content"][0]["text"] == "Ada speaks:"
     assert base64.b64decode(events[1]["audio"]) == SECOND.tobytes()
@@ -108,7 +110,7 @@ def test_who_speaks_is_told_before_each_input() -> None:
 def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
     """Transcription is asynchronous: the last said may be understood first."""
     protocol = _open()
-    inputs = [protocol.hear(SECOND, speakers=f"{number}")[0] for number in range(4)]
+    inputs = [protocol.send_audio(SECOND, speakers=f"{number}")[0] for number in range(4)]
     for number in range(4):
         protocol.receive({"type": "input_audio_buffer.committed", "item_id": f"item_{number}"})
     for number in order:
@@ -123,22 +125,22 @@ def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
 def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> None:
     """Its words stand there in writing by then; what has an item already keeps it."""
     protocol = _open()
-    first, _ = protocol.hear(SECOND, speakers="Ada speaks:")
-    second, _ = protocol.hear(SECOND, speakers="Bo speaks:")
-    assert protocol.give_up(first) is None
+    first, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
+    second, _ = protocol.send_audio(SECOND, speakers="Bo speaks:")
+    assert protocol.drop_input(first) is None
     gone = protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
     assert gone == [
         SendEvent({"type": "conversation.item.delete", "item_id": each}) for each in label_ids(first, "item_1")
     ]
     assert protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_2"}) == []
-    assert protocol.give_up(second) == "item_2"
-    assert protocol.give_up(second) is None
+    assert protocol.drop_input(second) == "item_2"
+    assert protocol.drop_input(second) is None
 
 
 def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
     """The server takes no less than 100 ms; what it refuses all the same is no text."""
     protocol = _open()
-    input_id, events = protocol.hear(SECOND[:100], speakers="Ada speaks:")
+    input_id, events = protocol.send_audio(SECOND[:100], speakers="Ada speaks:")
     assert len(base64.b64decode(events[1]["audio"])) == 2 * 2_400
     refusal = {"type": "error", "error": {"code": "input_audio_buffer_commit_empty"}}
     assert protocol.receive(refusal) == [InputTranscribed(input_id, "", None)]
@@ -241,11 +243,11 @@ def test_when_all_tools_were_ready_early_the_end_of_the_response_goes_on() -> No
 def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
     """With its sound; the text then belongs to the same input."""
     protocol = _open()
-    input_id, _ = protocol.hear(SECOND, speakers="Ada speaks:")
+    input_id, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
     protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
-    assert protocol.lost() == []
-    later, _ = protocol.hear(SECOND, speakers="Bo speaks:")
-    events = protocol.opened(BRIEFING)
+    assert protocol.on_disconnected() == []
+    later, _ = protocol.send_audio(SECOND, speakers="Bo speaks:")
+    events = protocol.on_connected(BRIEFING)
     assert [event["item"]["content"][0]["text"] for event in events if "item" in event] == [
         "[21:04] Ada: hi",
         "Hi.",
@@ -263,8 +265,8 @@ def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
     """Nothing of it was heard, so nothing is explained."""
     protocol = _open()
     _begun(protocol)
-    assert protocol.lost() == []
-    assert _types(protocol.opened(Briefing("Be kind."))) == ["session.update", "response.create"]
+    assert protocol.on_disconnected() == []
+    assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update", "response.create"]
 
 
 def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
@@ -274,15 +276,15 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     protocol.receive(_sound())
     words = {"type": "response.output_audio_transcript.delta", "response_id": "resp_1", "item_id": "item_1"}
     protocol.receive({**words, "delta": "Well, "})
-    assert protocol.lost() == []
-    _, spoken, why, again = protocol.opened(Briefing("Be kind."))
+    assert protocol.on_disconnected() == []
+    _, spoken, why, again = protocol.on_connected(Briefing("Be kind."))
     assert spoken["item"]["content"][0] == {"type": "output_text", "text": "Well,"}
     assert why["item"]["content"][0]["text"] == BROKEN_OFF
     assert again == {"type": "response.create"}
     protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
     assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
-    assert protocol.lost() == [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
-    assert _types(protocol.opened(Briefing("Be kind."))) == ["session.update"]
+    assert protocol.on_disconnected() == [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
+    assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update"]
 
 
 @pytest.mark.parametrize(
@@ -314,12 +316,12 @@ def test_a_failed_answer_names_its_code() -> None:
 def test_without_a_connection_nothing_is_sent() -> None:
     """What counts later is in the next briefing, or kept."""
     protocol = _protocol()
-    assert protocol.tell(ConversationItem("t", ItemRole.USER, "x")) == []
-    assert protocol.forget(["t"]) == []
-    assert protocol.instruct("x") == []
-    assert protocol.ask() == []
-    assert protocol.hear(SECOND, speakers="Ada:")[1] == []
-    assert _types(protocol.opened(Briefing("x")))[-1] == "response.create"
+    assert protocol.add_item(ConversationItem("t", ItemRole.USER, "x")) == []
+    assert protocol.delete_items(["t"]) == []
+    assert protocol.set_instructions("x") == []
+    assert protocol.request_reply() == []
+    assert protocol.send_audio(SECOND, speakers="Ada:")[1] == []
+    assert _types(protocol.on_connected(Briefing("x")))[-1] == "response.create"
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["type", "item_id", "response_id", "delta"]), st.text()), max_size=20))
@@ -334,12 +336,12 @@ def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> No
 def test_what_is_abandoned_is_not_brought_up_again() -> None:
     """Given up, somebody else hears and answers; the next session begins with its briefing alone."""
     protocol = _open()
-    protocol.hear(SECOND, speakers="Ada speaks:")
+    protocol.send_audio(SECOND, speakers="Ada speaks:")
     _begun(protocol)
     protocol.receive(_sound())
-    protocol.abandon()
-    assert protocol.lost() == []
-    assert _types(protocol.opened(BRIEFING)) == [
+    protocol.reset()
+    assert protocol.on_disconnected() == []
+    assert _types(protocol.on_connected(BRIEFING)) == [
         "session.update",
         "conversation.item.create",
         "conversation.item.create",

@@ -106,7 +106,7 @@ async def test_people_are_heard_and_answered() -> None:
     """16 kHz goes out as 24 kHz, the name before it; text, sound and words come back."""
     mind = FakeMind("hello there")
     async with served(mind) as server, room_of(server) as room:
-        heard = await room.session.hear(_speech(), speakers="Ada speaks:")
+        heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
         assert heard.text == "hello there"
         assert len(heard.item_ids) == 2
         assert len(mind.pcm[0]) == pytest.approx(len(tone(2)), abs=200)
@@ -121,10 +121,10 @@ async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
     mind = FakeMind("tell me", "go on")
     mind.answers = ["one two three four"]
     async with served(mind) as server, room_of(server) as room:
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         await room.answer()
         room.session.interrupt(500)
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         await room.answer()
         assert ("assistant", "one two") in server.asked[1].items
 
@@ -135,12 +135,12 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
     async with served(FakeMind("x")) as server, room_of(server) as room:
         room.briefing = Briefing("Be kind.")
         await room.session.ready.wait()
-        room.session.tell(ConversationItem("turn_1", ItemRole.USER, "(Bo joined the channel.)"))
-        room.session.tell(ConversationItem("turn_2", ItemRole.USER, "folded"))
-        room.session.forget(["turn_2"])
-        room.session.instruct("Be brief.")
-        room.session.offer([RealtimeTool("dig", "Digs.", {"type": "object"})])
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        room.session.add_item(ConversationItem("turn_1", ItemRole.USER, "(Bo joined the channel.)"))
+        room.session.add_item(ConversationItem("turn_2", ItemRole.USER, "folded"))
+        room.session.delete_items(["turn_2"])
+        room.session.set_instructions("Be brief.")
+        room.session.set_tools([RealtimeTool("dig", "Digs.", {"type": "object"})])
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         await room.answer()
         assert [text for _, text in server.asked[0].items] == ["(Bo joined the channel.)", "Ada speaks:", "x"]
         assert server.asked[0].instructions == "Be brief."
@@ -153,7 +153,7 @@ async def test_tools_are_run_and_their_failures_told() -> None:
     mind = FakeMind("what is there")
     mind.answers = [FunctionCall("look", "{}"), FunctionCall("look", "[]"), "I see a cat"]
     async with served(mind) as server, room_of(server) as room:
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         words, _ = await room.answer()
         assert words == "I see a cat"
         outputs = [text for kind, text in server.asked[2].items if kind == "function_call_output"]
@@ -164,12 +164,12 @@ async def test_tools_are_run_and_their_failures_told() -> None:
 async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
     """In a moment when nobody speaks; the new session knows what was said."""
     async with served(FakeMind("one", "two")) as server, room_of(server, session_s=600) as room:
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: one"),))
         room.clock.advance(600)
         await room.until_told()
         assert room.news == [RealtimeRenewed("expiring")]
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         await room.answer()
         assert server.sessions == 2
         assert server.asked[0].items[0] == ("user", "[21:04] Ada: one")
@@ -182,7 +182,7 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
     mind = FakeMind("tell me a story")
     mind.answers = ["one two three four five six seven eight", "nine ten"]
     async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         async with asyncio.timeout(WAIT_S):
             pieces = [piece async for piece in room.session.reply()]
         words = "".join(piece.words for piece in pieces)
@@ -202,14 +202,14 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
 async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
     """The room then answers otherwise; whoever waits is told at once."""
     async with served(FakeMind(), RealtimeBehaviour(mode=mode)) as server, room_of(server) as room:
-        waiting = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
+        waiting = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
         await room.until_told(3)
         assert isinstance(room.news[-1], RealtimeFailed)
         assert not room.session.usable
         await asyncio.wait({waiting})
         assert isinstance(waiting.exception(), RealtimeError)
         with pytest.raises(RealtimeError):
-            await room.session.hear(_speech(), speakers="Ada speaks:")
+            await room.session.send_audio(_speech(), speakers="Ada speaks:")
 
 
 @pytest.mark.asyncio
@@ -239,7 +239,7 @@ async def test_failed_answers_are_errors_and_count() -> None:
     """A model over its quota is given up at once."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
     async with served(FakeMind("a", "b"), behaviour) as server, room_of(server) as room:
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         with pytest.raises(RealtimeError, match="server_error"):
             await room.answer()
         assert room.session.usable
@@ -265,7 +265,7 @@ async def test_an_answer_that_stalls_is_an_error() -> None:
 async def test_what_is_not_written_down_is_told_apart() -> None:
     """The model has heard it all the same."""
     async with served(FakeMind("a"), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
-        heard = await room.session.hear(_speech(), speakers="Ada speaks:")
+        heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
         assert heard.text is None
         assert len(heard.item_ids) == 2
 
@@ -295,7 +295,7 @@ async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[
     ):
         for number in range(3):
             assert room.session.usable, number
-            hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
+            hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
             await room.answer()
             skip(16)
             heard = await hearing
@@ -309,7 +309,7 @@ async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], Non
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
     limits = RealtimeLimits(hear_timeout_s=15, failures_before_fallback=1)
     async with served(FakeMind(), behaviour) as server, room_of(server, limits=limits, mode="mixed") as room:
-        hearing = asyncio.ensure_future(room.session.hear(_speech(), speakers="Ada speaks:"))
+        hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
         await room.answer()
         skip(16)
         assert len((await hearing).item_ids) == 2
@@ -335,7 +335,7 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
     mind = FakeMind("tell me", "and now")
     mind.answers = ["one two three four five six seven eight"]
     async with served(mind) as server, room_of(server, retry_after_s=30) as room:
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         server.behaviour.mode = RealtimeMode.GONE
         answering = asyncio.create_task(room.answer(), name="answer")
         await room.time_passes(lambda: not room.session.usable, step_s=0.1)
@@ -349,7 +349,7 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
         assert not room.session.usable
         await room.time_passes(lambda: room.session.usable, step_s=0.5)
         assert room.news[-1:] == [RealtimeRestored()]
-        await room.session.hear(_speech(), speakers="Ada speaks:")
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
         assert await room.answer() == ("You said and now", 1000)
         assert (server.sessions, len(server.asked)) == (2, 2)
         assert server.asked[1].instructions == "New."
@@ -389,7 +389,7 @@ async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> 
             await room.time_passes(lambda: room.session.usable and room.session.ready.is_set(), step_s=5)
             for _ in range(failures):
                 assert room.session.usable
-                await room.session.hear(_speech(), speakers="Ada speaks:")
+                await room.session.send_audio(_speech(), speakers="Ada speaks:")
                 with pytest.raises(RealtimeError, match="server_error"):
                     await room.answer()
             assert not room.session.usable
