@@ -11,8 +11,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 # Named here too: most of what is set in `bot` is found in one place.
-from bot.brain.settings import BrainSettings as BrainSettings
-from bot.llm.settings import LlmSettings as LlmSettings
 from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from bot.brain.settings import BrainSettings
 from bot.brain.tools.settings import ToolsSettings
+from bot.llm.settings import LlmSettings
 from bot.mcp.settings import McpSettings
 from bot.participation.settings import ParticipationSettings
 from bot.settings import (
-    BrainSettings,
     DiscordSettings,
-    LlmSettings,
     LogsSettings,
     ModelsSettings,
     RecallSettings,

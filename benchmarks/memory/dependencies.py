@@ -13,7 +13,7 @@ from benchmarks.errors import PeerError
 from benchmarks.local_model import ChatEndpoint, check_endpoint, find_model_file
 from benchmarks.peers.environment import PEERS, peer_python
 from bot.embedding.factory import open_embedder
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from config.load import load
 from rehearsal.errors import LanguageModelError
 from rehearsal.servers.language_model import find_llama_python, serve_model

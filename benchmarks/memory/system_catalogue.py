@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from benchmarks.memory.systems import LastTurnsBaseline, open_roomtone_memory
 from benchmarks.peers.process import peer_process
 from bot.llm.openai_chat import OpenAIChat
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from bot.wiring.summariser import choose_summariser
 from compaction.model import Strategy
 from compaction.settings import CompactionSettings, SummariserKind

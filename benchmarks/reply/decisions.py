@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 from benchmarks.reply.dialogues import ANSWER_S, DialogueSet, ReplyExpected, load_dialogues
 from benchmarks.stats import share_of
 from bot.brain.decider import HeardText, Situation, decide
+from bot.brain.settings import BrainSettings
 from bot.brain.silence_requests import asks_for_silence
 from bot.brain.wakeword import mentions_name, strip_name
 from bot.participation.engagement import Engagement
 from bot.participation.settings import ParticipationSettings
-from bot.settings import BrainSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

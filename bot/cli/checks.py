@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpServerSettings
     from bot.models.catalogue import ModelEntry
-    from bot.settings import DiscordSettings, LlmSettings, StorageSettings, WebSettings
+    from bot.settings import DiscordSettings, StorageSettings, WebSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
     from voice.screen.settings import ScreenSettings

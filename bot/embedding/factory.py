@@ -15,7 +15,8 @@ from bot.models.directory import ModelDirectory
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.settings import LlmSettings, ModelsSettings, RecallSettings
+    from bot.llm.settings import LlmSettings
+    from bot.settings import ModelsSettings, RecallSettings
     from compaction.ports import Embedder
 
 log = structlog.get_logger()

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.clock import Clock
-    from bot.settings import LlmSettings, ModelsSettings
+    from bot.llm.settings import LlmSettings
+    from bot.settings import ModelsSettings
     from compaction.settings import BudgetSettings
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
-    from bot.settings import LlmSettings
+    from bot.llm.settings import LlmSettings
     from compaction.budget.messages import MessageToolCall
     from compaction.ports import CompletionRequest
 

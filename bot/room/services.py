@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.responder import Responder
+    from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
     from bot.channel.port import Place
     from bot.clock import Clock
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens
-    from bot.settings import BrainSettings, RoomSettings
+    from bot.settings import RoomSettings
     from bot.store.sessions import Sessions
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId

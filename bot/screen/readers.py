@@ -17,7 +17,7 @@ from voice.screen.port import NoPictureError, VisionError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bot.settings import LlmSettings
+    from bot.llm.settings import LlmSettings
     from voice.screen.port import LatestRequest, VisionReader, VisionReading, VisionRequest
     from voice.screen.settings import ScreenSettings
 

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.health import Health
     from bot.llm.fallback import FallbackModel
+    from bot.llm.settings import LlmSettings
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
     from bot.memory.recall import RecallScope
     from bot.participation.guild_participation import GuildParticipations
     from bot.screen.screens import Screens
-    from bot.settings import LlmSettings
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
     from voice.asr.port import Recognizer

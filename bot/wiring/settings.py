@@ -6,19 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bot.brain.settings import BrainSettings
     from bot.brain.tools.settings import ToolsSettings
+    from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpSettings
     from bot.participation.settings import ParticipationSettings
-    from bot.settings import (
-        BrainSettings,
-        DiscordSettings,
-        LlmSettings,
-        ModelsSettings,
-        RecallSettings,
-        RoomSettings,
-        StorageSettings,
-        WebSettings,
-    )
+    from bot.settings import DiscordSettings, ModelsSettings, RecallSettings, RoomSettings, StorageSettings, WebSettings
     from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
     from bot.health import Health
-    from bot.settings import LlmSettings, ModelsSettings
+    from bot.llm.settings import LlmSettings
+    from bot.settings import ModelsSettings
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings

@@ -13,7 +13,8 @@ from compaction.summary.extractive import ExtractiveSummariser
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.settings import LlmSettings, ModelsSettings
+    from bot.llm.settings import LlmSettings
+    from bot.settings import ModelsSettings
     from compaction.ports import Completion
     from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
+from bot.llm.settings import LlmSettings
 from bot.screen.readers import open_readers
 from bot.screen.screens import Screens
-from bot.settings import LlmSettings, WebSettings
+from bot.settings import WebSettings
 from bot.web.server import WebServer
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory

@@ -22,7 +22,7 @@ from bot.brain.tools.tool import Permission, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_model
 from bot.llm.port import ChatRole
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from compaction.model import Note, NoteId
 from compaction.payload import PartKind
 from compaction.settings import BudgetSettings

@@ -36,9 +36,10 @@ from bot.cli.checks import (
 )
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
+from bot.llm.settings import LlmSettings
 from bot.mcp.settings import McpServerSettings
 from bot.models import catalogue
-from bot.settings import DiscordSettings, LlmSettings, StorageSettings
+from bot.settings import DiscordSettings, StorageSettings
 from bot.store.database import open_database
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import choose_placement

@@ -9,7 +9,8 @@ import pytest
 from bot.embedding.factory import open_embedder
 from bot.errors import ModelError
 from bot.llm.openai_embeddings import OpenAIEmbeddings
-from bot.settings import LlmSettings, ModelsSettings, RecallSettings
+from bot.llm.settings import LlmSettings
+from bot.settings import ModelsSettings, RecallSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

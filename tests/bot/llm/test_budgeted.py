@@ -23,7 +23,8 @@ from bot.llm.port import (
     ToolOffer,
     Usage,
 )
-from bot.settings import LlmSettings, ModelsSettings
+from bot.llm.settings import LlmSettings
+from bot.settings import ModelsSettings
 from compaction.budget.estimator import Estimator
 from compaction.budget.messages import MessageToolCall
 from compaction.errors import CompletionError, ContextOverflowError

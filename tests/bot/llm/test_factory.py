@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from bot.llm.factory import list_served_models
 from bot.llm.port import ChatModelError
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 
 KEY = "sk-right-key-1234"
 

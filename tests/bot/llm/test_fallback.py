@@ -13,7 +13,7 @@ from bot.health import format_degraded_part
 from bot.llm.factory import open_model
 from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, StreamEnd
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.ports import CompletionRequest
 from compaction.settings import BudgetSettings

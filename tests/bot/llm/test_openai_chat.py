@@ -22,7 +22,7 @@ from bot.llm.port import (
     ToolOffer,
     Usage,
 )
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from compaction.budget.messages import MessageToolCall
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bot import events
+from bot.brain.settings import BrainSettings
 from bot.room.barge_in import TICK_S, BargeInHandler
-from bot.settings import BrainSettings
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
+from bot.brain.settings import BrainSettings
 from bot.brain.speech_output import TOO_MUCH
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
@@ -25,7 +26,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.guild_policy import GuildPolicy
 from bot.room.room import CHECK_ROOM_S, Room
 from bot.room.services import RoomServices
-from bot.settings import BrainSettings, RoomSettings
+from bot.settings import RoomSettings
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from bot.store.sessions import Sessions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.settings import BrainSettings
+from bot.brain.settings import BrainSettings
 from tests.bot.room.test_room import House, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
-from bot.settings import LlmSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
 from voice.screen.ocr import OcrReader

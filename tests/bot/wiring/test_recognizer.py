@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from bot.clock import SystemClock
 from bot.health import Health
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from bot.wiring.speech_models import open_recognizer
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (

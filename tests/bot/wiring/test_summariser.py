@@ -9,9 +9,9 @@ from datetime import UTC
 import pytest
 
 from bot.errors import SetupError
+from bot.llm.settings import LlmSettings
 from bot.memory.replay import Replay, replay
 from bot.memory.transcript import SaidLine
-from bot.settings import LlmSettings
 from bot.wiring.summariser import choose_summariser, open_summariser
 from compaction.model import Mode, Strategy
 from compaction.settings import CompactionSettings, SummariserKind

@@ -11,7 +11,8 @@ from pydantic import SecretStr
 
 from bot.clock import SystemClock
 from bot.health import Health
-from bot.settings import LlmSettings, ModelsSettings
+from bot.llm.settings import LlmSettings
+from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_synthesizer
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
 from voice.errors import SynthesisError

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from pydantic import ValidationError
 
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from rehearsal.errors import RunError
 from rehearsal.runner.local_servers import ServerModels, open_local_servers, tool_results
 from rehearsal.runner.observations import ObservedToolCall, ServerObservations

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import ChatMessage, ChatRole, OfferedTools, StreamEnd, ToolOffer, Usage
-from bot.settings import LlmSettings
+from bot.llm.settings import LlmSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from rehearsal.servers.loopback import LoopbackServer
 from rehearsal.servers.upstream import Upstream
