@@ -1,5 +1,6 @@
-"""Finding again what has left the window: how a search is made and its answer put in order. Pure.
+"""Long-term memory: search, facts about people, and the tiers of old segments. Pure; the search index is a port.
 
-`terms` says which words count, `passage` what can be found and where to look, `recall` ranks it, `correction` tells
-a value that holds from one that was replaced, `quotes` makes parts of a prompt. The index itself is a port.
+Search: `passage` (what can be found, and the port `RecallIndex`), `query` (terms and fusion), `recall` (ranking and
+corrections), `passage_statements`, `quotes` (parts of a prompt). People: `people`. Old segments: `tiers`,
+`segment_record`, `export_format`. `forgetting` removes forgotten words from a segment.
 """

@@ -1,6 +1,6 @@
-"""Segments and the queue as files: spec 3's JSON, field by field. Pure.
+"""Writes and reads segments and the compression queue as spec 3's JSON. Pure.
 
-Times in files are ISO 8601 in UTC, to the second. `end_turn` is the last turn of a segment, not the one after it.
+Times are ISO 8601 in UTC, to the second. `end_turn` is the last turn of a segment, not the one after it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MISSING = object()
 
 
 class ExportFormatError(ValueError):
-    """A file is not in the shape; a plain sentence says what and where."""
+    """A file is not in the format. The message says what is wrong, and where."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingEntry:
-    """A segment that waits for compression, as the queue file has it. `timestamp`: UTC epoch seconds."""
+    """An entry of the queue file: a segment that waits for compression. `timestamp`: UTC epoch seconds."""
 
     segment_id: SegmentId
     topic: str
@@ -40,7 +40,7 @@ class PendingEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompressedEntry:
-    """A segment that was compressed, as the queue file has it. `timestamp`: UTC epoch seconds."""
+    """An entry of the queue file: a segment that was compressed. `timestamp`: UTC epoch seconds."""
 
     segment_id: SegmentId
     topic: str
@@ -54,7 +54,7 @@ class CompressedEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompressionQueue:
-    """One session's queue file: what waits, what is done, and at how many turns it was last looked at."""
+    """One session's queue file. `last_check_turn`: how many turns the session had at the last check."""
 
     pending: tuple[PendingEntry, ...]
     compressed: tuple[CompressedEntry, ...]
@@ -69,7 +69,7 @@ def build_queue(
     last_check_turn: int,
     location: Callable[[TieredSegment], str],
 ) -> CompressionQueue:
-    """Return the queue of a session's segments. `location`: where a compressed one is stored."""
+    """Return the queue of a session's segments. `location`: returns where a compressed segment is stored."""
     pending: list[PendingEntry] = []
     compressed: list[CompressedEntry] = []
     for each in kept:
@@ -104,7 +104,7 @@ def build_queue(
 
 
 def record_json(record: SegmentRecord) -> dict[str, object]:
-    """Return a record as its file has it."""
+    """Return the JSON object of a record."""
     return {
         "segment_id": record.segment_id,
         "topic": record.topic,
@@ -130,7 +130,7 @@ def record_json(record: SegmentRecord) -> dict[str, object]:
 
 
 def read_record(written: object) -> SegmentRecord:
-    """Return the record that a file holds. Raises ExchangeError for the first thing that is wrong."""
+    """Return the record of a JSON object. Raises ExchangeError for the first mistake."""
     fields = _Fields(written, "a segment")
     start, end = fields.number("start_turn"), fields.number("end_turn", least=-1)
     if end < start - 1:
@@ -166,7 +166,7 @@ def read_record(written: object) -> SegmentRecord:
 
 
 def queue_json(queue: CompressionQueue) -> dict[str, object]:
-    """Return a queue as its file has it."""
+    """Return the JSON object of a queue."""
     return {
         "pending": [
             {
@@ -199,7 +199,7 @@ def queue_json(queue: CompressionQueue) -> dict[str, object]:
 
 
 def read_queue(written: object) -> CompressionQueue:
-    """Return the queue that a file holds. Raises ExchangeError for the first thing that is wrong."""
+    """Return the queue of a JSON object. Raises ExchangeError for the first mistake."""
     fields = _Fields(written, "a queue")
     return CompressionQueue(
         tuple(map(_pending, fields.list("pending"))),
@@ -209,12 +209,12 @@ def read_queue(written: object) -> CompressionQueue:
 
 
 def is_queue(written: object) -> bool:
-    """Return whether a file looks like a queue rather than a segment."""
+    """Return whether a JSON object looks like a queue rather than a segment."""
     return isinstance(written, dict) and "last_check_turn" in written
 
 
 def iso(at: float) -> str:
-    """Return a time as files have it. `at`: UTC epoch seconds."""
+    """Return a time in the format of the files. `at`: UTC epoch seconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
@@ -247,7 +247,7 @@ def _compressed(written: object) -> CompressedEntry:
 
 
 class _Fields:
-    """One JSON object, read field by field; each mistake is a sentence with an example."""
+    """Reads the fields of one JSON object. Each mistake raises ExportFormatError with an example."""
 
     def __init__(self, written: object, what: str) -> None:
         if not isinstance(written, dict):
@@ -256,7 +256,7 @@ class _Fields:
         self._what = what
 
     def raw(self, key: str) -> object:
-        """Return whatever stands there."""
+        """Return the value of a key, whatever it is."""
         value = self._written.get(key, _MISSING)
         if value is _MISSING:
             raise ExportFormatError(f'"{key}" is missing in {self._what}.')

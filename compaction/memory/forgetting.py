@@ -1,6 +1,6 @@
-"""A Segment without what somebody wants forgotten: its facts, its gist, and what its paragraph told on.
+"""Removes what somebody wants forgotten from a segment: from its facts, its gist, and later recursive paragraphs.
 
-A fact keeps its place, blank, because other facts name it by its place.
+A forgotten fact stays as a blank one, because other facts refer to facts by their index.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ def forget_in_segment(
     gone_notes: frozenset[str],
     runs: Runs = NO_RUNS,
 ) -> tuple[Segment, int]:
-    """Return a segment without the forgotten facts and with another gist, and how many facts went. `said`: what is
-    left of its turns; `heard`: and of those just before. `runs`: quotations of what was forgotten; a model may have
-    cited somebody else's turn for it."""
+    """Return a segment without the forgotten facts and with a new gist, and how many facts were removed.
+
+    `said`: what is left of its turns. `heard`: the same with the turns just before. `seqs`, `names`: the forgotten
+    turns and their speakers. `runs`: word runs of the forgotten text; a fact that quotes one is removed too, since a
+    model may have cited somebody else's turn for it.
+    """
     facts: list[Fact] = []
     count = 0
     for index, fact in enumerate(segment.facts):
@@ -44,7 +47,7 @@ def forget_in_segment(
         )
         if forgotten and fact.text:
             count += 1
-            # It supersedes itself, so that nobody says it; and goes on superseding what it had corrected.
+            # It supersedes itself, so that it is never shown, and still supersedes what it had corrected.
             itself = f"{segment.id}#{index}"
             superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
             facts.append(replace(fact, speaker="", text="", supersedes=superseding))
@@ -65,20 +68,20 @@ def forget_in_segment(
 
 
 def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
-    """Return whether a fact's text has words of these runs that nobody's remaining words have."""
+    """Return whether a fact quotes one of these runs and no remaining turn has that run."""
     left = [part.text for turn in heard for part in turn.parts]
     return any(not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(text, runs))
 
 
 def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
-    """Return a fact's text without what it is about, where nobody's remaining words say that."""
-    told = " ".join(words(reference_of(text)))
-    still_said = any(told in " ".join(words(part.text)) for turn in heard for part in turn.parts)
-    return text if not told or still_said else without_reference(text)
+    """Remove from a fact's text the reference to what it is about if no remaining turn says that."""
+    reference = " ".join(words(reference_of(text)))
+    still_said = any(reference in " ".join(words(part.text)) for turn in heard for part in turn.parts)
+    return text if not reference or still_said else without_reference(text)
 
 
 def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
-    """Return a paragraph made again, without a model, from what is left of its turns and of what was before it."""
+    """Make a recursive segment's paragraph again, without a model, from its remaining turns and earlier segments."""
     rendered = render_summary(before[-1:] if before and before[-1].is_recursive else before)
     previous = None if rendered is None else rendered.text
     fold = extract_paragraph(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))

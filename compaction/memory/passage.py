@@ -1,4 +1,4 @@
-"""What memory search can find, and where it may look. Values only."""
+"""What memory search can find (passages), where it looks (`Scope`), and the port of the index that finds it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Number of a passage in its index; the later of two was stored later.
+# Number of a passage in its index, ascending in the order of storing.
 PassageId = NewType("PassageId", int)
 
 
@@ -29,11 +29,11 @@ PassageSource: TypeAlias = Turn | Note | Segment
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a search looks; None is no limit. Times are UTC epoch seconds, `since` counted in, `until` not.
+    """Where a search looks; None means no limit. Times are UTC epoch seconds: `since <= at < until`.
 
-    `speaker`: a display name, or words of one, or a speaker's id. `kinds`: what may be found. `in_view`: turns of
-    that session from that seq on are before the reader's eyes already and are not found. `archived`: segments in the
-    archive are found too.
+    `speaker`: a display name, words of one, or a speaker's id. `kinds`: what may be found. `in_view`: turns of this
+    session from this seq on are left out, because the reader sees them already. `archived`: also find segments in the
+    archive.
     """
 
     guild_id: int | None = None
@@ -48,17 +48,18 @@ class Scope:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing can be in it: an empty time, or a speaker without a word in the name."""
+        """Return whether nothing can be found: the time range is empty, or the speaker's name has no word."""
         empty_time = self.since is not None and self.until is not None and self.since >= self.until
         return empty_time or (self.speaker is not None and not normalized_words(self.speaker))
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One thing found. `around`: the turns about it in order, itself among them; empty where it is no turn.
+    """A turn, note or segment that was found.
 
-    `own`: its terms; `near`: those of the turns before and after it. `replaced_by`: the turn of the same session that
-    folding found to correct this one.
+    `around`: the turns around it in order, with itself; empty if it is no turn. `own_terms`: its search terms;
+    `nearby_terms`: those of the turns before and after it. `replaced_by`: the turn of its session that corrects it, as
+    folding found.
     """
 
     id: PassageId
@@ -68,27 +69,27 @@ class Passage:
     nearby_terms: frozenset[str] = frozenset()
     around: tuple[Turn, ...] = ()
     replaced_by: Seq | None = None
-    # A segment in the archive (compaction.memory.tiers), which is found only when it is asked for.
+    # A segment in the archive (`memory.tiers`), found only if the scope includes the archive.
     archived: bool = False
 
     @property
     def at(self) -> float:
-        """Return when it was said, seen, or began."""
+        """Return when it was said or seen, or when the segment began, in UTC epoch seconds."""
         return self.source.at if isinstance(self.source, Note) else self.source.started_at
 
     @property
     def text(self) -> str:
-        """Return its words."""
+        """Return its text."""
         return source_text(self.source)
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Return whose words they are: display names, without repetition."""
+        """Return the display names of its speakers, each once."""
         return tuple(dict.fromkeys(name for _, name in source_speakers(self.source)))
 
 
 def source_text(source: PassageSource) -> str:
-    """Return the words of a turn, note or segment, without who said them."""
+    """Return the text of a turn, note or segment, without speakers."""
     match source:
         case Turn():
             return "\n".join(part.text for part in source.parts)
@@ -99,7 +100,7 @@ def source_text(source: PassageSource) -> str:
 
 
 def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
-    """Return (id, display name) of everybody whose words they are; a note and a fact know only the name."""
+    """Return (id, display name) of the speakers; the id is empty for notes and segments."""
     match source:
         case Turn():
             return tuple((part.speaker_id, part.speaker) for part in source.parts)
@@ -110,7 +111,7 @@ def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
 
 
 def source_kind(source: PassageSource) -> PassageKind:
-    """Return what sort of thing it is."""
+    """Return the kind of a source."""
     match source:
         case Turn():
             return PassageKind.TURN
@@ -121,7 +122,7 @@ def source_kind(source: PassageSource) -> PassageKind:
 
 
 def text_to_embed(source: PassageSource) -> str | None:
-    """Return what is embedded of it, or None where there is too little in it to be like anything."""
+    """Return the text to embed, or None if it is too short to be compared."""
     text = " ".join(source_text(source).split())
     if isinstance(source, Turn) and source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
         return None
@@ -132,12 +133,12 @@ def text_to_embed(source: PassageSource) -> str | None:
     return f"{', '.join(dict.fromkeys(name for _, name in source_speakers(source)))}: {text}"
 
 
-# 'Yeah, exactly' is like every other agreement and like nothing one searches for.
+# 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
 _LEAST_WORDS = 4
 
 
 def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
-    """Return whether one of (id, name) is meant: by the whole id, or by every word of `wanted` being in the name."""
+    """Return whether `wanted` is the id of one of these (id, name), or all of its words are in the name."""
     words = set(normalized_words(wanted))
     return bool(words) and any(
         wanted.strip() == speaker_id or words <= set(normalized_words(name)) for speaker_id, name in speakers
@@ -146,41 +147,41 @@ def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """How common terms are: `passages` with each of them, out of about `total`. Terms nobody used are absent."""
+    """How many `passages` have each term, of about `total`. Terms without any are absent."""
 
     passages: Mapping[str, int]
     total: int
 
 
 class RecallIndex(Protocol):
-    """Where passages (turns, notes, segments) are found again. Raises `StoreError` on any failure."""
+    """The search index over passages. Raises `StoreError` on any failure."""
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Return how many passages have each term in their own words or beside them."""
+        """Return how many passages have each term in their own text or next to it."""
 
     async def full_text(
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
-        """Return the passages with any of the terms, best first by BM25, neighbours counting half.
+        """Return the passages with any of the terms, best first by BM25; terms of neighbours count half.
 
-        `newest`: look at about so many of the newest alone.
+        `newest`: search only about so many of the newest passages.
         """
 
     async def newest(
         self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
     ) -> Sequence[PassageId]:
-        """Return what was said last in the scope, newest first.
+        """Return the newest passages in the scope, newest first.
 
-        `terms`: with all of these in their own words. `announcing`: only turns that say that something changed.
+        `terms`: only passages with all of these in their own text. `announcing`: only turns that announce a change.
         """
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages whose embeddings by `model` are most like `vector`, with their cosine, best first."""
+        """Return the passages whose embeddings by `model` are most similar to `vector`, with the cosine, best first."""
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        """Return these passages in this order; those that are gone are missing."""
+        """Return these passages in this order, without deleted ones."""
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         """Return the passages of these turns, in order of seq."""

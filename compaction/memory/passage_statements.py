@@ -1,6 +1,6 @@
-"""What a passage states: each person's words in its turn, and the answers to what it asks. Pure.
+"""What a found turn states: the words of each speaker, and the answers to its questions. Pure.
 
-A quote shows a turn with its neighbours, so a question's quote states the answer that follows.
+A quote shows a turn with its neighbours, so the quote of a question includes the answer that follows.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import Passage
 
-# Somebody else may be quicker than who knows.
+# How many turns after a question its answer may come.
 _ANSWERED_WITHIN = 2
 
 
 def statements_in_quote(passage: Passage, own: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return what the quote of a passage states: its turn, and the answers to what it asks."""
+    """Return the statements of a passage's turn (`own`), and the answers to the questions in it."""
     found = [each for each in own if not asks(each.text)]
     for question in own:
         if asks(question.text):
@@ -36,8 +36,10 @@ def statements_in_quote(passage: Passage, own: Sequence[Statement]) -> tuple[Sta
 
 
 def statements_in_turn(passage: Passage, source: object) -> tuple[Statement, ...]:
-    """Return what each person says in a turn of the passage, an answer with its question; nothing where it is no turn
-    of a person's."""
+    """Return what each speaker says in a turn of the passage, an answer with its question.
+
+    Empty if `source` is no turn, or not of a person.
+    """
     if not isinstance(source, Turn) or source.kind is not TurnKind.SPEECH:
         return ()
     before = [each for each in passage.around if each.seq == source.seq - 1]

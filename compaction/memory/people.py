@@ -1,8 +1,8 @@
-"""What people say of themselves that lasts: where they live, what they are called, what they can't eat. Pure.
+"""Lasting facts that people say about themselves: where they live, what they are called, what they can't eat. Pure.
 
-Drawn by rules from the turns of a batch when it is folded, at most four of it; kept in the speaker's own words, with
-the turn it was said in. What somebody says later about the same thing replaces it, and the old is kept as history.
-Shy on purpose: what is asked, wished, supposed, or said of somebody else is left alone. English.
+Rules extract them from the turns of a batch when it is folded, at most four per batch, in the speaker's own words and
+with their turn. A later statement about the same topic supersedes an earlier one, which is kept as history. Questions,
+wishes, guesses and statements about others are ignored. English.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
 
-# Design page, 'Participant memory': a few durable facts a batch.
+# Design page, 'Participant memory': a few durable facts per batch.
 MAX_FACTS_PER_BATCH = 4
 MAX_FACT_CHARS = 160
 MAX_VALUE_WORDS = 7
@@ -32,10 +32,10 @@ HEAD = "What the people here have said of themselves at other times, in their ow
 
 @dataclass(frozen=True, slots=True)
 class PersonFact:
-    """One lasting thing a person said of themselves. `at`: UTC epoch seconds.
+    """One lasting fact that a person said about themselves. `at`: UTC epoch seconds.
 
-    `id` follows from where it was said. `topic` is what a later value replaces, `value` what it says about it, `text`
-    the statement in the person's own words. `superseded_by` names the fact, or the turn, that ended it.
+    `id` is made of session, turn and position. A topic has one current `value`. `text`: the statement in the person's
+    own words. `superseded_by`: the fact or the turn that ended it.
     """
 
     id: str
@@ -53,13 +53,13 @@ class PersonFact:
 
     @property
     def is_current(self) -> bool:
-        """Return whether it has not been replaced or taken back."""
+        """Return whether it was neither superseded nor retracted."""
         return self.superseded_at is None
 
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """Somebody said that something of theirs is no longer so. `value`: what, or empty for whatever it was."""
+    """Somebody said that a fact about them is no longer true. `value`: which value, or empty for any."""
 
     person_id: str
     topic: str
@@ -70,21 +70,24 @@ class Retraction:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedFacts:
-    """What was drawn from a batch, in the order of talk."""
+    """The facts and retractions of a batch, in the order of talk."""
 
     facts: tuple[PersonFact, ...] = ()
     retractions: tuple[Retraction, ...] = ()
 
     @property
     def people(self) -> frozenset[str]:
-        """Return the ids of everybody it says something of."""
+        """Return the ids of the people in it."""
         return frozenset({fact.person_id for fact in self.facts} | {each.person_id for each in self.retractions})
 
 
 @dataclass(frozen=True, slots=True)
 class FactChanges:
-    """How what was drawn changes what is known: `added` facts (those that came too late already superseded), and
-    known ones that are `superseded` now."""
+    """How extracted facts change the known ones.
+
+    `added`: new facts; those that were outdated when they came are superseded already. `superseded`: known facts that
+    are superseded now.
+    """
 
     added: tuple[PersonFact, ...] = ()
     superseded: tuple[PersonFact, ...] = ()
@@ -93,9 +96,9 @@ class FactChanges:
 def extract_person_facts(
     turns: Iterable[Turn], *, session_id: SessionId, most: int = MAX_FACTS_PER_BATCH
 ) -> ExtractedFacts:
-    """Return the durable statements of a batch: its `most` weightiest, in the order of talk. Deterministic.
+    """Return the facts of a batch: its `most` weightiest, in the order of talk. Deterministic.
 
-    A later statement of the batch about the same thing takes the place of an earlier one.
+    A later statement about the same topic replaces an earlier one of the batch.
     """
     found: dict[tuple[str, str, str], PersonFact] = {}
     retractions: list[Retraction] = []
@@ -135,40 +138,40 @@ def extract_person_facts(
 PREFERENCE = "preference"
 
 
-def merge_facts(drawn: ExtractedFacts, known: Iterable[PersonFact]) -> FactChanges:
-    """Return what the drawn facts change. `known`: what is kept of these people already, superseded facts included.
+def merge_facts(extracted: ExtractedFacts, known: Iterable[PersonFact]) -> FactChanges:
+    """Return how extracted facts change the known ones. `known`: all facts of these people, superseded ones too.
 
-    Said again, a fact changes nothing; drawn again, neither.
+    A fact that is said again or extracted again changes nothing.
     """
     before = tuple(known)
     ids = {each.id for each in before}
-    held = {each.id: each for each in before if each.is_current}
+    current = {each.id: each for each in before if each.is_current}
     history = {each.id: each for each in before if not each.is_current}
     added: dict[str, PersonFact] = {}
     superseded: dict[str, PersonFact] = {}
 
     def end(fact: PersonFact, by: str, at: float) -> None:
         ended = replace(fact, superseded_by=by, superseded_at=at)
-        held.pop(fact.id, None)
+        current.pop(fact.id, None)
         history[fact.id] = ended
         if fact.id in added:
             added[fact.id] = ended
         else:
             superseded[fact.id] = ended
 
-    events: list[PersonFact | Retraction] = [*drawn.facts, *drawn.retractions]
+    events: list[PersonFact | Retraction] = [*extracted.facts, *extracted.retractions]
     for each in sorted(events, key=lambda event: event.at):
         if isinstance(each, Retraction):
-            for fact in [one for one in held.values() if _retracts(each, one)]:
+            for fact in [one for one in current.values() if _retracts(each, one)]:
                 end(fact, each.turn, each.at)
             continue
         if each.id in ids:
             continue
-        rivals = [one for one in held.values() if contradicts(each, one)]
-        if any(_same_value(each.value, one.value) for one in held.values() if _same_topic(each, one)):
+        rivals = [one for one in current.values() if contradicts(each, one)]
+        if any(_same_value(each.value, one.value) for one in current.values() if _same_topic(each, one)):
             continue
         added[each.id] = each
-        held[each.id] = each
+        current[each.id] = each
         over = _ended_before(each, rivals, history.values())
         if over is not None:
             end(each, *over)
@@ -181,8 +184,10 @@ def merge_facts(drawn: ExtractedFacts, known: Iterable[PersonFact]) -> FactChang
 def _ended_before(
     fact: PersonFact, rivals: Iterable[PersonFact], history: Iterable[PersonFact]
 ) -> tuple[str, float] | None:
-    """Return what ended a fact that is drawn late, and when: another value said after it, or whatever ended one of its
-    topic after it; None where it holds."""
+    """Return what ended a fact that is extracted late, and when; None if it is still current.
+
+    That is another value said after it, or what ended a fact of its topic after it was said.
+    """
     ends = [(one.at, one.id) for one in rivals if one.at > fact.at]
     for one in history:
         about_it = _same_topic(fact, one) and (_same_value(fact.value, one.value) or contradicts(fact, one))
@@ -193,7 +198,7 @@ def _ended_before(
 
 
 def contradicts(one: PersonFact, other: PersonFact) -> bool:
-    """Return whether both can't hold at once: the same person, the same thing, another value."""
+    """Return whether both can't be true at once: same person, same topic, another value."""
     if not _same_topic(one, other) or _same_value(one.value, other.value):
         return False
     return one.topic != PREFERENCE or same_domain(one.value, other.value)
@@ -206,10 +211,10 @@ def participants_part(
     max_tokens: int,
     most_each: int,
 ) -> PayloadPart | None:
-    """Return the section of a prompt about the people present, or None when nothing is known of them.
+    """Return the section of a prompt about the people present, or None if nothing is known about them.
 
-    `present`: (id, display name), in the order in which they are told. Each person's weightiest and newest facts,
-    everybody's first before anybody's second, as long as they fit into `max_tokens`.
+    `present`: (id, display name), in the order of the section. It has each person's weightiest and newest facts,
+    everybody's first before anybody's second, within `max_tokens`.
     """
     names = dict(present)
     of_person: defaultdict[str, list[PersonFact]] = defaultdict(list)
@@ -231,23 +236,27 @@ def participants_part(
 
 
 def person_facts_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> PayloadPart:
-    """Return the section that tells these facts, each person's on a line of its own, in this order. `names`: what
-    the people are called now, by id; a fact's own name serves for who is missing."""
+    """Return the section with these facts, one line per person, in this order.
+
+    `names`: current display names by id; for people who are not in it, the fact's own name is used.
+    """
     lines: dict[str, list[str]] = {}
     for fact in facts:
         lines.setdefault(fact.person_id, []).append(fact.text)
     own = {fact.person_id: fact.name for fact in facts}
-    told = [f"{plain(names.get(person_id, own[person_id]))}: {' '.join(texts)}" for person_id, texts in lines.items()]
+    lines_of_people = [
+        f"{plain(names.get(person_id, own[person_id]))}: {' '.join(texts)}" for person_id, texts in lines.items()
+    ]
     return make_part(
         "system",
         PartKind.PARTICIPANTS,
-        "\n".join([HEAD, *told]),
+        "\n".join([HEAD, *lines_of_people]),
         refs=tuple(fact.id for fact in facts),
     )
 
 
 def _statements(sentence: str) -> list[tuple[str, str, str, float]]:
-    """Return (topic, value, statement, weight) of what a sentence says of its speaker."""
+    """Return (topic, value, statement, weight) of what a sentence says about its speaker."""
     found: list[tuple[int, tuple[str, str, str, float]]] = []
     for pattern in PATTERNS:
         for match in pattern.regex.finditer(sentence):
@@ -261,7 +270,7 @@ def _statements(sentence: str) -> list[tuple[str, str, str, float]]:
             topic = pattern.topic.format(thing=" ".join(base(word) for word in words(thing)), value=value.casefold())
             text = as_sentence(_capital(match.group().strip(" ,;:-–—")), MAX_FACT_CHARS)
             found.append((match.start(), (topic, value, text, pattern.weight)))
-    # The first pattern that reads a place reads it best.
+    # Of patterns that match at the same position, the first is the most specific.
     first: dict[int, tuple[str, str, str, float]] = {}
     for start, each in found:
         first.setdefault(start, each)
@@ -269,7 +278,7 @@ def _statements(sentence: str) -> list[tuple[str, str, str, float]]:
 
 
 def _value(written: str) -> str | None:
-    """Return a value as it is kept, or None for what is none: a pronoun, a filler, half a sentence."""
+    """Return a value in its stored form, or None if it is none: a pronoun, a filler, half a sentence."""
     value = plain(written).strip(" ,;:-–—'\"")
     count = len(value.split())
     if not 1 <= count <= MAX_VALUE_WORDS or UNLIKELY_VALUE.search(value):

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import Passage, PassageId
 
-# The constant of reciprocal rank fusion: with 60 the first ranks differ little and both rankings are heard.
+# The constant of reciprocal rank fusion: with 60 the first ranks differ little, so both rankings matter.
 RANK_CONSTANT = 60
-# Terms of a query that are counted, and the rarest of them that are searched: more is a pasted page, and its rare
-# words tell what it is about.
+# How many terms of a query are counted, and how many of them, the rarest, are searched. A longer query is a pasted
+# page, and its rare words tell what it is about.
 MAX_TERMS_READ = 64
 MAX_QUERY_TERMS = 24
-# So many passages may be scored for one query: 8,000 cost about 10 ms. What nearly everybody says finds only the
-# newest part of what was said.
+# How many passages may be scored for one query; 8,000 cost about 10 ms. For very common terms only the newest passages
+# are searched.
 MAX_SCORED = 8_000
-# The likeness of embeddings finds other words for the same thing, and much that is merely of that kind.
+# Embeddings find other words for the same thing, but also much that is only related.
 FULL_TEXT_WEIGHT = 1.0
 LIKENESS_WEIGHT = 0.6
 _PROBE_TERMS = 2
@@ -37,7 +37,7 @@ _PROBE_TERMS = 2
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What is searched for. `terms` are without repetition; `words` every word of it, names among them."""
+    """A parsed query. `terms`: each once. `words`: all words of the query, with names and stop words."""
 
     text: str
     terms: tuple[str, ...]
@@ -46,9 +46,9 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """The terms that are searched, rarest first, and what each term of the query weighs (0.0 and more).
+    """The terms to search for, rarest first, and the weight of each term of the query (0.0 or more).
 
-    `newest`: only so many of the newest passages are looked at, None for all: the terms are too common for more.
+    `newest`: search only so many of the newest passages, because the terms are very common; None for all.
     """
 
     terms: tuple[str, ...]
@@ -56,23 +56,23 @@ class SearchTerms:
     newest: int | None = None
 
     def weight_in(self, spoken: frozenset[str]) -> float:
-        """Return the weight of what these terms speak of of the query."""
+        """Return the total weight of the query's terms that are among `spoken`."""
         return sum(weight for term, weight in self.weights.items() if term in spoken)
 
 
 def parse_query(query: str) -> SearchQuery:
-    """Return what is searched for; a query without any word has no terms."""
+    """Return the parsed query; it has no terms if it has no meaningful word."""
     return SearchQuery(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(normalized_words(query)))
 
 
-def choose_terms(asked: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
-    """Return which terms are worth searching. `counts`: how many passages have each term, of `total`.
+def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
+    """Return the terms worth searching. `counts`: how many passages have each term, of `total`.
 
-    The rarest first, as long as not too many passages have to be scored for them; terms that nobody used are left
-    out, and still weigh: what is not there is missing.
+    Takes the rarest first while not too many passages have to be scored. Terms that no passage has are left out but
+    keep their weight, so that a hit without them is less relevant.
     """
-    weights = {term: math.log(1.0 + total / max(1, counts.get(term, 0))) for term in asked.terms}
-    ranked = sorted((term for term in asked.terms if counts.get(term, 0) > 0), key=lambda term: (counts[term], term))
+    weights = {term: math.log(1.0 + total / max(1, counts.get(term, 0))) for term in query.terms}
+    ranked = sorted((term for term in query.terms if counts.get(term, 0) > 0), key=lambda term: (counts[term], term))
     chosen: list[str] = []
     scored = 0
     for term in ranked[:MAX_QUERY_TERMS]:
@@ -87,8 +87,7 @@ def choose_terms(asked: SearchQuery, counts: Mapping[str, int], total: int) -> S
 
 
 def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
-    """Return each passage's score from rankings, given with their weights, best first; later repetitions in one
-    ranking count for nothing."""
+    """Return each passage's score from weighted rankings, each best first; repetitions in a ranking are ignored."""
     scores: dict[PassageId, float] = {}
     for weight, ranking in rankings:
         for rank, passage_id in enumerate(dict.fromkeys(ranking)):
@@ -97,26 +96,28 @@ def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict
 
 
 def top_passages(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]:
-    """Return the best passages, of equal ones the newest first."""
+    """Return the best `limit` passages, of equal ones the newest first."""
     return tuple(sorted(scores, key=lambda each: (-scores[each], -each))[:limit])
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionProbe:
-    """What to look for to find corrections that stand too far down a ranking: turns said after `after` (epoch seconds)
-    that speak of all of `terms` and announce a change."""
+    """A search for corrections that rank too low to be found otherwise.
+
+    It looks for turns after `after` (UTC epoch seconds) that have all of `terms` and announce a change.
+    """
 
     terms: tuple[str, ...]
     after: float
 
 
 def correction_probes(
-    choice: SearchTerms, passages: Sequence[Passage], scores: Mapping[PassageId, float]
+    search_terms: SearchTerms, passages: Sequence[Passage], scores: Mapping[PassageId, float]
 ) -> tuple[CorrectionProbe, ...]:
-    """Return what corrections of the best statement would speak of; none when nothing was stated.
+    """Return the searches for corrections of the best statement; none if no passage is a statement.
 
-    A correction names what it corrects: by the words that question and old statement share ('the gate code is 7702
-    now'), or by what the old one says ('no longer the healer').
+    A correction has the words that the question and the old statement share ('the gate code is 7702 now'), or the old
+    value ('no longer the healer').
     """
     stated = [
         each
@@ -126,7 +127,9 @@ def correction_probes(
     if not stated:
         return ()
     top = max(stated, key=lambda each: (scores.get(each.id, 0.0), each.id))
-    subject = sorted(top.own_terms & choice.weights.keys(), key=lambda term: (-choice.weights[term], term))
-    value = max(top.own_terms - choice.weights.keys(), key=lambda term: (term.isdigit(), len(term), term), default=None)
+    subject = sorted(top.own_terms & search_terms.weights.keys(), key=lambda term: (-search_terms.weights[term], term))
+    value = max(
+        top.own_terms - search_terms.weights.keys(), key=lambda term: (term.isdigit(), len(term), term), default=None
+    )
     wanted = (tuple(subject[:_PROBE_TERMS]), () if value is None else (value,))
     return tuple(CorrectionProbe(each, top.at) for each in wanted if each)

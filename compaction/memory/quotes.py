@@ -1,8 +1,7 @@
-"""Which of what was recalled goes into the prompt of a reply, and how it reads there. Pure.
+"""Selects the search hits that are quoted in a reply's prompt, and formats the quotes. Pure.
 
-Few quotes, each about the question, none that the model has before it already: neither a turn of the window nor
-something the summary says in the same words. They are made for one reply and are never turns themselves, so nothing
-recalled is ever folded again.
+Quotes are few, about the question, and not of anything that the prompt has already (the window, or the summary in the
+same words). They are made for one reply and are no turns, so recalled text is never folded again.
 """
 
 from __future__ import annotations
@@ -25,20 +24,22 @@ if TYPE_CHECKING:
     from compaction.memory.query import SearchQuery
     from compaction.memory.recall import RecallHit
 
-# Less of what was asked than this, and less alike: it is about something else.
+# A hit that is below both limits is about something else.
 LEAST_RELEVANCE = 0.34
 LEAST_LIKENESS = 0.45
-# A sentence whose terms are in view to this share says nothing new.
+# A sentence with this share of its terms in the prompt already says nothing new.
 SAID_ALREADY = 0.8
 MAX_QUOTE_CHARS = 400
-_FOUND = frozenset({TurnKind.SPEECH})
+_QUOTED_KINDS = frozenset({TurnKind.SPEECH})
 _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+?)(?:@(?P<chosen>[\d,]*)(?P<replaced>!)?)?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a quote is from, and how it was taken. `key`: the seq of a turn, or the id of a note. `chosen`: which of
-    its sentences, all when empty. `replaced`: it was corrected later. `at`: UTC epoch seconds."""
+    """Where a quote is from. `key`: the seq of the turn, or the id of the note. `at`: UTC epoch seconds.
+
+    `chosen`: indices of the quoted sentences; all if empty. `replaced`: it was corrected later.
+    """
 
     kind: PassageKind
     session_id: SessionId
@@ -50,14 +51,14 @@ class Citation:
 
     @property
     def ref(self) -> str:
-        """Return it as a log line may have it: none of the words."""
+        """Return the reference for log lines, without any words."""
         how = ",".join(map(str, self.chosen)) + ("!" if self.replaced else "")
         return f"{self.kind.value}:{self.session_id}#{self.key}" + (f"@{how}" if how else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CitationRef:
-    """A `Citation.ref` read back: everything but what its source says itself."""
+    """A parsed `Citation.ref`."""
 
     kind: PassageKind
     session_id: SessionId
@@ -67,7 +68,7 @@ class CitationRef:
 
 
 def parse_citation(ref: str) -> CitationRef | None:
-    """Return what a `Citation.ref` says, or None when it is none."""
+    """Parse a `Citation.ref`; None for any other text."""
     found = _REF.match(ref)
     if found is None:
         return None
@@ -79,7 +80,7 @@ def parse_citation(ref: str) -> CitationRef | None:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One recalled quote in a prompt, and what it was made of; `text` is what is quoted."""
+    """One quote in a prompt, and the hit it was made of. `text`: the quoted words."""
 
     part: PayloadPart
     recalled: RecallHit
@@ -97,11 +98,11 @@ def select_quotes(
     max_tokens: int,
     zone: tzinfo,
 ) -> tuple[Quote, ...]:
-    """Return the quotes to send, best first, together at most `max_tokens`.
+    """Return the quotes to send, best first, at most `most` with at most `max_tokens` together.
 
-    `found`: best first. `session_id`: the session at hand; what is from another one says its date. `asked_at`: UTC
-    epoch seconds. `in_view`: texts that are sent anyway (the summary's sentences, the window). What people said and
-    what was on a screen is quoted; the bot's own words and gists are not.
+    `found`: hits, best first. `session_id`: the current session; quotes from others have a date. `asked_at`: UTC epoch
+    seconds. `in_view`: texts that are sent anyway (the summary's sentences, the window). People's words and screen
+    notes are quoted, the bot's own words and gists are not.
     """
     seen = [frozenset(terms(text)) for text in in_view]
     quotes: list[Quote] = []
@@ -111,11 +112,11 @@ def select_quotes(
             break
         if not _is_about(each) or each.at >= asked_at:
             continue
-        chosen = _new_words(each, frozenset(asked.terms), seen)
+        chosen = _new_sentences(each, frozenset(asked.terms), seen)
         if chosen is None:
             continue
         cited = _cited(each, chosen)
-        text = _wording(each.text, chosen)
+        text = _quoted_text(each.text, chosen)
         made = quote_part(cited, each.text, session_id=session_id, zone=zone)
         if tokens + made.tokens > max_tokens:
             continue
@@ -126,24 +127,30 @@ def select_quotes(
 
 
 def _is_about(recalled: RecallHit) -> bool:
-    if recalled.kind is PassageKind.SEGMENT or (recalled.kind is PassageKind.TURN and recalled.turn_kind not in _FOUND):
+    if recalled.kind is PassageKind.SEGMENT or (
+        recalled.kind is PassageKind.TURN and recalled.turn_kind not in _QUOTED_KINDS
+    ):
         return False
-    alike = recalled.likeness is not None and recalled.likeness >= LEAST_LIKENESS
-    return recalled.relevance >= LEAST_RELEVANCE or alike
+    similar = recalled.likeness is not None and recalled.likeness >= LEAST_LIKENESS
+    return recalled.relevance >= LEAST_RELEVANCE or similar
 
 
-def _new_words(recalled: RecallHit, asked: frozenset[str], seen: Sequence[frozenset[str]]) -> tuple[int, ...] | None:
-    """Return which of its sentences are not in view already (empty: all of them); None when there is none, or no new
-    one is about the question."""
+def _new_sentences(
+    recalled: RecallHit, asked: frozenset[str], seen: Sequence[frozenset[str]]
+) -> tuple[int, ...] | None:
+    """Return the indices of its sentences that are not in view (empty: all of them).
+
+    None if there is none, or if no new sentence is about the question.
+    """
     said = sentences(recalled.text)
-    new = tuple(index for index, sentence in enumerate(said) if not _said(sentence, seen))
+    new = tuple(index for index, sentence in enumerate(said) if not _is_in_view(sentence, seen))
     about = [index for index, sentence in enumerate(said) if asked.intersection(terms(sentence))]
     if not new or (about and not any(index in new for index in about)):
         return None
     return () if len(new) == len(said) else new
 
 
-def _wording(whole: str, chosen: Sequence[int]) -> str:
+def _quoted_text(whole: str, chosen: Sequence[int]) -> str:
     said = sentences(whole)
     text = f"… {' … '.join(said[index] for index in chosen)}" if chosen else plain(whole)
     if len(text) > MAX_QUOTE_CHARS:
@@ -151,7 +158,7 @@ def _wording(whole: str, chosen: Sequence[int]) -> str:
     return text
 
 
-def _said(sentence: str, seen: Sequence[frozenset[str]]) -> bool:
+def _is_in_view(sentence: str, seen: Sequence[frozenset[str]]) -> bool:
     own = frozenset(terms(sentence))
     return not own or any(len(own & each) >= SAID_ALREADY * len(own) for each in seen)
 
@@ -170,20 +177,20 @@ def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:
 
 
 def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
-    """Return a quote as it is sent. `whole`: the words it is taken from. `session_id`: the session at hand."""
+    """Return the part of a quote. `whole`: the full text of its source. `session_id`: the current session."""
     at = datetime.fromtimestamp(cited.at, zone)
     here = cited.session_id == session_id
     when = f"{at:%H:%M}" if here else f"{at.day} {at:%B}, {at:%H:%M}"
     who = plain(cited.speaker) or "somebody"
-    text = _wording(whole, cited.chosen)
-    told = f"on {who}'s screen: {text}" if cited.kind is PassageKind.NOTE else f"{who}: {text}"
+    text = _quoted_text(whole, cited.chosen)
+    quoted = f"on {who}'s screen: {text}" if cited.kind is PassageKind.NOTE else f"{who}: {text}"
     old = " (no longer so: it was corrected later)" if cited.replaced else ""
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
-    # No seqs: a quote is beside the window and covers no turn of it.
+    # Without seqs, because a quote covers no turn of the window.
     return make_part(
         "system",
         PartKind.RECALL,
-        f"[{when}] From memory{where}, {told}{old}",
+        f"[{when}] From memory{where}, {quoted}{old}",
         timestamp=cited.at,
         refs=(cited.ref,),
     )

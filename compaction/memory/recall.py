@@ -1,8 +1,8 @@
-"""What an answer of memory search says: who is asked about first, what holds before what was, nothing twice.
+"""Ranks the passages that a search found: people who were asked about first, corrections first, nothing twice.
 
-`rank_hits` makes it of the passages behind a ranking (`asking`): weighs them by how much of the question they speak of,
-and gives a correction the rank of what it corrects. The waiting between the steps is the shell's (`bot.memory.recall`).
-Deterministic. Source: design note 'summaries and recall', 'So build' 6.
+`rank_hits` weighs each passage by how much of the query it covers, and gives a correction the rank of what it corrects.
+`bot.memory.recall` calls the index between the steps. Deterministic. Source: design note 'summaries and recall',
+'So build' 6.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from compaction.model import NoteId, SessionId
 
 SPEAKER_BOOST = 1.35
-# A question holds no answer, though its neighbours may.
+# A question has no answer in it, though its neighbours may.
 QUESTION_WEIGHT = 0.8
 NEIGHBOUR_SHARE = 0.5
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
 _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
 _STALE_WEIGHT = 0.5
-# Corrections are looked for among so many of the best.
+# Corrections are searched among so many of the best passages.
 _COMPARED = 20
 _ANSWERS_FROM = 0.25
-# A quote is a turn with its neighbours; a correction by the same person may follow a little later.
+# A hit shows a turn with its neighbours.
 _NEIGHBOURS = 1
 
 
@@ -48,12 +48,12 @@ class TurnRef:
 
 @dataclass(frozen=True, slots=True)
 class RecallHit:
-    """One thing recalled: word for word, with who said it and when (`at`: UTC epoch seconds).
+    """One search hit, word for word. `at`: UTC epoch seconds.
 
-    `turns`: the turn with its neighbours, `seq_from <= seq <= seq_to`; a segment has its range and no turns, a note
-    neither. `seq` is the turn that was found. `relevance`: the share of what was asked that it speaks of (0.0-1.0);
-    `likeness`: cosine of the embeddings, None where none was compared. `superseded_by` corrects it later;
-    `supersedes` are the turns that it corrects.
+    `seq`: the turn that was found. `turns`: that turn with its neighbours, `seq_from <= seq <= seq_to`; a segment has
+    a range and no turns, a note neither. `relevance`: the share of the query that it covers (0.0-1.0). `likeness`:
+    cosine of the embeddings, or None if they were not compared. `superseded_by`: the later turn that corrects it.
+    `supersedes`: the turns that it corrects.
     """
 
     passage_id: PassageId
@@ -76,31 +76,31 @@ class RecallHit:
 
 
 def rank_hits(
-    asked: SearchQuery,
-    choice: SearchTerms,
+    query: SearchQuery,
+    search_terms: SearchTerms,
     passages: Iterable[Passage],
     scores: Mapping[PassageId, float],
     *,
     likeness: Mapping[PassageId, float] | None = None,
     limit: int,
 ) -> tuple[RecallHit, ...]:
-    """Return at most `limit` things recalled, best first, and what holds before what it replaced.
+    """Return at most `limit` hits, best first, a correction before what it corrects.
 
-    `scores` come from `fuse`; a passage without one was only brought along because it may correct another, and is
-    given room only if it does. `likeness`: cosine of each passage's embedding with that of the query.
+    `scores`: from `fuse_rankings`. A passage without a score may only correct another one, and is returned only if it
+    does. `likeness`: cosine of each passage's embedding with the query's.
     """
     alike = likeness or {}
-    weighed = {each.id: _Weighed.of(each, asked, choice, scores, alike) for each in passages}
-    _judge_corrections(sorted(weighed.values(), key=_order), choice)
+    weighed = {each.id: _Weighed.of(each, query, search_terms, scores, alike) for each in passages}
+    _judge_corrections(sorted(weighed.values(), key=_order), search_terms)
     ranked = sorted((each for each in weighed.values() if each.score > 0.0), key=_order)
-    speaking = {each.ref for each in ranked if each.speaks_of(choice)}
+    speaking = {each.ref for each in ranked if each.speaks_of(search_terms)}
     stale = {each.ref for each in ranked if each.superseding is not None}
     answer: list[RecallHit] = []
-    shown = _Shown()
+    shown = _ShownText()
     for each in ranked:
         if len(answer) == limit:
             break
-        if each.only_beside(choice, speaking):
+        if each.only_beside(search_terms, speaking):
             continue
         recalled = each.recalled(stale)
         if shown.add(recalled):
@@ -110,46 +110,46 @@ def rank_hits(
 
 @dataclass(slots=True)
 class _Weighed:
-    """A passage with what speaks for it."""
+    """A passage with its score and what its statements replace."""
 
     passage: Passage
     score: float
     relevance: float
     likeness: float | None
-    # What it states of the question; None where it is no turn of a person's.
+    # What it states about the query; None if it is no turn of a person.
     statement: Statement | None
-    # All that its quote states: an answer after its question too.
+    # All statements of its quote, with the answer after a question.
     claims: tuple[Statement, ...]
     superseding: TurnRef | None = None
     supersedes: list[TurnRef] | None = None
-    # The last turn that its quote must show: the answer that replaces something.
+    # The last turn that its quote must show: an answer that replaces something.
     through: int = 0
-    # The turn that takes it back right after it, not a passage of its own here.
+    # The turn right after it that takes it back, if that is not among the passages.
     taken_back_by: Turn | None = None
 
     @classmethod
     def of(
         cls,
         passage: Passage,
-        asked: SearchQuery,
-        choice: SearchTerms,
+        query: SearchQuery,
+        search_terms: SearchTerms,
         scores: Mapping[PassageId, float],
         likeness: Mapping[PassageId, float],
     ) -> _Weighed:
-        relevance = _relevance(passage, choice)
+        relevance = _relevance(passage, search_terms)
         score = scores.get(passage.id, 0.0) * (0.5 + 0.5 * relevance) * _weight(passage)
-        if any(_named(name, asked.words) for name in passage.speakers):
+        if any(_named(name, query.words) for name in passage.speakers):
             score *= SPEAKER_BOOST
         own = statements_in_turn(passage, passage.source)
         told = own[0] if own else None
         if len(own) > 1:
-            # Of several people at once: whose words are about the question.
-            told = max(own, key=lambda each: choice.weight_in(frozenset(terms(each.text))))
+            # If several people speak at once, take the one whose words are about the query.
+            told = max(own, key=lambda each: search_terms.weight_in(frozenset(terms(each.text))))
         return cls(passage, score, relevance, likeness.get(passage.id), told, statements_in_quote(passage, own))
 
     @property
     def known(self) -> Collection[TurnRef]:
-        """Return the turns that it replaces, or that replace it."""
+        """Return the turns that it replaces, and the one that replaces it."""
         return (*(self.supersedes or ()), *(() if self.superseding is None else (self.superseding,)))
 
     @property
@@ -157,19 +157,19 @@ class _Weighed:
         source = self.passage.source
         return TurnRef(self.passage.session_id, source.seq) if isinstance(source, Turn) else None
 
-    def speaks_of(self, choice: SearchTerms) -> bool:
-        """Return whether its own words have any term of the query."""
-        return not self.passage.own_terms.isdisjoint(choice.weights)
+    def speaks_of(self, search_terms: SearchTerms) -> bool:
+        """Return whether its own text has any term of the query."""
+        return not self.passage.own_terms.isdisjoint(search_terms.weights)
 
-    def only_beside(self, choice: SearchTerms, speaking: Collection[TurnRef | None]) -> bool:
-        """Return whether it was found for the words of a neighbour that was found itself, whose quote shows it."""
+    def only_beside(self, search_terms: SearchTerms, speaking: Collection[TurnRef | None]) -> bool:
+        """Return whether only a neighbour's words match, and that neighbour is a hit itself, which shows this turn."""
         ref = self.ref
-        if ref is None or self.speaks_of(choice) or not choice.weights or self.supersedes:
+        if ref is None or self.speaks_of(search_terms) or not search_terms.weights or self.supersedes:
             return False
         return any(TurnRef(ref.session_id, Seq(ref.seq + step)) in speaking for step in (-1, 1))
 
     def recalled(self, stale: Collection[TurnRef | None]) -> RecallHit:
-        """Return it as an answer has it. Neighbours in `stale` are left out: what they say no longer holds."""
+        """Return the hit. Neighbours in `stale` are left out, because they were corrected."""
         source = self.passage.source
         turns: tuple[Turn, ...] = ()
         seq = seq_from = seq_to = None
@@ -218,13 +218,13 @@ def _order(each: _Weighed) -> tuple[float, float, int]:
     return (-each.score, -each.passage.at, -each.passage.id)
 
 
-def _relevance(passage: Passage, choice: SearchTerms) -> float:
-    """Return how much of what was asked the passage speaks of: wholly its own words, in part its neighbours'."""
-    whole = sum(choice.weights.values())
+def _relevance(passage: Passage, search_terms: SearchTerms) -> float:
+    """Return the share of the query that the passage covers; its neighbours' terms count half."""
+    whole = sum(search_terms.weights.values())
     if whole <= 0.0:
         return 0.0
-    own = choice.weight_in(passage.own_terms)
-    return (own + NEIGHBOUR_SHARE * choice.weight_in(passage.nearby_terms - passage.own_terms)) / whole
+    own = search_terms.weight_in(passage.own_terms)
+    return (own + NEIGHBOUR_SHARE * search_terms.weight_in(passage.nearby_terms - passage.own_terms)) / whole
 
 
 def _weight(passage: Passage) -> float:
@@ -238,13 +238,13 @@ def _weight(passage: Passage) -> float:
 
 
 def _named(name: str, words: frozenset[str]) -> bool:
-    """Return whether a query names this speaker, by any word of the name that is long enough to be one."""
+    """Return whether a query has any word of this speaker's name that is longer than a letter."""
     return any(word in words for word in normalized_words(name) if len(word) > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
-    """Which turn replaces something, and the passage whose quote has it."""
+    """The turn that replaces another, and the passage whose quote shows it."""
 
     by: _Weighed
     ref: TurnRef
@@ -253,28 +253,28 @@ class _Replacement:
 
 @dataclass(frozen=True, slots=True)
 class _Rival:
-    """A claim that may replace others, with what most pairs end by: terms that are known already."""
+    """A statement that may replace others, with precomputed terms, by which most pairs are ruled out."""
 
     by: _Weighed
     claim: Statement
-    # Every term of its quote, what they weigh in the question, and whether it says of anything that it is so no longer.
+    # All terms of its quote, their weight in the query, and whether it says that something is no longer so.
     spoken: frozenset[str]
     held: float
     denies: bool
 
 
-def _judge_corrections(ranked: Sequence[_Weighed], choice: SearchTerms) -> None:
-    """Find which turns correct which, and give what holds the rank of what it replaced."""
+def _judge_corrections(ranked: Sequence[_Weighed], search_terms: SearchTerms) -> None:
+    """Find which turns correct which, and give a correction the rank of what it corrects."""
     turns = [each for each in ranked if isinstance(each.passage.source, Turn)]
     compared = turns[:_COMPARED] + [each for each in turns[_COMPARED:] if each.score == 0.0]
     by_ref = {each.ref: each for each in turns}
-    rivals = _rivals(compared, choice)
+    rivals = _rivals(compared, search_terms)
     replaced: dict[PassageId, _Replacement] = {}
     for old in compared:
-        new = _replacement(old, rivals, by_ref, choice)
+        new = _replacement(old, rivals, by_ref, search_terms)
         if new is not None:
             replaced[old.passage.id] = new
-    # From the newest back, so that in a chain of corrections each old value leads to the one that holds.
+    # From the newest back, so that in a chain of corrections each old value leads to the current one.
     for old in sorted((each for each in compared if each.passage.id in replaced), key=lambda each: -each.passage.at):
         new = replaced[old.passage.id]
         while (later := replaced.get(new.by.passage.id)) is not None and later.at > new.at:
@@ -288,30 +288,30 @@ def _judge_corrections(ranked: Sequence[_Weighed], choice: SearchTerms) -> None:
         old.score *= _STALE_WEIGHT
 
 
-def _rivals(compared: Sequence[_Weighed], choice: SearchTerms) -> list[_Rival]:
-    """Return what may replace anything, the latest first; of the same turn the quote first that was found best."""
+def _rivals(compared: Sequence[_Weighed], search_terms: SearchTerms) -> list[_Rival]:
+    """Return the statements that may replace others, latest first, then by score."""
     found: list[_Rival] = []
     for each in compared:
         if each.claims:
             spoken = each.passage.own_terms | each.passage.nearby_terms
             denying = any(denies(claim.text) for claim in each.claims)
-            held = choice.weight_in(spoken)
+            held = search_terms.weight_in(spoken)
             found += [_Rival(each, claim, spoken, held, denying) for claim in each.claims]
     return sorted(found, key=lambda each: (-each.claim.at, -each.by.score, -each.by.passage.id))
 
 
 def _replacement(
-    old: _Weighed, rivals: Sequence[_Rival], by_ref: Mapping[TurnRef | None, _Weighed], choice: SearchTerms
+    old: _Weighed, rivals: Sequence[_Rival], by_ref: Mapping[TurnRef | None, _Weighed], search_terms: SearchTerms
 ) -> _Replacement | None:
-    """Return the latest of `rivals` that corrects `old`, or None; what takes it back right away is noted in it."""
+    """Return the latest correction of `old`, or None. Sets `old.taken_back_by` if the next turns take it back."""
     passage, told = old.passage, old.statement
     if told is None or asks(told.text):
         return None
     if old.relevance < _ANSWERS_FROM and passage.replaced_by is None and old.likeness is None:
-        # Who speaks of so little of the question answers nothing that could be out of date.
+        # It covers too little of the query to be an outdated answer.
         return None
     found: list[_Replacement] = []
-    latest = _latest(old, told, rivals, choice)
+    latest = _latest(old, told, rivals, search_terms)
     if latest is not None:
         found.append(latest)
     if passage.replaced_by is not None:
@@ -329,22 +329,22 @@ def _replacement(
     return max(found, key=lambda each: (each.at, each.by.score, each.by.passage.id), default=None)
 
 
-def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], choice: SearchTerms) -> _Replacement | None:
-    """Return the first of `rivals` that gives another value for what `old` states."""
-    least = AS_MUCH * choice.weight_in(old.passage.own_terms)
+def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], search_terms: SearchTerms) -> _Replacement | None:
+    """Return the latest of `rivals` that gives another value for what `old` states."""
+    least = AS_MUCH * search_terms.weight_in(old.passage.own_terms)
     for rival in rivals:
         claim = rival.claim
         if claim.at < told.at:
             return None
         if rival.by is old or rival.spoken.isdisjoint(old.passage.own_terms):
             continue
-        if (rival.held >= least or rival.denies) and replaces(claim, told, asked=choice.weights):
+        if (rival.held >= least or rival.denies) and replaces(claim, told, asked=search_terms.weights):
             return _Replacement(rival.by, TurnRef(rival.by.passage.session_id, Seq(claim.seq)), claim.at)
     return None
 
 
-class _Shown:
-    """What the answer shows already, so that nothing takes a second place."""
+class _ShownText:
+    """What earlier hits show already, so that nothing is shown twice."""
 
     def __init__(self) -> None:
         self._turns: set[tuple[SessionId, int]] = set()
@@ -352,7 +352,7 @@ class _Shown:
         self._texts: set[tuple[str, str]] = set()
 
     def add(self, recalled: RecallHit) -> bool:
-        """Take one more in; return False, and take nothing, where its words are shown already."""
+        """Add one hit and return True, or return False if its words are shown already."""
         words = (recalled.speaker, " ".join(normalized_words(recalled.text)))
         if words in self._texts:
             return False

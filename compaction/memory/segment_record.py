@@ -1,7 +1,7 @@
-"""The record by which a folded segment is kept, listed and exported: spec 3's fields and nothing else. Pure.
+"""The record of a folded segment in lists and exports: spec 3's fields and nothing else. Pure.
 
-Topic, key decisions, key files and flags are read off the segment by rules, so that the same segment always has
-the same record. `compressed_content` is its gist, without what has been superseded since.
+Rules derive topic, key decisions, key files and flags, so the same segment always has the same record.
+`compressed_content` is the gist without superseded facts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 MAX_TOPIC_CHARS = 80
 MAX_KEY_DECISIONS = 8
 MAX_KEY_FILES = 16
-# What a topic is taken from first: what was settled says more of a batch than what was chatted.
+# Slots in the order in which a topic is taken from them: decisions say more about a batch than small talk.
 _TOPIC_ORDER = (Slot.DECISION, Slot.ACTIVITY, Slot.THREAD, Slot.PEOPLE, Slot.BACKGROUND)
-# A path, or a name with an ending that files have; `3.5` and `e.g.` have none.
+# A path, or a name with a file extension; `3.5` and `e.g.` are none.
 _FILE = re.compile(
     r"(?<![\w@])(?:[\w.-]+[/\\])*[\w-][\w.-]*\.(?:[ch]pp|css|csv|docx?|gif|go|html?|ini|ipynb|java|jpe?g|json[l]?|jsx?|kt|"
     r"lock|log|lua|md|mp[34]|ogg|pdf|php|png|pptx?|py|rb|rs|sh|sql|svg|swift|toml|tsx?|txt|wav|xlsx?|xml|ya?ml|zip|[ch])\b",
@@ -35,16 +35,16 @@ _ERRORS = re.compile(
     r"timed? ?out|doesn't work|not working)\b",
     re.IGNORECASE,
 )
-# A first guess of how likely a segment is to be asked for again: all have something, lasting facts have more.
+# The first estimate of how likely a segment is to be searched for again; lasting facts raise it.
 _LEAST_RELEVANCE = 0.3
 _DURABLE = 1.6
-# Each retrieval takes the score so much nearer to 1.
+# Each retrieval moves the score by this share nearer to 1.
 _RELEVANCE_STEP = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """Three things worth knowing of a segment before it is read."""
+    """Spec 3's flags of a segment."""
 
     contains_code: bool
     contains_errors: bool
@@ -53,9 +53,9 @@ class RecordMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """One segment as spec 3 keeps it. Turns `start_turn <= seq <= end_turn`; times are UTC epoch seconds.
+    """The record of one segment of turns `start_turn <= seq <= end_turn`. Times are UTC epoch seconds.
 
-    A segment of notes alone covers no turn: its `end_turn` is `start_turn - 1`. `relevance_score` is 0.0-1.0.
+    A segment of notes alone covers no turn: its `end_turn` is `start_turn - 1`. `relevance_score`: 0.0-1.0.
     """
 
     segment_id: SegmentId
@@ -79,20 +79,20 @@ class SegmentRecord:
 def make_record(
     segment: Segment, *, superseded: Collection[str] = (), task_completed: bool = False, at: float
 ) -> SegmentRecord:
-    """Return the record of a segment as it stands at `at` (UTC epoch seconds).
+    """Return the record of a segment at the time `at` (UTC epoch seconds).
 
-    `superseded`: refs of facts (`segment_id#index`) that no longer hold; they are left out. `task_completed`: none
-    of its threads is open.
+    `superseded`: refs of superseded facts (`segment_id#index`), which are left out. `task_completed`: none of its
+    threads is open.
     """
-    holding = tuple(
+    current = tuple(
         fact for index, fact in enumerate(segment.facts) if fact.text and f"{segment.id}#{index}" not in superseded
     )
-    content = segment.gist if len(holding) == len(segment.facts) or not holding else make_gist(holding, ())
-    texts = [content, *(fact.text for fact in holding)]
+    content = segment.gist if len(current) == len(segment.facts) or not current else make_gist(current, ())
+    texts = [content, *(fact.text for fact in current)]
     compressed = estimate_text_tokens(content)
     return SegmentRecord(
         segment_id=segment.id,
-        topic=topic_of(segment.gist, holding),
+        topic=topic_of(segment.gist, current),
         session_id=segment.session_id,
         start_turn=segment.start,
         end_turn=segment.end - 1,
@@ -102,9 +102,9 @@ def make_record(
         compressed_at=at,
         last_accessed=at,
         access_count=0,
-        relevance_score=relevance_of(holding),
+        relevance_score=relevance_of(current),
         compressed_content=content,
-        key_decisions=tuple(fact.attributed_text for fact in holding if fact.slot is Slot.DECISION)[:MAX_KEY_DECISIONS],
+        key_decisions=tuple(fact.attributed_text for fact in current if fact.slot is Slot.DECISION)[:MAX_KEY_DECISIONS],
         key_files=files_in(texts),
         metadata=RecordMetadata(
             contains_code=any(_CODE.search(text) for text in texts),
@@ -125,7 +125,7 @@ def count_access(record: SegmentRecord, at: float) -> SegmentRecord:
 
 
 def prune_record(record: SegmentRecord) -> SegmentRecord:
-    """Return what is left of a record whose time in the archive is over: its content, and where it is from."""
+    """Return the record without topic, decisions, files and flags; the content and its range stay."""
     return replace(
         record,
         topic=topic_of(record.compressed_content, ()),
@@ -138,11 +138,11 @@ def prune_record(record: SegmentRecord) -> SegmentRecord:
 
 
 def topic_of(gist: str, facts: Sequence[Fact]) -> str:
-    """Return a line of at most 80 characters that says what a segment is about: its weightiest fact, shortened."""
-    spoken = [fact for fact in facts if fact.text]
-    if spoken:
+    """Return what a segment is about in at most 80 characters: its weightiest fact, shortened."""
+    with_text = [fact for fact in facts if fact.text]
+    if with_text:
         best = min(
-            spoken,
+            with_text,
             key=lambda fact: (
                 _TOPIC_ORDER.index(fact.slot),
                 -durability(fact.text) * _density(fact.text),
@@ -156,13 +156,13 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
 
 
 def files_in(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that are named in these texts, in order, without repetition."""
+    """Return the files that are named in these texts, in order, each once."""
     found = (match.group() for text in texts for match in _FILE.finditer(plain(text)))
     return tuple(dict.fromkeys(found))[:MAX_KEY_FILES]
 
 
 def relevance_of(facts: Sequence[Fact]) -> float:
-    """Return how likely a segment is to be asked for again, 0.0-1.0, before anybody has."""
+    """Return the first estimate (0.0-1.0) of how likely a segment is to be searched for again."""
     if not facts:
         return _LEAST_RELEVANCE
     lasting = sum(durability(fact.text) >= _DURABLE for fact in facts) / len(facts)
@@ -170,12 +170,12 @@ def relevance_of(facts: Sequence[Fact]) -> float:
 
 
 def more_relevant(score: float) -> float:
-    """Return the relevance after one more retrieval: nearer to 1, never beyond."""
+    """Return the relevance after one more retrieval: nearer to 1.0, at most 1.0."""
     return round(min(1.0, score + _RELEVANCE_STEP * (1.0 - score)), 3)
 
 
 def compression_ratio(original_tokens: int, compressed_tokens: int) -> float:
-    """Return how many times shorter a segment has become; 0.0 where nothing is left."""
+    """Return how many times shorter a segment has become; 0.0 if nothing is left."""
     return round(original_tokens / compressed_tokens, 1) if compressed_tokens else 0.0
 
 

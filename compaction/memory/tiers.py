@@ -1,8 +1,8 @@
-"""Where folded segments are kept as a session grows: when one is queued, compressed, archived, pruned. Pure.
+"""The tiers of folded segments: decides when one is queued, compressed, archived and pruned. Pure.
 
-L1 (hot) is the window and none of this page's business. L2 (warm) are the stored segments, searched as a matter of
-course; L3 (cold) is the archive, searched only when asked for. Numbers and conditions: spec 3, 'Triggers'. Archiving
-never changes what the summary says: the summary is bounded anyway, and a fact may outlast its segment's tier.
+L1 (hot) is the window, which is not handled here. L2 (warm) are the stored segments, which every search covers. L3
+(cold) is the archive, which is searched only on request. Numbers and conditions: spec 3, 'Triggers'. Archiving does
+not change the summary, which is bounded anyway.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ COLD_AFTER_TURNS = 20
 ARCHIVE_AFTER_TURNS = 50
 LEAST_MESSAGES = 5
 PRUNE_AFTER_S = 30 * 24 * 3600.0
-# So many segments may move in one check, the oldest first; the others have their turn ten turns later. It bounds what
-# a check costs where a context fills late in a long evening.
+# At most so many segments move in one check, the oldest first; the others follow ten turns later. This bounds the cost
+# of a check if a context fills late in a long session.
 MOST_MOVED = 10
-# A question that nobody came back to for so long is closed: people seldom say that they drop one.
+# A question that nobody returned to for so long is closed; people seldom say that they drop one.
 DROPPED_AFTER_TURNS = 100
-# A turn speaks of a segment when it shares two things with it, or one name or figure that hardly any other has.
+# A turn mentions a segment if they share two concepts, or one name or figure that hardly any other segment has.
 _SHARED = 2
 _RARE = 2
-# What every fourth segment speaks of is what the session is always about, and tells nothing.
+# A concept of every fourth segment is the session's constant subject and proves nothing.
 _COMMON_SHARE = 0.25
-# An answer shares this much of what its question is about.
+# An answer shares this much of its question's concepts.
 _ANSWERS = 0.5
 _SPOKEN = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
 
@@ -54,11 +54,11 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TieredSegment:
-    """A folded segment and how it is kept.
+    """A folded segment with its tier.
 
-    `message_count`: its turns in which somebody spoke. `last_mention`: the last seq that spoke of it, itself at
-    first. `queued_at_turn`: it waits for compression since then. `record`: there once it is compressed;
-    `compressed_at_turn` then says when. `archived_at`: UTC epoch seconds, None while it is warm.
+    `message_count`: its turns in which somebody spoke. `last_mention`: the last seq that mentioned it, at first its
+    own. `queued_at_turn`: since when it waits for compression. `record`, `compressed_at_turn`: set once it is
+    compressed. `archived_at`: UTC epoch seconds, None while it is warm.
     """
 
     segment: Segment
@@ -73,27 +73,30 @@ class TieredSegment:
 
     @property
     def tier(self) -> Tier:
-        """Return where it is."""
+        """Return its tier."""
         return Tier.WARM if self.archived_at is None else Tier.COLD
 
     @property
     def covers_turns(self) -> bool:
-        """Return whether any turn is folded in it."""
+        """Return whether it covers any turn, and not notes alone."""
         return self.segment.start < self.segment.end
 
     def turns_since_mention(self, total_turns: int) -> int:
-        """Return how many turns came since it was last spoken of."""
+        """Return how many turns came since its last mention."""
         return max(0, total_turns - 1 - self.last_mention)
 
     def age(self, total_turns: int) -> int:
-        """Return how many turns came since its own last one."""
+        """Return how many turns came after its last one."""
         return max(0, total_turns - self.segment.end)
 
 
 @dataclass(frozen=True, slots=True)
 class TierChanges:
-    """What one check decides. `queue`: wait for compression from now on. `release`: are spoken of again and wait
-    no longer. `compress`: the records of what has waited. `archive`: go to the archive."""
+    """What one check decides.
+
+    `queue`: segments that wait for compression from now on. `release`: queued segments that were mentioned again.
+    `compress`: the records of segments that have waited. `archive`: segments that go to the archive.
+    """
 
     queue: tuple[SegmentId, ...] = ()
     release: tuple[SegmentId, ...] = ()
@@ -102,16 +105,16 @@ class TierChanges:
 
     @property
     def tokens_before(self) -> int:
-        """Return what the compressed segments were as talk."""
+        """Return the tokens of the compressed segments' turns."""
         return sum(record.original_tokens for record in self.compress)
 
     @property
     def tokens_after(self) -> int:
-        """Return what they are now."""
+        """Return the tokens of their compressed contents."""
         return sum(record.compressed_tokens for record in self.compress)
 
     def report(self) -> str:
-        """Return the completion report, in the words of spec 3; empty when nothing was compressed."""
+        """Return spec 3's completion report; empty if nothing was compressed."""
         if not self.compress:
             return ""
         count = len(self.compress)
@@ -123,15 +126,15 @@ class TierChanges:
 
 
 class SegmentTopics:
-    """What a session's segments are about, for telling whether a turn speaks of one and a question was answered.
+    """The concepts of a session's segments: tells whether a turn mentions one, and whether a question was answered.
 
-    Grows by `add`; a lookup costs what the words of one turn lead to, not the number of segments.
+    The cost of a lookup depends on the words of the turn, not on the number of segments.
     """
 
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._known: set[SegmentId] = set()
         self._holders: defaultdict[str, set[SegmentId]] = defaultdict(set)
-        # Facts that state something, by concept: refs `segment_id#index`.
+        # Refs (`segment_id#index`) of facts that are no questions, by concept.
         self._statements: defaultdict[str, set[str]] = defaultdict(set)
         self._order: dict[str, tuple[int, int]] = {}
         self._superseded: set[str] = set()
@@ -141,11 +144,11 @@ class SegmentTopics:
 
     @property
     def superseded(self) -> frozenset[str]:
-        """Return the refs of all facts that no longer hold."""
+        """Return the refs of all superseded facts."""
         return frozenset(self._superseded)
 
     def add(self, segment: Segment) -> None:
-        """Take one more segment in; one that is known already changes nothing."""
+        """Add one segment; a known one changes nothing."""
         if segment.id in self._known:
             return
         self._known.add(segment.id)
@@ -162,7 +165,7 @@ class SegmentTopics:
                     self._statements[concept].add(ref)
 
     def segments_mentioned(self, turn: Turn) -> frozenset[SegmentId]:
-        """Return the segments that a turn speaks of."""
+        """Return the segments that a turn mentions."""
         if turn.kind not in _SPOKEN or turn.tombstone:
             return frozenset()
         common = max(1.0, _COMMON_SHARE * len(self._known))
@@ -177,7 +180,7 @@ class SegmentTopics:
         return frozenset(each for each, weight in shared.items() if weight >= _SHARED)
 
     def threads_closed(self, segment: Segment, *, turns_since_mention: int) -> bool:
-        """Return whether no thread of the segment is open: each was superseded, answered, or dropped long ago."""
+        """Return whether each thread of the segment was superseded, answered, or dropped long ago."""
         if turns_since_mention >= DROPPED_AFTER_TURNS:
             return True
         return all(
@@ -207,11 +210,11 @@ def check_tiers(
     now: float,
     regardless: bool = False,
 ) -> TierChanges:
-    """Return what is to be done with a session's segments.
+    """Return which of a session's segments change their tier.
 
-    `context_tokens`: what the last prompt cost, of at most `max_input_tokens`; its share decides whether anything
-    is done at all. `now`: UTC epoch seconds. `regardless`: as if the context were full, without letting what is
-    queued wait for the next check, and however many there are; otherwise at most 10 of each move.
+    `context_tokens`: the tokens of the last prompt, of at most `max_input_tokens`; the share decides whether anything
+    is done. `now`: UTC epoch seconds. `regardless`: act as if the context were full, compress queued segments at once,
+    and move any number; otherwise at most 10 of each kind move.
     """
     filled = 1.0 if regardless else context_tokens / max(1, max_input_tokens)
     queue: list[SegmentId] = []
@@ -239,8 +242,7 @@ def check_tiers(
 
 
 def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -> bool:
-    """Return whether a segment is cold: not spoken of for 20 turns or more, no thread of it open, and at least 5
-    messages in it."""
+    """Return whether a segment is cold: not mentioned for 20 turns or more, no open thread, and at least 5 messages."""
     silent = kept.turns_since_mention(total_turns)
     return (
         kept.message_count >= LEAST_MESSAGES
@@ -250,14 +252,14 @@ def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -
 
 
 def is_due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> bool:
-    """Return whether so many turns came since `last_turn` that it is time again."""
+    """Return whether at least `every` turns came since `last_turn`."""
     return total_turns - last_turn >= every
 
 
 def segments_to_prune(
     kept: Iterable[TieredSegment], *, now: float, after_s: float = PRUNE_AFTER_S
 ) -> tuple[SegmentId, ...]:
-    """Return the archived segments whose time in the archive is over. `now`: UTC epoch seconds."""
+    """Return the segments that were archived at least `after_s` seconds ago and are not pruned."""
     return tuple(
         each.segment.id
         for each in kept
@@ -266,7 +268,7 @@ def segments_to_prune(
 
 
 def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:
-    """Return the last of `turns` that speaks of each segment, for those that any speaks of."""
+    """Return the last of `turns` that mentions each segment, for segments that any of them mentions."""
     found: dict[SegmentId, int] = {}
     for turn in turns:
         for segment_id in subjects.segments_mentioned(turn):
