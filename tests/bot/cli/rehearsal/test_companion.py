@@ -144,7 +144,7 @@ class _Bot:
         """Be killed."""
         self.ended_at_once = True
 
-    async def until(self, stop: asyncio.Event) -> None:
+    async def run_until(self, stop: asyncio.Event) -> None:
         """Live."""
         if self._crash is not None:
             raise self._crash
