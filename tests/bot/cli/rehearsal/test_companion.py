@@ -188,7 +188,7 @@ async def test_a_stop_that_was_given_up_leaves_nothing_running(tmp_path: Path, m
     async def lingers(_stop: asyncio.Event) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(bot, "until", lingers)
+    monkeypatch.setattr(bot, "run_until", lingers)
     monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", bot.running)
     async with InProcessCompanion({}) as companion:
         await companion.start(environment_of(tmp_path), lambda observation: None)
