@@ -30,7 +30,7 @@ run: setup
 	$(BIN)/roomtone run
 
 quick: lint types
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(QUICK)"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-profile=quick -m "$(QUICK)"
 
 # Whole evenings are played in real time and use a third of a core each. So three play at once, and what judges the
 # bot's speed plays alone.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # An example's time says how busy the machine is, not whether the code is right.
 settings.register_profile("roomtone", deadline=None, print_blob=True)
+settings.register_profile("quick", settings.get_profile("roomtone"), max_examples=20)
 settings.load_profile("roomtone")
 
 REPO_ROOT = Path(__file__).resolve().parent.parent

@@ -132,7 +132,8 @@ async def until(met: Callable[[], object]) -> None:
 @asynccontextmanager
 async def evening(*switches: str, public_url: str = "", script: str = "") -> AsyncIterator[Evening]:
     """Open all of it. `switches`: more for the browser; `script`: what each page runs first."""
-    clock, settings = SystemClock(), ScreenSettings()
+    # Nobody speaks here, so the reader may have the processor.
+    clock, settings = SystemClock(), ScreenSettings(busy_share=1.0)
     async with (
         open_readers(settings, LlmSettings(), monotonic=clock.monotonic) as readers,
         browser(*switches) as chromium,

@@ -17,7 +17,7 @@ from bot.cli.signals import stop_on_signals, until_stopped
 async def turn() -> None:
     """Let the loop take a signal."""
     for _ in range(5):
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
 
 
 @pytest.mark.asyncio

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -137,11 +138,14 @@ def test_no_key_of_an_address_is_told(url: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_ending_while_it_still_connects() -> None:
+async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
     """A program that never answers is ended with the bot."""
-    silent = desk(args=["-c", "import time; time.sleep(600)"])
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    silent = desk(args=["-c", f"import time; open({str(started)!r}, 'w').close(); time.sleep(600)"])
     async with running_servers(McpSettings(servers=(silent,)), FakeClock()) as running:
-        await asyncio.sleep(0.3)
+        # Opening the pipe waits until the program has opened it too.
+        await asyncio.to_thread(started.read_bytes)
         assert running.tools() == ()
 
 

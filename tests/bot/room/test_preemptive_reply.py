@@ -152,7 +152,8 @@ async def test_tools_wait_for_the_question() -> None:
         tools = desk.responder.contexts[0].tools
         assert tools is not None
         calling = asyncio.create_task(tools.run(MessageToolCall("c", "look", "{}")), name="calling")
-        await asyncio.sleep(0.01)
+        for _ in range(10):
+            await asyncio.sleep(0)
         assert desk.called == []
         await desk.answer(ASKED)
         assert "a map" in await calling

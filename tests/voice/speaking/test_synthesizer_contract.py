@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,7 @@ from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -22,14 +24,22 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
 
 
+@pytest.fixture(scope="module")
+def embedded_voice() -> Iterator[PiperSynthesizer]:
+    """The real one, loaded once: it takes a second or two, and no loop owns it."""
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        yield runner.run(stack.enter_async_context(PiperSynthesizer.open(VOICE)))
+        runner.run(stack.aclose())
+
+
 class TestPiper(SynthesizerContract):
     """The embedded voice."""
 
-    @pytest_asyncio.fixture
-    async def synthesizer(self) -> AsyncIterator[Synthesizer]:
+    @pytest.fixture
+    def synthesizer(self, embedded_voice: PiperSynthesizer) -> Synthesizer:
         """The real one."""
-        async with PiperSynthesizer.open(VOICE) as voice:
-            yield voice
+        return embedded_voice
 
 
 @pytest.mark.parametrize("audio_format", ["pcm", "wav", "opus"])
@@ -37,20 +47,19 @@ class TestEndpoint(SynthesizerContract):
     """A local server with the embedded voice in it, through the real client, in every format."""
 
     @pytest_asyncio.fixture
-    async def synthesizer(self, audio_format: str) -> AsyncIterator[Synthesizer]:
+    async def synthesizer(self, audio_format: str, embedded_voice: PiperSynthesizer) -> AsyncIterator[Synthesizer]:
         """The adapter."""
-        async with PiperSynthesizer.open(VOICE) as voice:
 
-            async def engine(text: str) -> tuple[NDArray[np.int16], int]:
-                speech = await voice.synthesize(text)
-                return speech.pcm, speech.rate_hz
+        async def engine(text: str) -> tuple[NDArray[np.int16], int]:
+            speech = await embedded_voice.synthesize(text)
+            return speech.pcm, speech.rate_hz
 
-            async with LocalSpeechServer(SpeechBehaviour(engine)) as server:
-                endpoint = SpeechEndpoint(
-                    base_url=server.base_url,
-                    model="m",
-                    voice="v",
-                    audio_format=audio_format,  # type: ignore[arg-type]
-                )
-                async with OpenAISynthesizer(endpoint) as adapter:
-                    yield adapter
+        async with LocalSpeechServer(SpeechBehaviour(engine)) as server:
+            endpoint = SpeechEndpoint(
+                base_url=server.base_url,
+                model="m",
+                voice="v",
+                audio_format=audio_format,  # type: ignore[arg-type]
+            )
+            async with OpenAISynthesizer(endpoint) as adapter:
+                yield adapter
