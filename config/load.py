@@ -1,7 +1,7 @@
-"""The settings in force: defaults, the operator's file, the environment and overrides, each over the one before.
+"""Loads the settings: defaults, the operator's file, the environment, overrides. Each overrides the one before.
 
-The defaults are the schema's own. `default.toml` says the same for people, is written out of the schema by
-`document`, and is held to it by a test; it is not read here, so that an edited copy cannot mislead.
+The defaults come from the schema. `default.toml` is written from the schema for people and is not read here, so an
+edited copy changes nothing.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def load(
     overrides: Mapping[str, object] | None = None,
     notify: Callable[[str], None] = _to_stderr,
 ) -> Settings:
-    """Return the settings in force.
+    """Return the settings.
 
     The operator's file is the one that ROOMTONE_CONFIG names, else `roomtone.toml` in `directory` if there is one.
-    `directory`: where that and `.env` are looked for, by default the working directory. `environ`: by default the
-    process's; it wins over `.env`. `overrides`: values by dotted name, stronger than all else, for a caller that
-    composes (the rehearsal). `notify` gets a sentence for each retired key that is still set.
+    `directory`: where to look for it and for `.env`; by default the working directory. `environ`: by default the
+    process's environment; it overrides `.env`. `overrides`: values by dotted name that override everything else, for
+    rehearsals and benchmarks; they may set internal fields. `notify` gets a sentence for each retired key that is set.
 
-    Raises `ConfigError` with every mistake found, in all sources at once.
+    Raises `ConfigError` with every mistake in all sources.
     """
     directory = directory if directory is not None else Path.cwd()
     environ = environ if environ is not None else os.environ
@@ -80,7 +80,7 @@ def _operators_file(directory: Path, variables: Sequence[Variable]) -> SourceRea
 
 
 def _assemble(sources: Sequence[SourceReading]) -> Settings:
-    """Lay the sources over one another, the later the stronger, and validate the whole."""
+    """Merge the sources, each over the one before, and validate the result."""
     problems = [problem for found in sources for problem in found.problems]
     tree: dict[str, Any] = {}
     origins: dict[Key, SettingOrigin] = {}

@@ -1,6 +1,6 @@
-"""Mistakes in a configuration, each as a plain sentence: which key, from where, what is wrong, an example.
+"""Describes each mistake in a configuration in a plain sentence: the key, where it was set, what is wrong, an example.
 
-Never shows the value of a secret, nor of anything that may be one.
+A sentence never shows a secret, nor a value that looks like one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from config.schema import Key
 
 SHOWN_CHARS = 60
-# From here on one name was probably meant to be the other.
+# Two names that are as much alike as this: one was probably meant to be the other.
 _ALIKE = 0.65
 VARIABLE_PREFIX = "ROOMTONE_"
 
@@ -36,7 +36,7 @@ _LOOKS_SECRET = re.compile(r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}|\b(sk|pk|ghp|hf|x
 
 @dataclass(frozen=True, slots=True)
 class SettingOrigin:
-    """Where a value was set. `place` reads after "in"; `variable` is the name of the variable it came from."""
+    """Where a value was set. `place`: for example "roomtone.toml line 3". `variable`: its variable, if any."""
 
     place: str
     variable: str | None = None
@@ -44,7 +44,7 @@ class SettingOrigin:
 
 BUILT_IN = SettingOrigin("the built-in defaults")
 
-# What a pydantic error asks for, by its type; the words in braces come from the error's context.
+# What each type of pydantic error demands. The words in braces come from the error's context.
 _DEMANDS: dict[str, str] = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
@@ -73,14 +73,14 @@ _DEMANDS: dict[str, str] = {
 
 
 def unknown_key(key: Key, origin: SettingOrigin) -> str:
-    """Say that a file or an override names a setting that does not exist."""
+    """Return the sentence for a key in a file or an override that is no setting."""
     meant = _meant(key)
     hint = "" if meant is None else f" Did you mean {_named(meant)}?"
     return f"{'section ' if len(key) == 1 else ''}{_named(key)} in {origin.place} is not a setting.{hint}"
 
 
 def unknown_variable(name: str, place: str) -> str:
-    """Say that a ROOMTONE_ variable names no setting."""
+    """Return the sentence for a ROOMTONE_ variable that is no setting."""
     written = name.removeprefix(VARIABLE_PREFIX).lower()
     meant = _meant(tuple(written.split("__")))
     if meant not in SETTINGS:
@@ -94,7 +94,7 @@ def unknown_variable(name: str, place: str) -> str:
 
 
 def not_a_section(key: Key, origin: SettingOrigin, value: object) -> str:
-    """Say that a plain value stands where a section belongs."""
+    """Return the sentence for a plain value in the place of a section."""
     name = ".".join(key)
     first = next(setting for setting in SETTINGS.values() if setting.key[: len(key)] == key)
     return (
@@ -104,18 +104,18 @@ def not_a_section(key: Key, origin: SettingOrigin, value: object) -> str:
 
 
 def from_validation(error: ValidationError, origins: Mapping[Key, SettingOrigin]) -> list[str]:
-    """Return one sentence for each mistake pydantic found. `origins` tells where each key was set."""
+    """Return one sentence for each mistake that pydantic found. `origins`: where each key was set."""
     sentences: dict[tuple[Key, str], str] = {}
     for detail in error.errors(include_url=False):
         key = _key_of(detail["loc"])
         sentence = _sentence(key, detail, origins)
-        # Each member of a union reports for itself; the first says enough.
+        # Pydantic reports each member of a union; the first is enough.
         sentences.setdefault((key, "" if key in SETTINGS else sentence), sentence)
     return list(sentences.values())
 
 
 def example(setting: Setting, origin: SettingOrigin) -> str:
-    """Return a line that sets `setting` rightly, in the notation of the place it came from."""
+    """Return a correct line for `setting`, in the notation of the place where it was set."""
     value = _example_value(setting)
     if origin.variable is not None:
         return f"{origin.variable}={','.join(map(str, value)) if setting.collection else value}"
@@ -123,7 +123,7 @@ def example(setting: Setting, origin: SettingOrigin) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """Return `value` in TOML's notation. Secrets come out empty."""
+    """Return `value` in TOML's notation; of a secret, an empty string."""
     match value:
         case SecretStr():
             return '""'
@@ -173,7 +173,7 @@ def _demand(detail: ErrorDetails) -> str:
 
 
 def _places(key: Key, origins: Mapping[Key, SettingOrigin]) -> str:
-    """Return where the keys of a section were set, as `(a in x, b in y) `; nothing when none was."""
+    """Return where the keys of a section were set, as `(a in x, b in y) `, or an empty string."""
     found = [f"{each[-1]} in {origin.place}" for each, origin in origins.items() if each[: len(key)] == key]
     return f"({', '.join(found)}) " if found else ""
 

@@ -1,7 +1,7 @@
-"""Settings that are gone: what became of each, for those who still have it in a file or a variable.
+"""Settings that no longer exist, and what became of each.
 
-A value under a retired key is no mistake: `load` says what became of the key and goes on, with the value under the new
-key where there is one.
+A retired key in somebody's file or environment is not a mistake. `load` reports what became of it and goes on; if
+another key took over, that key gets the value.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """What became of a key. `fate` ends the sentence `<key> in <place> is no setting any more: …`.
+    """What became of a key. `fate` completes the sentence `<key> in <place> is no setting any more: …`.
 
-    `successor`: the key that takes over. `values`: which old values (as text, lower case) it takes over, and what they
-    are there; None takes every value as it is.
+    `successor`: the key that took over. `values`: the old values that it takes over (as text, in lower case), each with
+    its new value; None takes over every value unchanged.
     """
 
     fate: str
@@ -33,15 +33,11 @@ def _fixed(value: str) -> Retired:
 
 
 def _renamed(new: str) -> Retired:
-    return Retired(f"it is called {new} now, and the value is used there. Rename it.", tuple(new.split(".")), None)
+    return Retired(f"it is called {new} now, and that gets the value. Rename it.", tuple(new.split(".")), None)
 
 
 def _replaced(new: str, values: Mapping[str, object], remedy: str) -> Retired:
-    return Retired(f"{remedy} An old value that says so is still obeyed.", tuple(new.split(".")), values)
-
-
-def _text(name: str) -> Key:
-    return tuple(name.split("."))
+    return Retired(f"{remedy} Until then {', '.join(values)} is obeyed.", tuple(new.split(".")), values)
 
 
 _BY_NAME: dict[str, Retired] = {
@@ -67,6 +63,7 @@ _BY_NAME: dict[str, Retired] = {
     "listening.finished_probability": _fixed("0.94"),
     "listening.finished_silence_s": _fixed("0.5 s"),
     "listening.unfinished_silence_s": _fixed("1.0 s"),
+    "listening.recognise_ahead": _renamed("listening.eager_recognition"),
     "listening.tail_s": _fixed("0.2 s"),
     "listening.max_utterance_s": _fixed("30 s, all that the recogniser hears at once"),
     "listening.moment_wait_s": _fixed("10 s"),
@@ -98,7 +95,7 @@ _BY_NAME: dict[str, Retired] = {
     "realtime.failures_before_fallback": _fixed("3"),
     "realtime.retry_after_s": _fixed("60 s"),
     "screen.reader": _replaced(
-        "screen.model", {"ocr": ""}, "screen.model alone decides, and without a model the text is read. Delete it."
+        "screen.model", {"ocr": ""}, "the text is read unless screen.model names a model. Set or delete that instead."
     ),
     "screen.model_timeout_s": _fixed("15 s"),
     "screen.active_interval_s": _fixed("10 s; screen.max_looks_per_hour bounds the cost"),
@@ -108,12 +105,10 @@ _BY_NAME: dict[str, Retired] = {
     "screen.resume_within_s": _fixed("45 s"),
     "screen.max_shares": _fixed("4"),
     "screen.commentary": _replaced(
-        "screen.commentary_every_s", {"false": 0}, "screen.commentary_every_s = 0 turns remarks off. Use that."
+        "screen.commentary_every_s", {"false": 0}, "set screen.commentary_every_s = 0 instead."
     ),
     "screen.commentary_quiet_s": _fixed("2.2 s"),
-    "web.enabled": _replaced(
-        "screen.enabled", {"false": False}, "screen.enabled = false turns the pages off. Use that."
-    ),
+    "web.enabled": _replaced("screen.enabled", {"false": False}, "set screen.enabled = false instead."),
     "brain.head_start": _renamed("brain.preemptive_reply"),
     "participation.quiet_thought_every_minutes": _fixed("30 minutes"),
     "llm.total_timeout_s": _fixed("60 s"),
@@ -122,7 +117,7 @@ _BY_NAME: dict[str, Retired] = {
     "tools.filler_after_s": _fixed("1 s"),
     "tools.memory": Retired("memory search is always offered, within recall.scope. Delete it."),
     "tools.attachment_kb": _fixed("512 kB"),
-    "tools.links": _replaced("tools.link_words", {"false": ()}, "tools.link_words = [] turns post_link off. Use that."),
+    "tools.links": _replaced("tools.link_words", {"false": ()}, "set tools.link_words = [] instead."),
     "compaction.rolling_target_utilization": _fixed("0.8"),
     "compaction.rolling_min_keep_messages": _fixed("10"),
     "compaction.rolling_eviction_note": _fixed("true"),
@@ -153,7 +148,7 @@ _BY_NAME: dict[str, Retired] = {
     "people.facts_each": _fixed("6"),
     "people.section_tokens": _fixed("300 tokens"),
     "recall.quotes": _replaced(
-        "recall.enabled", {"0": False}, "there are 4 quotes, and recall.enabled = false turns them off. Delete it."
+        "recall.enabled", {"0": False}, "it is fixed at 4. For none set recall.enabled = false instead."
     ),
     "recall.quote_tokens": _fixed("400 tokens"),
     "recall.wait_ms": _fixed("100 ms"),
@@ -166,21 +161,21 @@ _BY_NAME: dict[str, Retired] = {
     "logs.max_file_mb": _fixed("20 MB"),
     "logs.keep_files": _fixed("5 files"),
 }
-RETIRED: dict[Key, Retired] = {_text(name): fate for name, fate in _BY_NAME.items()}
+RETIRED: dict[Key, Retired] = {tuple(name.split(".")): fate for name, fate in _BY_NAME.items()}
 RETIRED_SECTIONS: frozenset[Key] = frozenset(key[:-1] for key in RETIRED)
 
 
-def what_became_of(key: Key, place: str) -> str:
-    """Return the sentence about a retired key that stands in `place`."""
+def describe_retired(key: Key, place: str) -> str:
+    """Return the sentence about a retired key that is set in `place`."""
     return f"{'.'.join(key)} in {place} is no setting any more: {RETIRED[key].fate}"
 
 
-def under_successor(key: Key, value: object) -> tuple[Key, object] | None:
-    """Return the key that takes over, and its value; None where nothing takes this value over."""
+def successor_value(key: Key, value: object) -> tuple[Key, object] | None:
+    """Return the key that takes over `value`, with its new value; None if no key does."""
     retired = RETIRED[key]
     if retired.successor is None:
         return None
     if retired.values is None:
         return retired.successor, value
-    said = str(value).strip().lower()
-    return (retired.successor, retired.values[said]) if said in retired.values else None
+    text = str(value).strip().lower()
+    return (retired.successor, retired.values[text]) if text in retired.values else None

@@ -1,5 +1,6 @@
-"""Where settings come from: TOML files, `.env`, environment variables. Each reader gives what it found and what
-is wrong with it; none decides which value wins.
+"""Reads settings from TOML files, `.env` and environment variables.
+
+Each reader returns the values it found and the mistakes in them. `load` decides which value wins.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from dotenv.parser import parse_stream
 
 from config.problems import VARIABLE_PREFIX, SettingOrigin, not_a_section, unknown_key, unknown_variable
-from config.retired import RETIRED, RETIRED_SECTIONS, under_successor, what_became_of
+from config.retired import RETIRED, RETIRED_SECTIONS, describe_retired, successor_value
 from config.schema import INTERNAL, SETTINGS, WELL_KNOWN_VARIABLES, is_section, variable_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from config.schema import Key, Setting
 
-# Steers the program and is no setting: the path of the operator's file.
+# The path of the operator's file. It is no setting.
 CONFIG_VARIABLE = "ROOMTONE_CONFIG"
 
 OVERRIDE = SettingOrigin("an override")
@@ -32,7 +33,7 @@ _ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.\-\"']+)\s*=")
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """One value somebody set, and where."""
+    """A value that somebody set, and where."""
 
     key: Key
     value: object
@@ -41,19 +42,19 @@ class GivenValue:
 
 @dataclass(slots=True)
 class SourceReading:
-    """What one source gave, and its mistakes."""
+    """The values of one source, and its mistakes."""
 
     given: list[GivenValue] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    # What became of retired keys that still stand there, a sentence each.
+    # A sentence for each retired key that is set.
     notices: list[str] = field(default_factory=list)
-    # What retired switches say: stronger than `given`, so that what somebody switched off stays off.
+    # Values that retired switches pass on. They override `given`, so that what somebody switched off stays off.
     switches: list[GivenValue] = field(default_factory=list)
 
     def retire(self, key: Key, value: object, origin: SettingOrigin) -> None:
-        """Take a value under a retired key: say what became of the key, and pass the value on to its successor."""
-        self.notices.append(what_became_of(key, origin.place))
-        passed_on = under_successor(key, value)
+        """Report a retired key, and pass its value on to the key that took over, if any."""
+        self.notices.append(describe_retired(key, origin.place))
+        passed_on = successor_value(key, value)
         if passed_on is None:
             return
         if RETIRED[key].values is None:
@@ -65,7 +66,7 @@ class SourceReading:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One environment variable. `place` says where it stands."""
+    """One environment variable. `place`: `.env` or the environment."""
 
     name: str
     value: str
@@ -73,12 +74,12 @@ class Variable:
 
     @property
     def origin(self) -> SettingOrigin:
-        """Return it as a setting's origin."""
+        """Return where a setting with this variable's value was set."""
         return SettingOrigin(f"{self.name} ({self.place})", self.name)
 
 
 def read_toml(path: Path, *, name: str) -> SourceReading:
-    """Read one TOML file. `name` is what people call it."""
+    """Read one TOML file. `name`: what messages call it."""
     found = SourceReading()
     try:
         # Some editors put a mark before UTF-8.
@@ -117,7 +118,7 @@ def read_overrides(overrides: Mapping[str, object]) -> SourceReading:
 
 
 def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
-    """Return the variables a `.env` file sets, and its mistakes. A missing file sets none."""
+    """Return the variables of a `.env` file, and its mistakes. A missing file has none."""
     variables: list[Variable] = []
     problems: list[str] = []
     try:
@@ -138,9 +139,9 @@ def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
 
 
 def read_variables(variables: Iterable[Variable]) -> SourceReading:
-    """Pick the settings out of the environment; of two variables of one name the later wins.
+    """Read the settings among `variables`; of two with one name the later wins.
 
-    An empty variable counts as not set: that is what compose files and shells make of an absent one.
+    An empty variable counts as not set, because compose files and shells make one of an absent variable.
     """
     found = SourceReading()
     by_name = {variable.name: variable for variable in variables if variable.value.strip()}
@@ -181,7 +182,10 @@ def _flatten(tree: Mapping[str, object], under: Key, name: str, lines: Mapping[K
 
 
 def _lines_of_keys(text: str) -> dict[Key, int]:
-    """Return the line of each table and assignment. tomllib tells none; a guess inside a long string hurts nobody."""
+    """Return the line number of each table and assignment, which tomllib does not give.
+
+    A line inside a long string may be taken for one; the number is only for messages.
+    """
     lines: dict[Key, int] = {}
     table: Key = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -198,7 +202,7 @@ def _split(dotted: str) -> Key:
 
 
 def _parsed(setting: Setting, text: str) -> object:
-    """Return a variable's text as the schema can take it; lists are comma-separated, or in TOML's notation."""
+    """Return a variable's text as a value for the schema. Lists: separated by commas, or in TOML's notation."""
     if not setting.collection:
         return text
     if text[:1] in ("[", "{"):

@@ -163,7 +163,7 @@ class Conversation:
             recognizer=self._bridge or services.recognizer,
             glossary=self._glossary,
             language=None if services.asr.language == "auto" else services.asr.language,
-            recognise_ahead=services.listening.recognise_ahead,
+            eager_recognition=services.listening.eager_recognition,
             clock=services.clock,
             observe=self._on_heard,
             on_group=self._on_utterances,

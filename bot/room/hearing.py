@@ -90,7 +90,7 @@ class Hearing:
         recognizer: Recognizer,
         glossary: Callable[[], tuple[str, ...]],
         language: str | None,
-        recognise_ahead: bool,
+        eager_recognition: bool,
         clock: Clock,
         observe: events.Observer,
         on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
@@ -117,7 +117,7 @@ class Hearing:
         self._eager_recognition = EagerRecognition(
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
-            recognise=self._transcribe if recognise_ahead else None,
+            recognise=self._transcribe if eager_recognition else None,
             pace_s=lambda: self._pace_s,
             clock=clock,
             on_recognised=self._on_early_text,

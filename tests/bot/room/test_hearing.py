@@ -51,7 +51,7 @@ class Bench:
         self,
         *texts: str | Exception,
         language: str | None = None,
-        recognise_ahead: bool = True,
+        eager_recognition: bool = True,
         judge: FakeJudge | None = None,
     ) -> None:
         self.clock = FakeClock()
@@ -66,7 +66,7 @@ class Bench:
             recognizer=self.recognizer,
             glossary=lambda: ("Roomtone", "Ada"),
             language=language,
-            recognise_ahead=recognise_ahead,
+            eager_recognition=eager_recognition,
             clock=self.clock,
             observe=self.seen.append,
             on_group=self._keep,
@@ -288,7 +288,7 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
 @pytest.mark.asyncio
 async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
     """As the setting says."""
-    bench = Bench("Bo brings the lantern.", recognise_ahead=False)
+    bench = Bench("Bo brings the lantern.", eager_recognition=False)
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
