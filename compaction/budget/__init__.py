@@ -1,4 +1,8 @@
-"""The budget layer: how much a model is sent, and what is left out first. Has every public name of its modules."""
+"""The budget layer: keeps every model call within its token limit. All public names can be imported from here.
+
+`estimator` counts tokens, `fit` and `trim` leave out what is worth least, `tool_outputs` and `files` shorten old tool
+outputs, `rolling` evicts turns, `summarize` summarises what was left out, and `prompt` puts it together.
+"""
 
 from __future__ import annotations
 

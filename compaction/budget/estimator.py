@@ -1,6 +1,6 @@
-"""Counts tokens for one model: by its own tokeniser, or by the guess; and learns from what the provider bills.
+"""Counts tokens for one model, by its own tokeniser or by the estimate, and calibrates by what the provider bills.
 
-A count is never corrected downward: a bill below it may be a cache's doing, and one above it will come again.
+The calibration only rises: a bill below the count may come from a cache, and a bill above it will come again.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
     from compaction.tokens import HasContent, Tokenizer
 
-# From here on what a bill exceeds the count by is put down to the text, and below to the frame around it.
+# In larger calls a difference is ascribed to the text, in smaller ones to the overhead.
 _LARGE_TOKENS = 1_000
-# What one strange bill may do: a provider's hidden prompt, and a vocabulary quite unlike the one counted in.
+# The most that one strange bill may change: a hidden prompt of the provider, and a very different vocabulary.
 _MOST_EXTRA_TOKENS = 2_000
 _MOST_FACTOR = 4.0
-# Texts whose count is kept: the turns of a long window, several times over. A count is a few microseconds.
+# How many texts' counts are cached: the turns of a long window several times over.
 _KEPT_TEXTS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How much dearer a model is than its count: `count * factor + extra_tokens`. Neither ever falls."""
+    """What a provider bills compared with the count: `count * factor + extra_tokens`. Neither ever falls."""
 
     factor: float = 1.0
     extra_tokens: int = 0
 
     def billed(self, count: int) -> int:
-        """Return what `count` tokens will be billed as, at most."""
+        """Return the most that `count` tokens will be billed as."""
         return int(count * self.factor + 0.999_999) + self.extra_tokens
 
     def room(self, max_tokens: int) -> int:
-        """Return the largest count that is billed as at most `max_tokens`; 0 when there is none."""
+        """Return the largest count that is billed as at most `max_tokens`, or 0."""
         room = max(0, int((max_tokens - self.extra_tokens) / self.factor))
         return room - 1 if room and self.billed(room) > max_tokens else room
 
@@ -53,9 +53,9 @@ class Calibration:
 
 
 class Estimator:
-    """Counts for one model. `exact` tells whether its own tokeniser does. Safe for all tasks of one loop.
+    """Counts tokens for one model. Safe for all tasks of one loop.
 
-    Counts are raw; `room` says how many of them a limit in the provider's tokens allows.
+    Counts are not calibrated; `room` converts a limit in the provider's tokens into one in counts.
     """
 
     def __init__(self, model: str = "", tokenizer: Tokenizer | None = None) -> None:
@@ -76,13 +76,13 @@ class Estimator:
         if known is None:
             known = self._count(text)
             if len(self._known) >= _KEPT_TEXTS:
-                # The oldest leaves; of a window that moves on, that is one that is not asked for again.
+                # Drops the oldest, which has left the window.
                 del self._known[next(iter(self._known))]
             self._known[text] = known
         return known
 
     def messages(self, messages: Iterable[HasContent]) -> int:
-        """Return the count of these messages, their frames included."""
+        """Return the count of these messages, with their overhead."""
         return sum(message_tokens(message, self.text) for message in messages)
 
     def room(self, max_tokens: int) -> int:
@@ -90,10 +90,10 @@ class Estimator:
         return self.calibration.room(max_tokens)
 
     def learn(self, *, count: int, reported: int) -> bool:
-        """Take in what a call of `count` was billed as; return whether it was more than expected."""
-        learnt = self.calibration.updated(count=count, reported=reported)
-        changed = learnt != self.calibration
-        self.calibration = learnt
+        """Calibrate by a call of `count` tokens, billed as `reported`; return whether that was more than expected."""
+        updated = self.calibration.updated(count=count, reported=reported)
+        changed = updated != self.calibration
+        self.calibration = updated
         return changed
 
 
@@ -123,7 +123,7 @@ _NAMES: tuple[tuple[re.Pattern[str], Family], ...] = (
 def family_of(model: str) -> Family | None:
     """Return the vocabulary of the model of that name, or None when it is not a known one.
 
-    A provider's prefix (`openai/`), a path and a tag (`:7b`) don't matter: `ollama/qwen2.5:7b` is a Qwen.
+    A provider's prefix (`openai/`), a path and a tag (`:7b`) are ignored: `ollama/qwen2.5:7b` is a Qwen.
     """
     name = model.strip().lower().replace("\\", "/").rsplit("/", 1)[-1]
     return next((family for pattern, family in _NAMES if pattern.match(name)), None)

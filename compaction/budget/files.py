@@ -1,7 +1,7 @@
-"""Which files, attachments and frames a conversation is still looking at.
+"""Which files, attachments and frames a conversation still uses.
 
-What was read or spoken of within the last few steps is active: its content stays whole while other outputs of tools
-age. Source: spec 5, file-aware retrieval.
+A file that was read or mentioned within the last few steps is active: its content stays whole while other tool outputs
+are shortened. Source: spec 5, file-aware retrieval.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
     from compaction.budget.messages import Message
 
-# Steps for which a file stays active after it was last read or spoken of.
+# Steps for which a file stays active after it was last read or mentioned.
 ACTIVE_STEPS = 5
-# Arguments of tools that name what is read.
+# Tool arguments that name what is read.
 _PATH_ARGUMENTS = frozenset(
     {"path", "paths", "file", "files", "file_path", "filepath", "filename", "url", "attachment", "frame", "frame_id"}
 )
-# A name shorter than this turns up in talk by chance.
+# A shorter name appears in talk by chance.
 _LEAST_SPOKEN_CHARS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """One file, attachment or frame. `last_access_step`: the model call in which it was last read or spoken of.
+    """One file, attachment or frame. `last_access_step`: the model call in which it was last read or mentioned.
 
-    `content_hash`: of its content when it was last read; None when it was only spoken of.
+    `content_hash`: of its content when it was last read; None if it was only mentioned.
     """
 
     path: str
@@ -43,7 +43,7 @@ class FileReference:
 def get_active_files(
     messages: Sequence[Message], current_step: int, *, max_age: int = ACTIVE_STEPS
 ) -> tuple[FileReference, ...]:
-    """Return what is active at `current_step`, in the order in which it first came up."""
+    """Return the files that are active at `current_step`, in the order of their first use."""
     known: dict[str, FileReference] = {}
     for message, step, read in zip(messages, message_steps(messages), paths_read(messages), strict=True):
         called = {path for call in message.tool_calls for path in _paths_in(call.arguments)}
@@ -51,7 +51,7 @@ def get_active_files(
             before = known.get(path)
             content_hash = _hash(message.content) if path in read else before.content_hash if before else None
             known[path] = FileReference(path, step, content_hash)
-        # What was spoken of longer ago makes nothing active.
+        # Older mentions don't make a file active.
         if message.role in {"user", "assistant"} and current_step - step <= max_age:
             for path, file in known.items():
                 if file.last_access_step < step and _speaks_of(message.content, path):
@@ -60,12 +60,12 @@ def get_active_files(
 
 
 def should_preserve_file_content(file: FileReference, current_step: int, *, max_age: int = ACTIVE_STEPS) -> bool:
-    """Return whether a file's content is to stay whole: it was read or spoken of within the last `max_age` steps."""
+    """Return whether a file's content stays whole: it was read or mentioned within the last `max_age` steps."""
     return current_step - file.last_access_step <= max_age
 
 
 def paths_read(messages: Sequence[Message]) -> list[frozenset[str]]:
-    """Return what each message holds the content of: as it says itself, or as the call asked that it answers."""
+    """Return the paths whose content each message holds, by its `path` or by the tool call that it answers."""
     asked: dict[str, frozenset[str]] = {}
     found: list[frozenset[str]] = []
     for message in messages:
@@ -80,7 +80,7 @@ def paths_read(messages: Sequence[Message]) -> list[frozenset[str]]:
 
 
 def _paths_in(arguments: str) -> frozenset[str]:
-    """Return the paths that a call's JSON arguments name; a model may write anything there."""
+    """Return the paths in a call's JSON arguments; none if they are not valid JSON."""
     try:
         given = json.loads(arguments)
     except ValueError:
@@ -99,7 +99,7 @@ def _named(given: Mapping[str, object]) -> list[str]:
 
 
 def _speaks_of(text: str, path: str) -> bool:
-    """Return whether the text has the path, or its last part."""
+    """Return whether the text contains the path or its last part."""
     name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     return path in text or (len(name) >= _LEAST_SPOKEN_CHARS and name in text)
 

@@ -1,10 +1,10 @@
-"""Makes a payload fit: what is least needed is left out first, and one note says what is missing.
+"""Makes a payload fit: leaves out what is worth least, and adds one note about what is missing.
 
-Order of worth (design page, 'What the model sees'): system prompts and the current turn, the active file or frame,
-the newest turns, what is known of the participants, the rest of the window from its newest on, the summary, live
-notes, recalled quotes, older continuity, stale tool outputs. The window itself is the last resort: it is evicted in
-one go to four fifths of its room, so that not every reply evicts again, and what was left out before it comes back
-where there is room then. In the rolling mode it goes first, because there nothing else stands for it.
+Order of worth (design page, 'What the model sees'): system prompts and the current turn, the active file or frame, the
+newest turns, facts about the participants, the rest of the window from its newest turn on, the summary, live notes,
+recalled quotes, older continuity, stale tool outputs. The window is evicted last, at once to four fifths of its room so
+that not every reply evicts again; what was left out before it comes back if there is room then. In the rolling mode the
+window is evicted first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CostedPart(Protocol):
-    """A message of known cost."""
+    """A message with its token count."""
 
     @property
     def content(self) -> str:
@@ -30,11 +30,11 @@ class CostedPart(Protocol):
 
     @property
     def tokens(self) -> int:
-        """Return what it costs, overhead included."""
+        """Return its tokens, with overhead."""
 
     @property
     def timestamp(self) -> float | None:
-        """Return when it was said, in UTC epoch seconds."""
+        """Return when it was said, in UTC epoch seconds, if known."""
 
 
 _P = TypeVar("_P", bound=CostedPart)
@@ -42,7 +42,7 @@ _P = TypeVar("_P", bound=CostedPart)
 
 @dataclass(frozen=True, slots=True)
 class PartCandidates(Generic[_P]):
-    """Everything that could be sent, each in its order: oldest first, except `recall`, whose first is the best.
+    """Everything that could be sent, by kind: oldest first, except `recall`, which is best first.
 
     `fixed` and `current` are never left out.
     """
@@ -61,7 +61,7 @@ class PartCandidates(Generic[_P]):
 
 @dataclass(frozen=True, slots=True)
 class LeftOut(Generic[_P]):
-    """What was left out, each in its order."""
+    """What was left out, by kind."""
 
     turns: tuple[_P, ...] = ()
     summary: tuple[_P, ...] = ()
@@ -73,64 +73,64 @@ class LeftOut(Generic[_P]):
     active: tuple[_P, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return whether anything was."""
+        """Return whether anything was left out."""
         return any(getattr(self, name) for name in CUTTABLE)
 
 
-# What is left out before the window, least worth first.
+# What is left out before the window, worth least first.
 _BEFORE_THE_WINDOW = ("stale", "continuity", "recall", "notes", "summary")
-# A share of the room that no turn fits into.
+# A share that is so small that no turn fits.
 _NEXT_TO_NOTHING = 1e-9
 CUTTABLE = (*_BEFORE_THE_WINDOW, "turns", "participants", "active")
 
 
 class _Payload(Generic[_P]):
-    """How much of each is in, and what that costs."""
+    """How many parts of each kind are in, and their tokens."""
 
     def __init__(self, offered: PartCandidates[_P], limit: int, describe: Callable[[LeftOut[_P]], _P | None]) -> None:
         self.offered = offered
         self.limit = limit
         self._describe = describe
         self._whole: dict[str, tuple[_P, ...]] = {name: getattr(offered, name) for name in CUTTABLE}
-        # How many of each are out: quotes from the last, everything else from the first.
+        # How many of each kind are left out: quotes from the last, everything else from the first.
         self.out = dict.fromkeys(CUTTABLE, 0)
         never = (*offered.fixed, *offered.current)
         self._cost = sum(part.tokens for parts in (never, *self._whole.values()) for part in parts)
         self._note: tuple[_P, ...] | None = None
 
     def leave_out(self, name: str, count: int = 1) -> None:
-        """Leave out so many more, the least worth first."""
+        """Leave out `count` more, worth least first."""
         out = self.out[name]
         self._cost -= sum(part.tokens for part in self._of(name, out, out + count))
         self.out[name] = out + count
         self._note = None
 
     def bring_back(self, name: str, count: int = 1) -> None:
-        """Take in again so many that were left out, the most worth first."""
+        """Take in again `count` that were left out, worth most first."""
         out = self.out[name]
         self._cost += sum(part.tokens for part in self._of(name, out - count, out))
         self.out[name] = out - count
         self._note = None
 
     def left_in(self, name: str) -> int:
-        """Return how many are in."""
+        """Return how many of a kind are in."""
         return len(self._whole[name]) - self.out[name]
 
     def cost(self) -> int:
-        """Return what all that is in costs, the note included."""
+        """Return the tokens of all that is in, with the note."""
         return self._cost + sum(part.tokens for part in self._the_note())
 
     def fits(self) -> bool:
-        """Return whether it may be sent."""
+        """Return whether it is within the limit."""
         return self.cost() <= self.limit
 
     def kept(self, name: str) -> tuple[_P, ...]:
-        """Return those that are in, in order."""
+        """Return the parts of a kind that are in, in order."""
         whole, out = self._whole[name], self.out[name]
         return whole[: len(whole) - out] if name == "recall" else whole[out:]
 
     def parts(self) -> tuple[_P, ...]:
-        """Return what is in, in the order in which it is sent."""
+        """Return all parts that are in, in the order of sending."""
         offered = self.offered
         return (
             *offered.fixed,
@@ -147,7 +147,7 @@ class _Payload(Generic[_P]):
         )
 
     def _of(self, name: str, first: int, last: int) -> tuple[_P, ...]:
-        """Return those that are the first-th to last-th to be left out."""
+        """Return the parts that are left out as number `first` to `last - 1`."""
         whole = self._whole[name]
         return whole[len(whole) - last : len(whole) - first] if name == "recall" else whole[first:last]
 
@@ -167,11 +167,11 @@ def fit_parts(
     describe: Callable[[LeftOut[_P]], _P | None],
     rolling: RollingPolicy | None = None,
 ) -> tuple[_P, ...]:
-    """Return the parts to send, in order, costing at most `max_input_tokens`.
+    """Return the parts to send, in order, of at most `max_input_tokens`.
 
-    `newest`: so many turns are worth more than anything but the current one. `describe` makes the note for what was
-    left out, None when there is nothing to say. `rolling`: evict the window first, as this says. Raises
-    ContextOverflowError when what is never left out, with that note, is too much. Deterministic.
+    `newest`: how many turns are worth more than everything but the current one. `describe`: makes the note about what
+    was left out, or None. `rolling`: evict the window first, by this policy. Raises ContextOverflowError if the parts
+    that are never left out don't fit with that note. Deterministic.
     """
     payload = _Payload(offered, max_input_tokens, describe)
     if payload.fits():
@@ -190,14 +190,14 @@ def fit_parts(
 
 
 def _leave_out(payload: _Payload[_P], names: Sequence[str]) -> None:
-    """Leave out one after the other until it fits."""
+    """Leave out one part after the other until it fits."""
     for name in names:
         while payload.left_in(name) and not payload.fits():
             payload.leave_out(name)
 
 
 def _roll(payload: _Payload[_P], policy: RollingPolicy) -> None:
-    """Evict the oldest turns until the whole payload costs at most the target; the newest few stay."""
+    """Evict the oldest turns until the payload is within the target share; the newest few stay."""
     turns = payload.offered.turns
     rest = payload.cost() - sum(part.tokens for part in turns)
     room = max(1, payload.limit - rest)
@@ -205,7 +205,7 @@ def _roll(payload: _Payload[_P], policy: RollingPolicy) -> None:
     evicted = rolling_evict(
         turns,
         max_context_tokens=room,
-        # Where the rest alone is more than the target, the newest few turns are all that stays.
+        # If the rest alone exceeds the target, only the newest few turns stay.
         target_utilization=min(1.0, max(_NEXT_TO_NOTHING, share)),
         min_keep_messages=policy.min_keep_messages,
     )
@@ -213,18 +213,18 @@ def _roll(payload: _Payload[_P], policy: RollingPolicy) -> None:
 
 
 def _evict_window(payload: _Payload[_P], newest: int) -> None:
-    """Evict the window to four fifths of its room, but for the newest turns."""
+    """Evict the window to four fifths of its room, except for the newest turns."""
     turns = payload.kept("turns")
     room = max(0, payload.limit - (payload.cost() - sum(part.tokens for part in turns)))
     evicted = rolling_evict(turns, max_context_tokens=room, min_keep_messages=newest)
     payload.leave_out("turns", evicted.evicted_count)
     while not payload.fits() and payload.left_in("turns") > newest:
-        # The note about it takes room as well.
+        # The note about it needs room too.
         payload.leave_out("turns")
 
 
 def _bring_back(payload: _Payload[_P], newest: int) -> None:
-    """Take in again what fits beside the evicted window, the most worth first; what doesn't fit ends it."""
+    """Take in again what fits beside the evicted window, worth most first, up to the first part that doesn't fit."""
     most = {name: len(getattr(payload.offered, name)) for name in CUTTABLE} | {"turns": newest}
     for name in ("active", "turns", "participants", *reversed(_BEFORE_THE_WINDOW)):
         while payload.out[name] and payload.left_in(name) < most[name]:

@@ -1,6 +1,6 @@
-"""The messages of any model call, and which of them belong together.
+"""The messages of a model call, and which of them belong together.
 
-A call of a tool and its results are one bundle: a provider refuses one without the other, so they stay or go as one.
+A tool call and its results form a group: providers refuse one without the other, so they are kept or left out together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SYSTEM_ROLES = frozenset({"system", "developer"})
 
 @dataclass(frozen=True, slots=True)
 class MessageToolCall:
-    """One call of a tool that a model asked for. `arguments` is JSON, as the model wrote it."""
+    """A tool call that a model asked for. `arguments`: JSON, as the model wrote it."""
 
     id: str
     name: str
@@ -27,12 +27,11 @@ class MessageToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message for a model: what it is sent, and what is known of it besides.
+    """One message for a model.
 
-    `role`: system, user, assistant or tool. `tool_calls`: what an assistant asked for; `tool_call_id`: which of them
-    a tool answers, and `name` that tool. `kind`: what part of a payload it is, where that is known. `timestamp`: UTC
-    epoch seconds. `step`: the model call during which it came up, counted from 0. `path`: the file, attachment or
-    frame whose content it holds.
+    `role`: system, user, assistant or tool. `tool_calls`: what an assistant asked for. `tool_call_id`: the call that a
+    tool answers; `name`: that tool. These are not sent: `kind`: its part of a payload, if known. `timestamp`: UTC epoch
+    seconds. `step`: the model call in which it came up, from 0. `path`: the file, attachment or frame that it holds.
     """
 
     role: str
@@ -47,19 +46,19 @@ class Message:
 
     @property
     def is_system(self) -> bool:
-        """Return whether it instructs."""
+        """Return whether it is an instruction to the model."""
         return self.role in SYSTEM_ROLES
 
     @property
     def is_tool_output(self) -> bool:
-        """Return whether a tool said it."""
+        """Return whether it is the output of a tool."""
         return self.role == "tool"
 
 
 def group_messages(messages: Sequence[Message]) -> list[tuple[int, ...]]:
-    """Return the positions of messages that belong together, in the order of their first ones.
+    """Return the positions of messages that belong together, ordered by their first message.
 
-    A tool's answer belongs to the latest call of its id before it. One without a call stands alone.
+    A tool output belongs to the latest call with its id before it; without such a call it is a group of its own.
     """
     found: list[list[int]] = []
     asked_in: dict[str, list[int]] = {}
@@ -75,7 +74,7 @@ def group_messages(messages: Sequence[Message]) -> list[tuple[int, ...]]:
 
 
 def message_steps(messages: Sequence[Message]) -> list[int]:
-    """Return at which step each message came up: its own word, or how many answers of the model stand before it."""
+    """Return the step of each message: its own `step`, or how many answers of the model are before it."""
     found: list[int] = []
     answers = 0
     for message in messages:

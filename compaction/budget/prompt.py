@@ -1,6 +1,6 @@
-"""The budget layer's last word before a model call: aged, trimmed, counted, and never too large.
+"""The last step before a model call: shortens old tool outputs, trims the messages, checks the limit. Pure.
 
-Pure: `bot.llm` puts it in front of every call.
+`bot.llm` applies it to every call.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ RESERVED_OUTPUT_TOKENS = 4_096
 
 
 def default_reserve(max_context_tokens: int) -> int:
-    """Return how many tokens are kept free for the answer where nobody says: 4,096, or a quarter if that is less."""
+    """Return the default of tokens kept free for the answer: 4,096, or a quarter of the context if that is less."""
     return min(RESERVED_OUTPUT_TOKENS, max_context_tokens // 4)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextConfig:
-    """What a model can take and how a prompt is made to fit. `reserved_output_tokens` None: `default_reserve`.
+    """The limits of a model, and how to make a prompt fit. `reserved_output_tokens` None: `default_reserve`.
 
-    `enabled` off sends everything as it is; then the provider is who refuses.
+    If not `enabled`, everything is sent as it is, and the provider may refuse it.
     """
 
     max_context_tokens: int
@@ -50,7 +50,7 @@ class ContextConfig:
 
 @dataclass(frozen=True, slots=True)
 class EnforcedContext:
-    """Messages that fit. `dropped_count`: how many are not among them."""
+    """Messages that fit. `dropped_count`: how many were left out."""
 
     messages: list[Message]
     truncated: bool
@@ -59,7 +59,7 @@ class EnforcedContext:
 
 @dataclass(frozen=True, slots=True)
 class FinalPrompt:
-    """What may be sent. `dropped`: what is not, in order. `within_budget` is False only with the layer disabled."""
+    """The prompt to send. `dropped`: left-out messages, in order. `within_budget`: False only if the layer is off."""
 
     messages: list[Message]
     token_count: int
@@ -70,18 +70,18 @@ class FinalPrompt:
 def enforce_context_limit(
     messages: Sequence[Message], max_input_tokens: int, options: TrimOptions | None = None
 ) -> EnforcedContext:
-    """Return the messages within `max_input_tokens`, the least worth left out.
+    """Return the messages within `max_input_tokens`, leaving out what is worth least.
 
-    Raises ContextOverflowError when not even the system prompts and the current turn fit.
+    Raises ContextOverflowError if not even the system prompts and the current turn fit.
     """
     trimmed = _fitting(messages, max_input_tokens, options or TrimOptions())
     return EnforcedContext(trimmed.messages, bool(trimmed.dropped), len(trimmed.dropped))
 
 
 def build_final_prompt(messages: Sequence[Message], config: ContextConfig) -> FinalPrompt:
-    """Return what is sent for one model call: tool outputs aged, the rest trimmed to the budget.
+    """Return the prompt of one model call: old tool outputs shortened, then trimmed to the budget.
 
-    Raises ContextOverflowError when that is impossible; nothing over budget ever leaves here.
+    Raises ContextOverflowError if that is impossible.
     """
     if not config.enabled:
         tokens = _cost(messages, config.trim.count)

@@ -1,6 +1,6 @@
-"""Eviction without a summary: the oldest messages leave, trusting search to find them again.
+"""Rolling eviction: drops the oldest messages without a summary; memory search finds them again. Source: spec 2.
 
-The last resort when a window outgrows the model, and the whole of the rolling mode. Source: spec 2.
+The rolling mode works by it, and every mode uses it as the last resort if a window outgrows the model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MIN_KEEP_MESSAGES = 10
 
 
 class RollingMessage(Protocol):
-    """A message with a time. `tokens`: what it costs, overhead included; None to have it estimated."""
+    """A message with a time. `tokens`: with overhead, or None to have them estimated."""
 
     @property
     def content(self) -> str:
@@ -28,11 +28,11 @@ class RollingMessage(Protocol):
 
     @property
     def timestamp(self) -> float | None:
-        """Return when it was said, in UTC epoch seconds, if that is known."""
+        """Return when it was said, in UTC epoch seconds, if known."""
 
     @property
     def tokens(self) -> int | None:
-        """Return what it costs, if that is known."""
+        """Return its tokens, if known."""
 
 
 _M = TypeVar("_M", bound=RollingMessage)
@@ -40,9 +40,9 @@ _M = TypeVar("_M", bound=RollingMessage)
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
-    """How the rolling mode evicts. `target_utilization`: what share of the room is used after an eviction.
+    """How the rolling mode evicts. `target_utilization`: the share of the room that is used after an eviction.
 
-    `eviction_note` off sends nothing in the place of what was evicted; then only search knows that it ever was.
+    `eviction_note`: send a note in place of what was evicted.
     """
 
     target_utilization: float = TARGET_UTILIZATION
@@ -52,7 +52,7 @@ class RollingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class EvictedTurns:
-    """What a session has evicted so far: turns `start <= seq < until`, and what they cost together.
+    """The turns that a session has evicted so far: `start <= seq < until`, with their tokens.
 
     `first_at`, `last_at`: when the first and the last of them were said, in UTC epoch seconds.
     """
@@ -65,17 +65,17 @@ class EvictedTurns:
 
     @property
     def count(self) -> int:
-        """Return how many turns that is."""
+        """Return how many turns were evicted."""
         return self.until - self.start
 
     def plus(self, later: EvictedTurns) -> EvictedTurns:
-        """Return both as one, when `later` follows."""
+        """Return both as one; `later` must follow this."""
         return EvictedTurns(self.start, later.until, self.tokens + later.tokens, self.first_at, later.last_at)
 
 
 @dataclass(frozen=True, slots=True)
 class RollingEviction(Generic[_M]):
-    """What stays and what leaves, each in order, and what to say of it. Timestamps: UTC epoch seconds."""
+    """The kept and the evicted messages, each in order, with figures. Timestamps: UTC epoch seconds."""
 
     kept: tuple[_M, ...]
     evicted: tuple[_M, ...]
@@ -93,11 +93,10 @@ def rolling_evict(
     target_utilization: float = TARGET_UTILIZATION,
     min_keep_messages: int = MIN_KEEP_MESSAGES,
 ) -> RollingEviction[_M]:
-    """Return the messages with the oldest evicted until the rest costs at most `target_utilization` of
-    `max_context_tokens`; nothing is evicted while all of them fit into the whole.
+    """Evict the oldest messages until the rest is within `target_utilization` of `max_context_tokens`.
 
-    The newest `min_keep_messages` stay even when they alone are too much. Deterministic. Raises ValueError for a
-    utilisation outside 0..1 or a negative number.
+    Evicts nothing while all messages fit into `max_context_tokens`. The newest `min_keep_messages` stay even if they
+    alone are too much. Deterministic. Raises ValueError for a utilisation outside 0..1 or a negative number.
     """
     if not 0.0 < target_utilization <= 1.0 or min_keep_messages < 0 or max_context_tokens < 0:
         raise ValueError("rolling_evict takes a utilisation between 0 and 1 and numbers that are not negative.")

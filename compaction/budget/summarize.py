@@ -1,8 +1,7 @@
-"""A summary of messages that had to leave, so that what they were about stays in the prompt.
+"""Summarises messages that were left out of a prompt. Source: spec 4, phase 3.
 
-By rules unless a model is given; then by that, with the rules wherever it fails. What stands for earlier messages
-(summaries, eviction notes, recalled quotes) is never summarised again, and the model is sent no more than it takes,
-so a summary can neither feed on itself nor overflow. Source: spec 4, phase 3.
+Works by rules, or by a model if one is given, with the rules as its fallback. Parts that represent earlier messages
+(summaries, eviction notes, recalled quotes) are not summarised again, and the model is sent no more than it can take.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ MAX_SUMMARY_CHARS = 1_200
 _BATCH_TURNS = 10
 _PROMPT = "truncated.v1.txt"
 _SEPARATOR = "\n=====\n"
-# What already stands for something else.
-_STANDS_FOR_OTHERS = frozenset({PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY})
-# The most of the summary that earlier summaries may take, and that tools may.
+# Parts that represent other messages.
+_REPRESENTS_OTHERS = frozenset({PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY})
+# The largest share of the summary for earlier summaries, and for tools.
 _PREVIOUS_SHARE = 0.5
 _TOOLS_SHARE = 0.25
 _HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40}): )?(?P<text>.*)$", re.DOTALL)
@@ -47,9 +46,9 @@ _HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40})
 
 @dataclass(frozen=True, slots=True)
 class SummarizeOptions:
-    """How to summarise. `previous`: the summary so far, which the new one goes on from.
+    """How to summarise. `previous`: the summary so far, which the new one continues.
 
-    `completion`: the model to ask, None for the rules alone; `max_input_tokens` is what it may be sent, by `count`.
+    `completion`: the model to ask, or None for the rules alone. `max_input_tokens`: what it may be sent, by `count`.
     """
 
     previous: str | None = None
@@ -62,8 +61,10 @@ class SummarizeOptions:
 
 @dataclass(frozen=True, slots=True)
 class ContextSummary:
-    """What stands for the messages: at most so many characters, ending on a sentence, empty when nothing in them
-    needs keeping. `original_tokens`: what they cost. `by_model`: a model wrote it."""
+    """The summary of messages: whole sentences, empty if nothing in the messages is worth keeping.
+
+    `original_tokens`: the tokens of the messages. `by_model`: a model wrote it.
+    """
 
     summary: str
     original_tokens: int
@@ -71,8 +72,10 @@ class ContextSummary:
 
 
 async def summarize_context(messages: Sequence[Message], options: SummarizeOptions | None = None) -> ContextSummary:
-    """Return a summary of `messages`. Never fails: where the model does, the rules serve. The caller sets the
-    deadline (asyncio.timeout). *Cancellation*: safe at any point."""
+    """Return a summary of `messages`; by the rules if the model fails.
+
+    The caller sets the deadline (asyncio.timeout). *Cancellation*: safe at any point.
+    """
     options = options or SummarizeOptions()
     original_tokens = sum(message_tokens(message, options.count) for message in messages)
     if options.completion is not None:
@@ -83,7 +86,7 @@ async def summarize_context(messages: Sequence[Message], options: SummarizeOptio
 
 
 def summarize_by_rules(messages: Sequence[Message], options: SummarizeOptions | None = None) -> str:
-    """Return the messages' best sentences with who said them, and what their tools came to. Deterministic."""
+    """Return the messages' best sentences with their speakers, and the results of their tools. Deterministic."""
     options = options or SummarizeOptions()
     room = options.max_summary_chars
     previous = _newest_sentences(options.previous or _previous_in(messages), int(room * _PREVIOUS_SHARE))
@@ -93,13 +96,13 @@ def summarize_by_rules(messages: Sequence[Message], options: SummarizeOptions | 
     )
     left = room - sum(len(each) + 1 for each in (previous, tools) if each)
     rendered = _ledger(messages).render(max_chars=left)
-    told = (previous, "" if rendered is None else rendered.text, tools)
-    return whole_sentences(" ".join(each for each in told if each), room)
+    texts = (previous, "" if rendered is None else rendered.text, tools)
+    return whole_sentences(" ".join(each for each in texts if each), room)
 
 
 def _own(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages that stand for nothing but themselves."""
-    return [message for message in messages if message.kind not in _STANDS_FOR_OTHERS and not message.is_system]
+    """Return the messages that don't represent others."""
+    return [message for message in messages if message.kind not in _REPRESENTS_OTHERS and not message.is_system]
 
 
 def _outputs(messages: Sequence[Message]) -> list[Message]:
@@ -122,7 +125,7 @@ def _newest_sentences(text: str, max_chars: int) -> str:
 
 
 def _ledger(messages: Sequence[Message]) -> SegmentLedger:
-    """Return the messages' facts, folded as a session's turns are."""
+    """Return the messages' facts, extracted in batches as a session's turns are."""
     turns: list[Turn] = []
     for message in _own(messages):
         if not message.is_tool_output and (parts := _parts(message)):
@@ -150,7 +153,7 @@ def _ledger(messages: Sequence[Message]) -> SegmentLedger:
 
 
 def _parts(message: Message) -> tuple[TurnPart, ...]:
-    """Return who said what in a message, as turns are told to a model: a line each, headed by time and name."""
+    """Return the speakers' parts of a message, which has a line per speaker with time and name (`format_turn`)."""
     parts: list[TurnPart] = []
     for line in message.content.splitlines():
         said = _HEADING.match(line)
@@ -162,7 +165,7 @@ def _parts(message: Message) -> tuple[TurnPart, ...]:
 
 
 async def _by_model(messages: Sequence[Message], options: SummarizeOptions, completion: Completion) -> str:
-    """Return what the model makes of it, or nothing when that can't be used."""
+    """Return the model's summary, or an empty text if it is unusable."""
     request, sources = _request(messages, options)
     if request is None:
         return ""
@@ -179,8 +182,10 @@ async def _by_model(messages: Sequence[Message], options: SummarizeOptions, comp
 
 
 def _request(messages: Sequence[Message], options: SummarizeOptions) -> tuple[CompletionRequest | None, list[str]]:
-    """Return what the model is asked, within what it takes, and the texts it is made of; the newest messages first to
-    have room. None when not even one has."""
+    """Return the request to the model, and the texts it is made of; None if not even one message fits.
+
+    If not all messages fit, the newest are taken.
+    """
     system, user = (files("compaction.summary") / "prompts" / _PROMPT).read_text(encoding="utf-8").split(_SEPARATOR, 1)
     system = Template(system).substitute(max_chars=options.max_summary_chars)
     previous = options.previous or _previous_in(messages)

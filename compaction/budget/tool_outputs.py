@@ -1,8 +1,7 @@
-"""What becomes of the outputs of tools as a conversation goes on, so that they don't crowd out the talk.
+"""Shortens tool outputs as a conversation goes on. Rules alone, without a model. Source: spec 5.
 
-A fresh output over 2,000 tokens keeps its head and tail. One older than 5 steps (a step is one model call) becomes
-a placeholder that says which tool, how much, and the key facts, unless the file or frame it holds is active. Rules
-alone; no model is asked. Source: spec 5.
+Of a new output over 2,000 tokens head and tail are kept. An output older than 5 steps (model calls) becomes a
+placeholder with tool, size and key facts, unless the file or frame that it holds is active.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ MAX_TOOL_OUTPUT_AGE = 5
 MAX_TOOL_OUTPUT_TOKENS = 2_000
 
 _PLACEHOLDER = "[Output of "
-# What is kept of a long output: mostly its beginning, which says what it is, and its end, which says how it went.
+# Of a long output mostly the beginning is kept, which says what it is, and the end, which has the result.
 _HEAD_SHARE = 0.6
 _MOST_PATHS = 5
 _MOST_ERRORS = 3
 _ERROR_CHARS = 120
-# Looked for at the beginning of a word alone: a long line without any would be tried from each of its letters.
+# Matches only at the beginning of a word; otherwise a long line would be tried from each of its letters.
 _PATH = re.compile(
     r"(?<![\w.@~-])(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@~-]+[/\\])+[\w.@~-]+"
     r"|\b[\w-]+\.(?:[A-Za-z]{1,4}\d?|json[l5]?|toml|yaml|html)\b"
@@ -46,7 +45,7 @@ _SUCCESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputOptions:
-    """How outputs age. Ages are steps, sizes tokens by `count`."""
+    """When outputs are shortened. Ages in steps, sizes in tokens by `count`."""
 
     max_tool_output_age: int = MAX_TOOL_OUTPUT_AGE
     max_tool_output_tokens: int = MAX_TOOL_OUTPUT_TOKENS
@@ -56,7 +55,7 @@ class ToolOutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """What is worth knowing of an output that is gone. `outcome`: success, failure or unknown."""
+    """The key facts of an output. `outcome`: success, failure or unknown."""
 
     tool: str
     outcome: str
@@ -69,10 +68,9 @@ class KeyInfo:
 def truncate_old_tool_outputs(
     messages: Sequence[Message], current_step: int | None = None, options: ToolOutputOptions | None = None
 ) -> list[Message]:
-    """Return the messages with the outputs of tools aged; everything else is untouched.
+    """Return the messages with tool outputs shortened and old ones replaced; all other messages are unchanged.
 
-    `current_step`: the model call that is being prepared, by default the one after the last. Doing it again changes
-    nothing. Deterministic.
+    `current_step`: the model call that is being prepared, by default the one after the last. Idempotent, deterministic.
     """
     options = options or ToolOutputOptions()
     if not any(message.is_tool_output for message in messages):
@@ -96,18 +94,18 @@ def truncate_old_tool_outputs(
 
 
 def should_truncate_tool_result(message: Message, age: int, options: ToolOutputOptions | None = None) -> bool:
-    """Return whether an output of that age, in steps, is old enough to become a placeholder, and is none yet."""
+    """Return whether a tool output of this age (steps) must become a placeholder and is none yet."""
     options = options or ToolOutputOptions()
     return message.is_tool_output and age > options.max_tool_output_age and not is_placeholder(message)
 
 
 def is_placeholder(message: Message) -> bool:
-    """Return whether the message stands for an output that was taken out."""
+    """Return whether the message is the placeholder of a removed output."""
     return message.is_tool_output and message.content.startswith(_PLACEHOLDER)
 
 
 def create_truncated_placeholder(message: Message, options: ToolOutputOptions | None = None) -> Message:
-    """Return what stands for an old output: tool, size and key facts; the output itself where that is shorter."""
+    """Return the placeholder of an old output: tool, size and key facts; the output itself if that is shorter."""
     options = options or ToolOutputOptions()
     size = options.count(message.content)
     tool = message.name or "a tool"
@@ -118,16 +116,16 @@ def create_truncated_placeholder(message: Message, options: ToolOutputOptions | 
 def summarize_tool_output(message: Message) -> str:
     """Return an output's key facts in a sentence or two: outcome, size, paths, errors."""
     info = extract_key_info(message.content, message.name or "")
-    told = [f"Outcome: {info.outcome}; {info.lines} lines."]
+    facts = [f"Outcome: {info.outcome}; {info.lines} lines."]
     if info.paths:
-        told.append(f"Paths: {', '.join(info.paths)}.")
+        facts.append(f"Paths: {', '.join(info.paths)}.")
     if info.errors:
-        told.append(f"Errors: {'; '.join(info.errors)}.")
-    return " ".join(told)
+        facts.append(f"Errors: {'; '.join(info.errors)}.")
+    return " ".join(facts)
 
 
 def extract_key_info(content: str, tool_name: str) -> KeyInfo:
-    """Return what rules find in an output: paths, error lines, and whether it went well."""
+    """Return what rules find in an output: paths, error lines, and the outcome."""
     lines = [" ".join(line.split()) for line in content.splitlines()]
     errors = [line for line in lines if _TROUBLE.search(_NO_TROUBLE.sub("", line))]
     if errors:
@@ -149,7 +147,7 @@ def extract_key_info(content: str, tool_name: str) -> KeyInfo:
 def _holds_active(
     paths: frozenset[str], active: Sequence[FileReference], now: int, read_later: set[str], max_age: int
 ) -> bool:
-    """Return whether an output holds the newest content of a file that is still being looked at."""
+    """Return whether an output holds the newest content of an active file."""
     return any(
         file.path in paths and file.path not in read_later and should_preserve_file_content(file, now, max_age=max_age)
         for file in active
@@ -157,13 +155,13 @@ def _holds_active(
 
 
 def _shortened(message: Message, options: ToolOutputOptions) -> Message:
-    """Return the message with the head and tail of what is too long."""
+    """Return the message; of a content that is too long, only head and tail."""
     limit = options.max_tool_output_tokens
     size = options.count(message.content)
     if size <= limit or is_placeholder(message):
         return message
     text = message.content
-    # By share first; what is dense in tokens is shortened until it fits.
+    # First in proportion; then shorter until it fits, as the parts may differ in tokens per character.
     room = int(len(text) * limit / size)
     while True:
         head, tail = int(room * _HEAD_SHARE), room - int(room * _HEAD_SHARE)

@@ -1,9 +1,8 @@
-"""Which messages of a conversation leave when it is too large for a model.
+"""Trims a conversation that is too large for a model. Pure and deterministic.
 
-Worth, highest first: system prompts and tool rules; the current turn; the active file or frame, and what the model
-does about the current turn; the newest turns; what is known of the participants; the rest, newest first; the
-summary; live notes; recalled quotes; older continuity; stale tool outputs. One note says what left. Pure and
-deterministic: the same messages always give the same prompt.
+Worth, highest first: system prompts and tool rules; the current turn; the active file or frame, and tool calls for the
+current turn; the newest turns; facts about the participants; the other turns, newest first; the summary; live notes;
+recalled quotes; older continuity; stale tool outputs. One note says what was left out.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PRESERVE_RECENT_TURNS = 10
 
 
 class TrimStrategy(StrEnum):
-    """What leaves first."""
+    """What is left out first: what is worth least, or what is oldest."""
 
     PRIORITY = "priority-based"
     OLDEST = "oldest-first"
@@ -33,10 +32,10 @@ class TrimStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrimOptions:
-    """How to trim. `preserve_recent_turns`: that many of the newest turns outlive everything but the current one.
+    """How to trim. `preserve_recent_turns`: how many of the newest turns are worth more than all but the current one.
 
-    `current_step`: the model call that is being prepared; by default the one after the last. `searchable`: the model
-    has memory search, so the note points there. `count`: what counts a text's tokens.
+    `current_step`: the model call that is being prepared, by default the one after the last. `searchable`: the model
+    has memory search, so the note mentions it. `count`: counts the tokens of a text.
     """
 
     trim_strategy: TrimStrategy = TrimStrategy.PRIORITY
@@ -49,7 +48,7 @@ class TrimOptions:
 
 
 class _Worth(IntEnum):
-    """What leaves later is worth more."""
+    """What a message is worth; the lowest is left out first."""
 
     STALE_OUTPUT = 0
     CONTINUITY = 1
@@ -60,7 +59,7 @@ class _Worth(IntEnum):
     PARTICIPANTS = 6
     NEWEST = 7
     ACTIVE = 8
-    NEVER_LEAVES = 9
+    NEVER = 9
 
 
 _WORTH_OF_KIND = {
@@ -71,24 +70,24 @@ _WORTH_OF_KIND = {
     PartKind.PARTICIPANTS: _Worth.PARTICIPANTS,
     PartKind.TOOL: _Worth.STALE_OUTPUT,
     PartKind.ACTIVE: _Worth.ACTIVE,
-    PartKind.CURRENT: _Worth.NEVER_LEAVES,
-    PartKind.EVICTION_NOTE: _Worth.NEVER_LEAVES,
+    PartKind.CURRENT: _Worth.NEVER,
+    PartKind.EVICTION_NOTE: _Worth.NEVER,
 }
 
 
 def trim_conversation(
     messages: Sequence[Message], target_tokens: int, options: TrimOptions | None = None
 ) -> list[Message]:
-    """Return the messages that stay, in order, with one note for those that left; all of them where they fit.
+    """Return the messages to keep, in order, with one note about the others; all messages if they fit.
 
-    What never leaves may be more than `target_tokens`; whoever sends has to look (`prompt.build_final_prompt`).
+    Messages that are never left out may exceed `target_tokens`; the caller must check (`prompt.build_final_prompt`).
     """
     return TrimResult.of(messages, target_tokens, options or TrimOptions()).messages
 
 
 @dataclass(frozen=True, slots=True)
 class TrimResult:
-    """What came of trimming: what is to be sent, the note included, its tokens, and what left, in order."""
+    """The messages to send, with the note; those that were left out, in order; and the tokens of what is sent."""
 
     messages: list[Message]
     dropped: tuple[Message, ...]
@@ -103,10 +102,10 @@ class TrimResult:
             return cls(list(messages), (), total)
         out: set[int] = set()
         trimmed = cls(list(messages), (), total)
-        for bundle in _leaving(messages, options):
-            out.update(bundle)
-            total -= sum(costs[at] for at in bundle)
-            # A note costs something too, so nothing is tried before there is a chance.
+        for group in _droppable(messages, options):
+            out.update(group)
+            total -= sum(costs[at] for at in group)
+            # The note costs tokens too, so it is only tried when the rest fits.
             if total <= target_tokens:
                 trimmed = cls._without(messages, costs, out, options)
                 if trimmed.tokens <= target_tokens:
@@ -123,18 +122,18 @@ class TrimResult:
         tokens = sum(cost for at, cost in enumerate(costs) if at not in out)
         place = next((at for at, message in enumerate(kept) if message.kind is PartKind.EVICTION_NOTE), None)
         if place is None:
-            # Behind the prompts, where it comes between no call and its result.
+            # After the prompts, where it can't separate a call from its result.
             place = next((at for at, message in enumerate(kept) if not message.is_system), len(kept))
             kept.insert(place, note)
         else:
-            # One note for everything: what was left out before this layer saw it stays told.
+            # There is one note: the earlier one, about what was left out before, gets longer.
             tokens -= message_tokens(kept[place], options.count)
             kept[place] = note = replace(kept[place], content=f"{kept[place].content}\n{note.content}")
         return cls(kept, dropped, tokens + message_tokens(note, options.count))
 
 
 def make_eviction_note(dropped: Sequence[Message], *, tokens: int, searchable: bool) -> Message:
-    """Return the one note for messages that are not sent: how many, how much, from when to when."""
+    """Return the note about messages that are not sent: count, tokens, time range."""
     times = [message.timestamp for message in dropped if message.timestamp is not None]
     said = f", said from {_clock(min(times))} to {_clock(max(times))} UTC" if times else ""
     hint = " The full transcript is searchable via memory_search." if searchable else ""
@@ -146,21 +145,21 @@ def _clock(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _leaving(messages: Sequence[Message], options: TrimOptions) -> Iterable[tuple[int, ...]]:
-    """Return the bundles that may leave, in the order in which they do."""
+def _droppable(messages: Sequence[Message], options: TrimOptions) -> Iterable[tuple[int, ...]]:
+    """Return the groups that may be left out, in that order."""
     found = group_messages(messages)
     worths = _worths(messages, found, options)
-    leaving = [(worth, at, bundle) for at, (bundle, worth) in enumerate(zip(found, worths, strict=True))]
-    leaving = [each for each in leaving if each[0] is not _Worth.NEVER_LEAVES]
+    droppable = [(worth, at, group) for at, (group, worth) in enumerate(zip(found, worths, strict=True))]
+    droppable = [each for each in droppable if each[0] is not _Worth.NEVER]
     match options.trim_strategy:
         case TrimStrategy.PRIORITY:
-            # Of quotes the last is the least alike; of everything else the first is the oldest.
-            leaving.sort(key=lambda each: (each[0], -each[1] if each[0] is _Worth.RECALL else each[1]))
+            # The last quote is the least similar one; otherwise the first is the oldest.
+            droppable.sort(key=lambda each: (each[0], -each[1] if each[0] is _Worth.RECALL else each[1]))
         case TrimStrategy.OLDEST:
-            leaving.sort(key=lambda each: (each[0] >= _Worth.NEWEST, each[1]))
+            droppable.sort(key=lambda each: (each[0] >= _Worth.NEWEST, each[1]))
         case _:
             assert_never(options.trim_strategy)
-    return [bundle for _, _, bundle in leaving]
+    return [group for _, _, group in droppable]
 
 
 def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], options: TrimOptions) -> list[_Worth]:
@@ -172,19 +171,19 @@ def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], optio
             (step + (message.role == "assistant") for step, message in zip(at_step, messages, strict=True)), default=0
         )
     worths: list[_Worth] = []
-    for bundle in found:
-        first = messages[bundle[0]]
+    for group in found:
+        first = messages[group[0]]
         worth = _WORTH_OF_KIND.get(first.kind) if first.kind is not None else None
         if worth is None:
             worth = _Worth.TURN
             if first.kind is PartKind.SYSTEM or (first.kind is None and first.is_system):
-                worth = _Worth.NEVER_LEAVES if options.preserve_system_prompt else _Worth.TURN
-            elif current in bundle:
-                worth = _Worth.NEVER_LEAVES
-            elif current is not None and bundle[0] > current:
+                worth = _Worth.NEVER if options.preserve_system_prompt else _Worth.TURN
+            elif current in group:
+                worth = _Worth.NEVER
+            elif current is not None and group[0] > current:
                 worth = _Worth.ACTIVE
-            elif any(messages[at].is_tool_output for at in bundle):
-                age = now - max(at_step[at] for at in bundle)
+            elif any(messages[at].is_tool_output for at in group):
+                age = now - max(at_step[at] for at in group)
                 worth = _Worth.STALE_OUTPUT if age > options.max_tool_output_age else _Worth.TURN
         worths.append(worth)
     turns = [at for at, worth in enumerate(worths) if worth is _Worth.TURN]
@@ -194,7 +193,7 @@ def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], optio
 
 
 def _current(messages: Sequence[Message]) -> int | None:
-    """Return where the turn stands that is being answered: the last that a person said, or else the last message."""
+    """Return the position of the turn that is being answered: the last of a person, or else the last message."""
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].kind is PartKind.CURRENT:
             return at

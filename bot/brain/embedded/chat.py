@@ -1,7 +1,7 @@
-"""The responder that serves where no language model is configured: deterministic, local, and honest about itself.
+"""The responder for bots without a language model: deterministic and local.
 
-It answers questions with the best-fitting sentence of what a model would have been sent, and says whose words
-they are and when they were said. It invents nothing, because it has no words of its own beyond the frames here.
+It answers a question with the sentence of the payload that fits best, and says who said it and when. Besides quotes it
+has only the fixed phrases in this module, so it invents nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from compaction.model import Turn
 
 NO_MODEL = "No language model is configured, so I answer only with what was said here."
-# Longer quotes are read to their last whole word within this, or the answer becomes a lecture.
+# Longer quotes are cut at a word.
 QUOTE_CHARS = 260
 GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good"})
 THANKS = frozenset({"thanks", "thank", "cheers"})
-# What people call it when they ask what the talk was about, and what else such a question holds.
+# Words of a question about what the talk was about, and other words that it may have.
 RECAP = content_stems("summary summarise summarize recap miss discuss discussed happened")
 RECAP_FILLERS = content_stems("today tonight evening session give far short quick brief")
 RECAP_SENTENCES = 2
@@ -36,7 +36,7 @@ PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night"})
 
 
 class EmbeddedResponder:
-    """`bot.brain.responder.Responder` without a model. One a room: it introduces itself once."""
+    """A `bot.brain.responder.Responder` without a model. One per room; it says once that there is no model."""
 
     def __init__(self, *, names: Sequence[str], zone: tzinfo | None = None) -> None:
         self._names = tuple(names)
@@ -45,12 +45,12 @@ class EmbeddedResponder:
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield the answer in one piece."""
-        # A room that goes on after a restart has introduced itself already.
+        # After a restart the room may have been told already.
         introduced = self._introduced or any(NO_MODEL in message.content for message in context.messages)
         self._introduced = True
-        asked = self._asked(context.current)
+        asked = self._parts_for_bot(context.current)
         evidence = collect_evidence(context, own_names=self._names)
-        evidence += _said_beside(context.current, asked, order=len(evidence))
+        evidence += _spoken_beside(context.current, asked, order=len(evidence))
         said = [
             answer(
                 part.text,
@@ -65,20 +65,20 @@ class EmbeddedResponder:
         ]
         yield " ".join(dict.fromkeys(said))
 
-    def _asked(self, turn: Turn) -> list[TurnPart]:
-        """Return whose words of a turn are for the bot: everybody who calls it by name, else who spoke last."""
+    def _parts_for_bot(self, turn: Turn) -> list[TurnPart]:
+        """Return the parts of a turn that are for the bot: all that call it by name, else the last one."""
         if not turn.parts:
             return [TurnPart("", "friend", "")]
         return [part for part in turn.parts if mentions_name(part.text, self._names)] or [turn.parts[-1]]
 
 
-def _said_beside(turn: Turn, asked: Sequence[TurnPart], *, order: int) -> list[Evidence]:
-    """Return what was said in the same moment as the question, when people talk over each other."""
+def _spoken_beside(turn: Turn, asked: Sequence[TurnPart], *, order: int) -> list[Evidence]:
+    """Return the sentences of other speakers in the turn of the question, when people talk over each other."""
     beside = [part for part in turn.parts if not any(part is each for each in asked)]
-    told = [(part.speaker, sentence) for part in beside for sentence in sentences(part.text)]
+    candidates = [(part.speaker, sentence) for part in beside for sentence in sentences(part.text)]
     return [
         Evidence(sentence, EvidenceOrigin.TURN, order + number, speaker, turn.started_at, turn.ended_at)
-        for number, (speaker, sentence) in enumerate(told)
+        for number, (speaker, sentence) in enumerate(candidates)
     ]
 
 
@@ -92,11 +92,10 @@ def answer(
     zone: tzinfo | None = None,
     introduce: bool = False,
 ) -> str:
-    """Return what the bot says to `question`.
+    """Return the answer to `question`.
 
-    `evidence`: the sentences of the payload, oldest first, without the question itself. `now`: UTC epoch
-    seconds. `names`: what the bot is called; they carry no meaning in a question. `introduce`: say once that no
-    model is configured.
+    `evidence`: the sentences of the payload, oldest first, without the question itself. `now`: UTC epoch seconds.
+    `names`: the bot's names, which are ignored in the question. `introduce`: add that no model is configured.
     """
     said = _reply(question, evidence, asker=asker, now=now, names=names, zone=zone)
     return f"{said} {NO_MODEL}" if introduce else said
@@ -130,32 +129,34 @@ def _small_talk(words: set[str], asker: str) -> str:
 
 
 def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
-    """Return whether all that is asked is what the talk was about."""
+    """Return whether the question only asks what the talk was about."""
     own = {meaning_stem(word) for name in names for word in words_of(name)}
     wanted = content_stems(question) - own
     return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS
 
 
 def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo | None) -> str:
-    """Return what was said earlier and lately, a few sentences word for word."""
-    told = [item for item in evidence if item.origin is not EvidenceOrigin.NOTE and len(content_stems(item.text)) >= 3]
-    told = [item for item in told if not is_question(item.text)]
-    earlier_ones = [item for item in told if item.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
-    latest = [item for item in told if item.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
+    """Return a few sentences of the summary and of the newest turns, word for word."""
+    candidates = [
+        item for item in evidence if item.origin is not EvidenceOrigin.NOTE and len(content_stems(item.text)) >= 3
+    ]
+    candidates = [item for item in candidates if not is_question(item.text)]
+    earlier_ones = [item for item in candidates if item.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
+    latest = [item for item in candidates if item.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
     if not earlier_ones and not latest:
         return f"Nothing much was said yet, {asker}."
     return " ".join(quote(item, now=now, zone=zone) for item in (*earlier_ones, *latest))
 
 
 def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
-    """Return one sentence of the payload with who said it and when, as far as the payload tells."""
+    """Return one sentence of the payload with speaker and time, as far as the payload has them."""
     words = _shortened(found.text)
     match found.origin:
         case EvidenceOrigin.NOTE:
             when = "" if found.until is None else f" {format_ago(now - found.until)}"
             return f"On a screen{when}: {words}"
         case EvidenceOrigin.TURN:
-            # The time first: a short name at the very start of a reply is easily misheard.
+            # The time comes first, because a short name at the start of a reply is easily misheard.
             when = "earlier" if found.until is None else format_ago(now - found.until)
             return f"{when[0].upper()}{when[1:]}, {found.speaker or 'somebody'} said: {words}"
         case EvidenceOrigin.SUMMARY:

@@ -1,8 +1,4 @@
-"""Which sentence of what the room remembers answers a question best. Pure.
-
-It reads only what a language model would have been sent, so it can answer nothing that the payload does not hold.
-Deterministic: the same sentences and question give the same answer.
-"""
+"""Finds the sentence of a payload that answers a question best. Pure and deterministic."""
 
 from __future__ import annotations
 
@@ -31,16 +27,16 @@ if TYPE_CHECKING:
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’]+")
 _DIGIT = re.compile(r"\d")
 
-# The share of what is asked about, weighted by rarity, that a sentence must speak of, or it is another subject.
+# The share of the question's words, weighted by rarity, that an answer must have.
 ENOUGH = 0.4
-# What is left of that share when the question names a person, and the sentence is neither theirs nor about them.
+# That share is multiplied by this if the question names a person and the sentence is neither theirs nor about them.
 ELSE_SHARE = 0.6
-# Of answers within this share of the best one the newest counts: people correct themselves.
+# Of answers with at least this share of the best score the newest is taken, because people correct themselves.
 TIE_SHARE = 0.9
 
 
 class EvidenceOrigin(StrEnum):
-    """Which part of the payload a sentence stands in."""
+    """The part of the payload that a sentence comes from."""
 
     TURN = "turn"
     SUMMARY = "summary"
@@ -49,9 +45,9 @@ class EvidenceOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One sentence of the payload. Times are UTC epoch seconds: a moment, or the range it was said in.
+    """One sentence of the payload. `since`, `until`: the range in which it was said, in UTC epoch seconds.
 
-    `speaker` is None where the payload does not say whose words they are. `order` grows with recency.
+    `speaker` is None if the payload does not name one. `order` is higher for newer sentences.
     """
 
     text: str
@@ -63,8 +59,8 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a question asks for: its content words, the speakers it names, and the kind of answer."""
+class _Question:
+    """What a question asks for: the stems of its words, the speakers it names, and the kind of answer."""
 
     stems: frozenset[str]
     speakers: frozenset[str]
@@ -77,28 +73,28 @@ class _Wanted:
 def best_match(
     question: str, evidence: Sequence[Evidence], *, ignore: Iterable[str] = (), asker: str | None = None
 ) -> Evidence | None:
-    """Return the sentence that answers `question` best, or None when none is about it.
+    """Return the sentence that answers `question` best, or None if none is about it.
 
-    `ignore`: words that carry no meaning here, such as the bot's name. `asker`: who 'I' is in the question.
-    Questions among the evidence are no answers. Of nearly equal sentences the newest wins.
+    `ignore`: words to ignore, such as the bot's names. `asker`: who 'I' is in the question. Questions in the evidence
+    are skipped. Of nearly equal sentences the newest is taken.
     """
     names = tuple(ignore)
     candidates = [sentence for sentence in evidence if not is_question(strip_call(sentence.text, names))]
-    wanted = _wanted(question, {item.speaker for item in candidates if item.speaker}, names, asker)
-    if not wanted.stems or not candidates:
+    asked_for = _parse_question(question, {item.speaker for item in candidates if item.speaker}, names, asker)
+    if not asked_for.stems or not candidates:
         return None
     held = [content_stems(candidate.text) for candidate in candidates]
-    # Whose words they are belongs to what is asked: 'what did Bo say about …'.
+    # The speaker's name counts as a word of the sentence: 'what did Bo say about …'.
     known = [stems | _name_stems(item.speaker) for item, stems in zip(candidates, held, strict=True)]
-    rarity = _rarity(known, wanted.stems)
+    rarity = _rarity(known, asked_for.stems)
     whole = sum(rarity.values())
     scored: list[tuple[float, Evidence]] = []
     for candidate, stems, all_stems in zip(candidates, held, known, strict=True):
-        share = sum(rarity[one] for one in sorted(wanted.stems & all_stems)) / whole
-        if wanted.speakers and not _concerns(candidate, all_stems, wanted.speakers):
+        share = sum(rarity[one] for one in sorted(asked_for.stems & all_stems)) / whole
+        if asked_for.speakers and not _concerns(candidate, all_stems, asked_for.speakers):
             share *= ELSE_SHARE
-        if share >= ENOUGH and wanted.stems & stems:
-            scored.append((share + _fit(wanted, candidate, stems - wanted.stems), candidate))
+        if share >= ENOUGH and asked_for.stems & stems:
+            scored.append((share + _bonus(asked_for, candidate, stems - asked_for.stems), candidate))
     if not scored:
         return None
     top = max(score for score, _ in scored)
@@ -107,8 +103,8 @@ def best_match(
 
 
 def asks_about_something(question: str, *, ignore: Iterable[str] = ()) -> bool:
-    """Return whether `question` has any word to look for; 'how are you' has none."""
-    return bool(_wanted(question, set(), ignore, None).stems)
+    """Return whether `question` has any word to search for; 'how are you' has none."""
+    return bool(_parse_question(question, set(), ignore, None).stems)
 
 
 def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[str]) -> bool:
@@ -116,7 +112,7 @@ def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[st
     return any(candidate.speaker == speaker or _name_stems(speaker) <= stems for speaker in speakers)
 
 
-def _wanted(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Wanted:
+def _parse_question(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Question:
     words = words_of(question)
     ignored = {meaning_stem(word) for name in ignore for word in words_of(name)}
     if "time" in words and "what" in words:
@@ -126,7 +122,7 @@ def _wanted(question: str, speakers: set[str], ignore: Iterable[str], asker: str
     named = {name for name in speakers if _name_stems(name) & stems}
     if asker is not None and not named and {"i", "my", "me", "mine"} & set(words):
         named = {asker}
-    return _Wanted(
+    return _Question(
         stems=stems,
         speakers=frozenset(named),
         number=any(asked in text for asked in ("how many", "how much", "how long", "how old", "how far")),
@@ -141,27 +137,27 @@ def _name_stems(speaker: str | None) -> frozenset[str]:
 
 
 def _rarity(known: Sequence[frozenset[str]], wanted: frozenset[str]) -> dict[str, float]:
-    """Return how telling each wanted stem is: rare ones among the sentences count most (idf)."""
+    """Return the weight of each stem: rare ones among the sentences weigh most (inverse document frequency)."""
     counts = Counter(one for stems in known for one in stems & wanted)
-    # A word that nobody said weighs no more than one said once, or one slip of the recogniser sinks the question.
+    # A word that nobody said weighs as much as one said once; else one misrecognised word would rule out all answers.
     return {one: math.log(1 + len(known) / max(1, counts[one])) for one in sorted(wanted)}
 
 
-def _fit(wanted: _Wanted, candidate: Evidence, rest: frozenset[str]) -> float:
-    """Return what speaks for a sentence besides the words it shares with the question."""
+def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> float:
+    """Return the bonus of a sentence besides the words that it shares with the question."""
     if not rest:
-        # It says nothing new about the subject, so it does not answer.
+        # It only repeats the question's words, so it is no answer.
         return -0.5
     bonus = 0.0
-    if candidate.speaker in wanted.speakers:
+    if candidate.speaker in asked_for.speakers:
         bonus += 0.3
     words = set(words_of(candidate.text))
-    if wanted.number and (_DIGIT.search(candidate.text) or words & NUMBER_WORDS):
+    if asked_for.number and (_DIGIT.search(candidate.text) or words & NUMBER_WORDS):
         bonus += 0.3
-    if wanted.time and tells_a_time(candidate.text):
+    if asked_for.time and tells_a_time(candidate.text):
         bonus += 0.3
-    if wanted.place and PLACE_WORDS & words:
+    if asked_for.place and PLACE_WORDS & words:
         bonus += 0.15
-    if wanted.person and len(_CAPITALISED.findall(candidate.text)) > 1:
+    if asked_for.person and len(_CAPITALISED.findall(candidate.text)) > 1:
         bonus += 0.1
     return bonus

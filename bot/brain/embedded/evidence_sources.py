@@ -1,7 +1,7 @@
-"""The sentences that a payload holds, each with whose words they are and when they were said. Pure.
+"""Collects the sentences of a payload, with speakers and times, as evidence for answers. Pure.
 
-The payload is text for a model; the session it was made of knows speakers and times. Only sentences that stand
-in the payload's own text are taken, so that an answer out of them shows what a model would have known.
+Speakers and times come from the session that the payload was made of. Only sentences in the text of the payload are
+taken, so an answer can contain nothing that a model would not have known.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> list[Evidence]:
-    """Return what people said and what was seen, oldest first, out of the payload.
+    """Return what people said and what was on screens, oldest first.
 
-    Left out: the turn that is answered, and the bot's own words (of a speaker in `own_names`), which are no source.
+    Leaves out the turn that is answered, and the bot's own words (speakers in `own_names`).
     """
     found: list[Evidence] = []
-    for text, origin, speaker, since, until in _spoken(context, own_names):
+    for text, origin, speaker, since, until in _payload_sentences(context, own_names):
         found.append(Evidence(text, origin, len(found), speaker, since, until))
     return found
 
@@ -34,13 +34,13 @@ def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> li
 _Found = tuple[str, EvidenceOrigin, str | None, float | None, float | None]
 
 
-def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Found]:
+def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Iterator[_Found]:
     turns = {turn.seq: turn for turn in context.session.window}
-    # What was said before the window stands after it in the payload; as evidence it is older.
+    # Recalled quotes come after the window in the payload, but they are older.
     yield from _recalled(context)
     for part in context.parts:
         if part.kind is PartKind.PARTICIPANTS:
-            yield from _of_themselves(part.content)
+            yield from _facts_about_people(part.content)
         elif part.kind is PartKind.SUMMARY:
             yield from _summarised(context, part.content, own_names)
         elif part.kind is PartKind.NOTE:
@@ -54,8 +54,8 @@ def _spoken(context: ModelContext, own_names: Collection[str]) -> Iterator[_Foun
                             yield sentence, EvidenceOrigin.TURN, said.speaker, turn.started_at, turn.ended_at
 
 
-def _of_themselves(content: str) -> Iterator[_Found]:
-    """Yield what people said of themselves at other times: a line a person, its first line being none."""
+def _facts_about_people(content: str) -> Iterator[_Found]:
+    """Yield the facts about the people present: one line per person after the heading."""
     for line in content.splitlines()[1:]:
         speaker, _, said = line.partition(": ")
         for sentence in sentences(said):
@@ -63,7 +63,7 @@ def _of_themselves(content: str) -> Iterator[_Found]:
 
 
 def _recalled(context: ModelContext) -> Iterator[_Found]:
-    """Yield the sentences of the quotes that had room, oldest first; what was corrected later is no answer."""
+    """Yield the sentences of the quotes in the payload, oldest first, without corrected ones."""
     sent = {part.content for part in context.parts if part.kind is PartKind.RECALL}
     for quote in sorted(context.quotes, key=lambda each: each.recalled.at):
         recalled = quote.recalled
@@ -77,7 +77,7 @@ def _recalled(context: ModelContext) -> Iterator[_Found]:
 
 
 def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[_Found]:
-    """Yield the summary's sentences; the payload tells when they were said as one range for all of them."""
+    """Yield the summary's sentences; all have the time range of the summary."""
     session = context.session
     for rendered in session.summary.sentences if session.summary else ():
         if rendered.text not in content or rendered.speaker in own_names:
