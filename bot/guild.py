@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class VoiceMode(StrEnum):
-    """When the bot takes part in company. Each mode includes the one before."""
+    """When the bot speaks if several people are present. Each mode includes the one before."""
 
     NAME = "name"  # when it is called by name, also alone with somebody
     ENGAGED = "engaged"  # and when somebody goes on talking with it, and alone with one person

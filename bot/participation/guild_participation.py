@@ -113,8 +113,8 @@ class GuildParticipations:
 
     # -- silence ---------------------------------------------------------------------------------------------
 
-    async def quiet(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
-        """Silence the bot there for `minutes`, or until the session ends. Raises `NotHereError`, `StoreError`."""
+    async def silence_session(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
+        """Silence the bot in its session there, for `minutes` or until its end. Raises `NotHereError`, `StoreError`."""
         guild = await self.of_guild(guild_id)
         if guild.room is None:
             raise NotHereError("I am not in a voice channel here.")
@@ -122,7 +122,7 @@ class GuildParticipations:
         silence = guild.silence.silence_session(guild.room.session_id, until=until)
         await self._set_silence(guild, silence, by=by, how="command")
 
-    async def quiet_always(self, guild_id: int, *, by: int) -> None:
+    async def silence_always(self, guild_id: int, *, by: int) -> None:
         """Silence the bot there until a moderator lets it talk. Raises `StoreError`."""
         guild = await self.of_guild(guild_id)
         await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
@@ -132,7 +132,7 @@ class GuildParticipations:
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how="voice", always=guild.silence.always)
         await self._store(guild, by=by)
 
-    async def talk(self, guild_id: int, *, by: int, moderator: bool) -> bool:
+    async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
         """Lift the silence there; return whether the bot may speak now. Raises `StoreError`."""
         guild = await self.of_guild(guild_id)
         guild.silence = guild.silence.lift(by_moderator=moderator)

@@ -1,4 +1,4 @@
-"""What guilds have chosen and who has opted out, in memory: what `bot.participation` asks of the store."""
+"""The stores of guilds' choices and opt-outs, in memory."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from bot.guild import GuildChoice
 from compaction.errors import StoreError
 
 
-class FakeChoices:
+class FakeGuildChoices:
     """`bot.store.guilds.GuildStore` without a database. `broken`: everything fails."""
 
     def __init__(self) -> None:
-        self.made: dict[int, GuildChoice] = {}
+        self.stored: dict[int, GuildChoice] = {}
         self.by: list[int] = []
         self.broken = False
 
@@ -18,13 +18,13 @@ class FakeChoices:
         """Return what the guild has chosen."""
         if self.broken:
             raise StoreError("The disk is full. Make room.")
-        return self.made.get(guild_id, GuildChoice())
+        return self.stored.get(guild_id, GuildChoice())
 
     async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
         """Keep it."""
         if self.broken:
             raise StoreError("The disk is full. Make room.")
-        self.made[guild_id] = choice
+        self.stored[guild_id] = choice
         self.by.append(by)
 
 

@@ -7,7 +7,7 @@ Anybody may silence it for now, or be left out; what holds for good, or for ever
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import discord
 from discord import app_commands
@@ -19,7 +19,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.guild_participation import GuildParticipations
 
 # Longer silences than a day are what `always` is for.
 MOST_MINUTES = 24 * 60
@@ -40,39 +40,14 @@ SILENCED_FOR_GOOD = (
 )
 
 
-class TakingPart(Protocol):
-    """What the commands need. `bot.participation.guild_participation.GuildParticipations` implements it."""
-
-    async def of_guild(self, guild_id: int) -> GuildParticipation:
-        """Return how the bot stands on that server. Raises `StoreError`."""
-
-    async def quiet(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
-        """Silence the bot there for now: for `minutes`, or the session. Raises `NotHereError`, `StoreError`."""
-
-    async def quiet_always(self, guild_id: int, *, by: int) -> None:
-        """Silence the bot there until a moderator lets it talk. Raises `StoreError`."""
-
-    async def talk(self, guild_id: int, *, by: int, moderator: bool) -> bool:
-        """Let the bot talk there; return whether it may now. Raises `StoreError`."""
-
-    async def choose_mode(self, guild_id: int, mode: VoiceMode | None, *, by: int) -> None:
-        """Choose when the bot speaks there; None: as the settings say. Raises `StoreError`."""
-
-    async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
-        """Choose what the bot is called there; None: as the settings say. Raises `StoreError`."""
-
-    async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Hear a person there no more, or again. Raises `StoreError`."""
-
-
-def add_participation_commands(tree: app_commands.CommandTree[Any], *, participation: TakingPart) -> None:
+def add_participation_commands(tree: app_commands.CommandTree[Any], *, participation: GuildParticipations) -> None:
     """Put the commands on `tree`."""
     _add_silence(tree, participation)
     _add_choices(tree, participation)
     _add_opting(tree, participation)
 
 
-def _add_silence(tree: app_commands.CommandTree[Any], participation: TakingPart) -> None:
+def _add_silence(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
     @tree.command(
         name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
     )
@@ -95,7 +70,7 @@ def _add_silence(tree: app_commands.CommandTree[Any], participation: TakingPart)
         await _answer(interaction, lambda: talking(participation, interaction))
 
 
-def _add_choices(tree: app_commands.CommandTree[Any], participation: TakingPart) -> None:
+def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
     @tree.command(name="voice-mode", description="Show when I speak on this server; moderators can change it.")
     @app_commands.describe(
         mode="name: only when called by name. engaged: also when you go on with me. free: also questions to the room."
@@ -115,7 +90,7 @@ def _add_choices(tree: app_commands.CommandTree[Any], participation: TakingPart)
         await _answer(interaction, lambda: names_chosen(participation, interaction, names))
 
 
-def _add_opting(tree: app_commands.CommandTree[Any], participation: TakingPart) -> None:
+def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
     @tree.command(
         name="opt-out", description="Have me not hear you on this server: nothing you say is kept or answered."
     )
@@ -130,30 +105,30 @@ def _add_opting(tree: app_commands.CommandTree[Any], participation: TakingPart) 
 
 
 async def quieted(
-    participation: TakingPart, interaction: discord.Interaction, *, minutes: int | None, always: bool
+    participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None, always: bool
 ) -> str:
     """Silence the bot and return what the person is told."""
     guild_id, by = _where(interaction), interaction.user.id
     if always:
         if not is_moderator(interaction.permissions):
             return f"{NOT_A_MODERATOR} /quiet without `always` silences me for now."
-        await participation.quiet_always(guild_id, by=by)
+        await participation.silence_always(guild_id, by=by)
         return "I am silent on this server until a moderator uses /talk. I go on listening where I am."
-    await participation.quiet(guild_id, by=by, minutes=minutes)
+    await participation.silence_session(guild_id, by=by, minutes=minutes)
     if minutes is None:
         return "I am silent until /talk or the end of this session. I go on listening."
     return f"I am silent for {minutes} {'minute' if minutes == 1 else 'minutes'}, or until /talk. I go on listening."
 
 
-async def talking(participation: TakingPart, interaction: discord.Interaction) -> str:
+async def talking(participation: GuildParticipations, interaction: discord.Interaction) -> str:
     """Let the bot talk, as far as that person may, and return what they are told."""
     moderator = is_moderator(interaction.permissions)
-    if await participation.talk(_where(interaction), by=interaction.user.id, moderator=moderator):
+    if await participation.lift_silence(_where(interaction), by=interaction.user.id, moderator=moderator):
         return "I may speak again."
     return SILENCED_FOR_GOOD
 
 
-async def mode_chosen(participation: TakingPart, interaction: discord.Interaction, mode: str | None) -> str:
+async def mode_chosen(participation: GuildParticipations, interaction: discord.Interaction, mode: str | None) -> str:
     """Choose the mode, if one is given, and return which one holds."""
     guild_id = _where(interaction)
     refused = ""
@@ -167,7 +142,7 @@ async def mode_chosen(participation: TakingPart, interaction: discord.Interactio
     return f"{refused}I take part in the mode {MODES[standing.voice_mode]}."
 
 
-async def names_chosen(participation: TakingPart, interaction: discord.Interaction, names: str | None) -> str:
+async def names_chosen(participation: GuildParticipations, interaction: discord.Interaction, names: str | None) -> str:
     """Choose the names, if some are given, and return which ones hold."""
     guild_id = _where(interaction)
     refused = ""
@@ -187,7 +162,7 @@ async def names_chosen(participation: TakingPart, interaction: discord.Interacti
     return f"{refused}I listen to: {called}."
 
 
-async def opted(participation: TakingPart, interaction: discord.Interaction, *, out: bool) -> str:
+async def opted(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> str:
     """Leave that person out, or take them back in, and return what they are told."""
     await participation.set_opt_out(_where(interaction), interaction.user.id, out=out)
     if not out:

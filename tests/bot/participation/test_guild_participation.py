@@ -9,7 +9,7 @@ from bot.participation.guild_participation import GuildParticipations, NotHereEr
 from bot.participation.settings import ParticipationSettings
 from compaction.errors import StoreError
 from compaction.model import Mode
-from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 GUILD, ADA, BO = 10, 1, 2
@@ -33,7 +33,7 @@ class House:
     """A participation and what it is kept in."""
 
     def __init__(self) -> None:
-        self.choices = FakeChoices()
+        self.choices = FakeGuildChoices()
         self.opt_outs = FakeOptOuts()
         self.clock = FakeClock()
         self.participation = self.again()
@@ -59,12 +59,12 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
 async def test_what_is_chosen_is_known_in_the_next_process() -> None:
     """Mode, names, silence and opt-outs; what else was chosen stays."""
     house = House()
-    house.choices.made[GUILD] = GuildChoice(Mode.ROLLING, False)
+    house.choices.stored[GUILD] = GuildChoice(Mode.ROLLING, False)
     await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
     await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
-    await house.participation.quiet_always(GUILD, by=ADA)
+    await house.participation.silence_always(GUILD, by=ADA)
     await house.participation.set_opt_out(GUILD, BO, out=True)
-    assert house.choices.made[GUILD] == GuildChoice(
+    assert house.choices.stored[GUILD] == GuildChoice(
         Mode.ROLLING, False, VoiceMode.FREE, ("Jeeves",), Silence(always=True)
     )
     guild = await house.again().of_guild(GUILD)
@@ -80,9 +80,9 @@ async def test_a_choice_can_be_given_back_to_the_settings() -> None:
     await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
     await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
     await house.participation.choose_mode(GUILD, None, by=ADA)
-    assert house.choices.made[GUILD] == GuildChoice(wake_names=("Jeeves",))
+    assert house.choices.stored[GUILD] == GuildChoice(wake_names=("Jeeves",))
     await house.participation.choose_names(GUILD, None, by=ADA)
-    assert house.choices.made[GUILD] == GuildChoice()
+    assert house.choices.stored[GUILD] == GuildChoice()
     guild = await house.participation.of_guild(GUILD)
     assert (guild.voice_mode, guild.wake_names) == (VoiceMode.ENGAGED, NAMES)
 
@@ -92,14 +92,14 @@ async def test_silence_for_now_takes_a_room() -> None:
     """It stops speaking at once; there is nothing to silence where there is none."""
     house = House()
     with pytest.raises(NotHereError, match="not in a voice channel"):
-        await house.participation.quiet(GUILD, by=BO)
+        await house.participation.silence_session(GUILD, by=BO)
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = FakeRoom()
-    await house.participation.quiet(GUILD, by=BO, minutes=5)
+    await house.participation.silence_session(GUILD, by=BO, minutes=5)
     assert room.silences == 1
-    assert house.choices.made[GUILD].silence == Silence(session_id="evening", until=house.clock.now() + 300.0)
-    assert await house.participation.talk(GUILD, by=BO, moderator=False)
-    assert house.choices.made[GUILD].silence == Silence()
+    assert house.choices.stored[GUILD].silence == Silence(session_id="evening", until=house.clock.now() + 300.0)
+    assert await house.participation.lift_silence(GUILD, by=BO, moderator=False)
+    assert house.choices.stored[GUILD].silence == Silence()
 
 
 @pytest.mark.asyncio
@@ -108,11 +108,11 @@ async def test_a_moderators_silence_takes_a_moderator() -> None:
     house = House()
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = FakeRoom()
-    await house.participation.quiet_always(GUILD, by=ADA)
+    await house.participation.silence_always(GUILD, by=ADA)
     assert room.silences == 1
-    assert not await house.participation.talk(GUILD, by=BO, moderator=False)
+    assert not await house.participation.lift_silence(GUILD, by=BO, moderator=False)
     assert guild.silence.always
-    assert await house.participation.talk(GUILD, by=ADA, moderator=True)
+    assert await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
     assert not guild.silence.always
 
 
@@ -123,7 +123,7 @@ async def test_a_store_that_fails_takes_nothing_back() -> None:
     guild = await house.participation.of_guild(GUILD)
     house.choices.broken = True
     with pytest.raises(StoreError):
-        await house.participation.quiet_always(GUILD, by=ADA)
+        await house.participation.silence_always(GUILD, by=ADA)
     assert guild.silence.always
 
 

@@ -17,7 +17,7 @@ from bot.participation.guild_participation import GuildParticipations
 from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation, QuietTimer, ReplyState
 from bot.participation.settings import ParticipationSettings
 from tests.fakes.brain import until
-from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
@@ -56,7 +56,7 @@ class Table:
         self.clock = FakeClock()
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
         self.guilds = GuildParticipations(
-            FakeChoices(),
+            FakeGuildChoices(),
             FakeOptOuts(),
             ParticipationSettings(max_calls_per_hour=most_calls),
             wake_names=("Roomtone",),
@@ -123,11 +123,11 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
                 table.clock.advance(cast("float", value))
             case "quiet":
                 minutes = cast("float", value) or None
-                await table.guilds.quiet(table.place.guild_id, by=BO.id, minutes=minutes)
+                await table.guilds.silence_session(table.place.guild_id, by=BO.id, minutes=minutes)
             case "always":
-                await table.guilds.quiet_always(table.place.guild_id, by=ADA.id)
+                await table.guilds.silence_always(table.place.guild_id, by=ADA.id)
             case "talk":
-                await table.guilds.talk(table.place.guild_id, by=BO.id, moderator=bool(value))
+                await table.guilds.lift_silence(table.place.guild_id, by=BO.id, moderator=bool(value))
             case "mode":
                 await table.guilds.choose_mode(table.place.guild_id, cast("VoiceMode", value), by=ADA.id)
             case "opt":

@@ -37,7 +37,7 @@ from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
-from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -76,7 +76,7 @@ class House:
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None
         self.participating = ParticipationSettings()
-        self.choices = FakeChoices()
+        self.choices = FakeGuildChoices()
         self.opt_outs = FakeOptOuts()
         self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(
             names=BrainSettings().wake_names, zone=UTC

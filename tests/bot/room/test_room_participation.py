@@ -160,8 +160,8 @@ async def test_stop_counts_only_from_who_has_its_ear(tmp_path: Path) -> None:
         assert SILENCED not in house.place.written
         await house.say(ADA.id, "Please be quiet now.")
         await settle(lambda: house.place.written[-1] == SILENCED)
-        await settle(lambda: bool(house.choices.made))
-        silence = house.choices.made[house.place.guild_id].silence
+        await settle(lambda: bool(house.choices.stored))
+        silence = house.choices.stored[house.place.guild_id].silence
         assert (silence.always, silence.until, house.choices.by) == (False, None, [ADA.id])
 
 
@@ -171,7 +171,7 @@ async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Pa
     async with a_house(tmp_path) as house:
         async with living(house):
             await silenceable(house)
-            await house.participation.quiet(house.place.guild_id, by=BO.id)
+            await house.participation.silence_session(house.place.guild_id, by=BO.id)
         del house.participation
         async with living(house) as (room, task):
             await house.say(ADA.id, "Roomtone, hello.")
@@ -188,7 +188,7 @@ async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> Non
     """Not a moment sooner."""
     async with a_house(tmp_path) as house, living(house):
         await silenceable(house)
-        await house.participation.quiet(house.place.guild_id, by=BO.id, minutes=2)
+        await house.participation.silence_session(house.place.guild_id, by=BO.id, minutes=2)
         await house.say(ADA.id, "Roomtone, hello.")
         await silent(house)
         await house.pass_time(120.0, step_s=1.0)

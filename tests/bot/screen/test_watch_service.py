@@ -14,7 +14,7 @@ from bot.screen.watch_service import NOT_HERE, WatchService
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching, until
-from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 
@@ -30,7 +30,7 @@ async def desk(
 ) -> AsyncIterator[tuple[WatchService, GuildParticipations]]:
     """A desk with its pages."""
     participation = GuildParticipations(
-        FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
         yield WatchService(watching.screens, web, participation), participation

@@ -15,7 +15,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.wiring.screens import open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
-from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
     settings = Settings.model_validate({"web": web})
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     participation = GuildParticipations(
-        FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with AsyncExitStack() as stack:
         yield await open_screens(stack, parts, participation, FakeClock())

@@ -24,7 +24,7 @@ from bot.participation.settings import ParticipationSettings
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
 from tests.bot.participation.test_guild_participation import FakeRoom
-from tests.fakes.choices import FakeChoices, FakeOptOuts
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -54,10 +54,14 @@ class Table:
 
 
 @asynccontextmanager
-async def online(choices: FakeChoices | None = None) -> AsyncIterator[Table]:
+async def online(choices: FakeGuildChoices | None = None) -> AsyncIterator[Table]:
     """Start all of it; the bot is in a voice channel."""
     participation = GuildParticipations(
-        choices or FakeChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+        choices or FakeGuildChoices(),
+        FakeOptOuts(),
+        ParticipationSettings(),
+        wake_names=("Roomtone",),
+        clock=FakeClock(),
     )
     command = partial(add_participation_commands, participation=participation)
     async with (
@@ -136,7 +140,7 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
 @pytest.mark.asyncio
 async def test_a_store_that_fails_is_told() -> None:
     """With its remedy, and that it holds for now."""
-    choices = FakeChoices()
+    choices = FakeGuildChoices()
     choices.broken = True
     async with online(choices) as table:
         assert await table.say(BEN, "quiet") == (
