@@ -40,8 +40,8 @@ _FILES: Final = {
     SHARE_PATH: ("share.html", "text/html"),
     "/share/share.css": ("share.css", "text/css"),
     "/share/share.js": ("share.js", "text/javascript"),
-    "/share/shown.js": ("shown.js", "text/javascript"),
-    "/share/lens.js": ("lens.js", "text/javascript"),
+    "/share/view.js": ("view.js", "text/javascript"),
+    "/share/capture_worker.js": ("capture_worker.js", "text/javascript"),
     "/share/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 

@@ -1,69 +1,69 @@
-/* The page that shows a screen to the bot.
+/* The page that shares a screen with the bot.
 
-   The link's token stands in the address's fragment, which no server and no log ever sees; it is used up by the first
-   message of the web socket. A picture is sent when the screen has changed, at most twice a second; what you see in the
-   preview is that very picture. Nothing is stored here but the secret with which a reloaded page may go on. */
+   The link's token is in the URL's fragment, which no server and no log sees; the first message of the web socket uses
+   it up. A picture is sent when the screen has changed, at most twice a second; the preview shows the picture that was
+   sent. Only the secret with which a reloaded page can reconnect is stored. */
 import {
-  addNote, announce, at, headline, link, page, passing, say, show, tick, trouble, what,
-} from "./shown.js";
+  addNote, announce, at, briefTrouble, describeSurface, page, setConnected, setHeadline, setText, show, tick, trouble,
+} from "./view.js";
 
 const RESUME_KEY = "roomtone-resume";
 const GIVE_UP_MS = 120_000;
-// Why nothing is shared, by what the browser calls it.
-const NOT_SHARED = {
+// Sentences for the browser's errors.
+const SHARE_ERRORS = {
   NotAllowedError: "Nothing was chosen, or the browser or system did not allow it.",
   NotFoundError: "The browser found nothing that it could share.",
   NotReadableError: "The system does not let the browser see the screen: its privacy settings say who may record it.",
 };
 const REFUSALS = { too_large: "a picture was too large", wrong_size: "a picture had an odd size" };
 
-// -- the line to the bot -----------------------------------------------------------------------------------------
+// -- the web socket ----------------------------------------------------------------------------------------------
 
 function connect(hello) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(`${scheme}//${location.host}/share/socket`);
   socket.binaryType = "arraybuffer";
   page.socket = socket;
-  page.heardAt = Date.now();
+  page.lastMessageAt = Date.now();
   socket.addEventListener("open", () => socket.send(JSON.stringify({ t: "hello", ...hello })));
   socket.addEventListener("message", (event) => {
     if (socket !== page.socket) return;
-    page.heardAt = Date.now();
-    if (typeof event.data === "string") hear(JSON.parse(event.data));
+    page.lastMessageAt = Date.now();
+    if (typeof event.data === "string") handleMessage(JSON.parse(event.data));
   });
   socket.addEventListener("close", () => {
-    if (socket === page.socket) lost();
+    if (socket === page.socket) connectionLost();
   });
 }
 
-/* Say something to the bot; return whether it could be said. */
-function tell(message) {
+/* Send a message to the bot; return whether it was sent. */
+function sendMessage(message) {
   const open = Boolean(page.socket && page.socket.readyState === WebSocket.OPEN);
   if (open) page.socket.send(JSON.stringify(message));
   return open;
 }
 
-function hear(message) {
+function handleMessage(message) {
   switch (message.t) {
-    case "welcome": return welcomed(message);
+    case "welcome": return handleWelcome(message);
     case "note": return addNote(message.what);
     case "trouble": return trouble("reading", message.sentence);
-    case "refused": return passing("refused",
+    case "refused": return briefTrouble("refused",
       `${page.bot} refused a picture: ${REFUSALS[message.reason] || "it could not be read"}.`);
-    case "ended": return over("ended", message.sentence);
-    case "denied": return page.capture ? over("ended", message.sentence) : over("denied", message.sentence);
+    case "ended": return finish("ended", message.sentence);
+    case "denied": return page.capture ? finish("ended", message.sentence) : finish("denied", message.sentence);
     default: return undefined;
   }
 }
 
-function welcomed(message) {
+function handleWelcome(message) {
   page.bot = message.bot;
   page.limits = message.limits;
   page.resume = message.resume;
   page.brokenSince = null;
   page.attempts = 0;
   sessionStorage.setItem(RESUME_KEY, message.resume);
-  // The link is used up: it stays neither in the address nor in the history.
+  // The link is used up; remove it from the address and the history.
   history.replaceState(null, "", location.pathname);
   for (const each of document.querySelectorAll("[data-bot]")) each.textContent = message.bot;
   at("place").textContent = `${message.room} · ${message.server}`;
@@ -71,49 +71,49 @@ function welcomed(message) {
   at("ready-who").textContent = `You are ${message.who}, in ${message.room} on ${message.server}.`;
   at("ready-reading").textContent = message.reading;
   at("sharing-with").textContent = `with ${message.bot} in ${message.room}`;
-  link(true);
+  setConnected(true);
   trouble("connection", "");
   trouble("reading", message.trouble);
   if (page.capture) {
     announce("Connected again.");
-    if (!message.sharing || !page.capture.told) start(page.capture);
-    // What changed meanwhile was not sent: the latest picture is.
-    page.capture.lens.postMessage({ again: true });
+    if (!message.sharing || !page.capture.startSent) start(page.capture);
+    // Changes were not sent meanwhile, so send the latest picture again.
+    page.capture.worker.postMessage({ again: true });
   } else if (message.sharing) {
-    // Stopped or reloaded while the connection was broken: nothing comes any more. The bot answers with `ended`.
-    tell({ t: "stop" });
+    // Stopped or reloaded while disconnected, so nothing is shared any more. The bot answers with `ended`.
+    sendMessage({ t: "stop" });
   } else {
-    say("choose-problem", "");
+    setText("choose-problem", "");
     show("ready", `You can share your screen with ${message.bot} now.`);
   }
 }
 
-function lost() {
+function connectionLost() {
   page.socket = null;
   if (["ended", "denied"].includes(page.state)) return;
-  link(false);
+  setConnected(false);
   page.brokenSince ??= Date.now();
   if (Date.now() - page.brokenSince > GIVE_UP_MS) {
-    if (page.capture) over("ended", `${page.bot} cannot be reached any more.`);
-    else over("denied", `${page.bot} cannot be reached. Type /watch start in Discord to try again.`);
+    if (page.capture) finish("ended", `${page.bot} cannot be reached any more.`);
+    else finish("denied", `${page.bot} cannot be reached. Type /watch start in Discord to try again.`);
     return;
   }
   const hello = page.resume ? { resume: page.resume } : firstHello();
   if (!hello) return;
   if (page.state === "sharing") trouble("connection", "The connection broke. Trying again…");
-  else if (page.state === "opening") at("opening-lead").textContent = waiting();
-  else problem("The connection broke. Trying again…");
+  else if (page.state === "opening") at("opening-lead").textContent = retryMessage();
+  else showProblem("The connection broke. Trying again…");
   const wait = Math.min(1000 * 2 ** page.attempts++, 15_000);
   setTimeout(() => { if (!page.socket) connect(hello); }, wait);
 }
 
-function waiting() {
-  const told = "The bot cannot be reached yet. Trying again…";
-  if (page.attempts < 3) return told;
-  return `${told} If this goes on, tell whoever runs it: this page’s address may not be its PUBLIC_URL.`;
+function retryMessage() {
+  const sentence = "The bot cannot be reached yet. Trying again…";
+  if (page.attempts < 3) return sentence;
+  return `${sentence} If this goes on, tell whoever runs it: this page’s address may not be its PUBLIC_URL.`;
 }
 
-function over(state, sentence) {
+function finish(state, sentence) {
   endCapture();
   const socket = page.socket;
   page.socket = null;
@@ -133,21 +133,21 @@ function firstHello() {
 
 // -- the screen ---------------------------------------------------------------------------------------------------
 
-/* Say what is wrong before anything is shared. */
-function problem(sentence) {
-  say("choose-problem", sentence);
+/* Show why nothing is shared yet. */
+function showProblem(sentence) {
+  setText("choose-problem", sentence);
   announce(sentence);
 }
 
-/* Let the person choose; null when nothing came of it: `fail` is told why. */
-async function chosen(button, fail) {
+/* Let the person choose what to share. Returns the stream, or null after calling `fail` with the reason. */
+async function requestStream(button, fail) {
   button.disabled = true;
   try {
     return await navigator.mediaDevices.getDisplayMedia({
       video: { frameRate: { max: 5 } }, audio: false, selfBrowserSurface: "exclude", surfaceSwitching: "include",
     });
   } catch (error) {
-    fail(NOT_SHARED[error.name] || `The browser could not share a screen (${error.name}).`);
+    fail(SHARE_ERRORS[error.name] || `The browser could not share a screen (${error.name}).`);
     return null;
   } finally {
     button.disabled = false;
@@ -155,16 +155,16 @@ async function chosen(button, fail) {
   }
 }
 
-function letGo(stream) {
+function stopTracks(stream) {
   for (const each of stream.getTracks()) each.stop();
 }
 
 async function choose() {
-  say("choose-problem", "");
-  const stream = await chosen(at("choose"), (why) => problem(`${why} You can choose again.`));
+  setText("choose-problem", "");
+  const stream = await requestStream(at("choose"), (why) => showProblem(`${why} You can choose again.`));
   if (!stream) return;
   if (page.state !== "ready") {
-    letGo(stream);
+    stopTracks(stream);
     return;
   }
   page.startedAt = Date.now();
@@ -172,16 +172,16 @@ async function choose() {
   at("notes").replaceChildren();
   at("no-notes").hidden = false;
   begin(stream);
-  show("sharing", `You are sharing ${what()} with ${page.bot}.`);
+  show("sharing", `You are sharing ${describeSurface()} with ${page.bot}.`);
   at("stop").focus();
 }
 
-/* Share something else, over the same line: whoever thinks better of it goes on with what was there. */
+/* Share something else over the same connection. If the person cancels, the present share goes on. */
 async function change() {
-  const stream = await chosen(at("change"), (why) => passing("choice", `${why} You are sharing as before.`));
+  const stream = await requestStream(at("change"), (why) => briefTrouble("choice", `${why} You are sharing as before.`));
   if (!stream) return;
   if (page.state !== "sharing") {
-    letGo(stream);
+    stopTracks(stream);
     return;
   }
   endCapture();
@@ -189,36 +189,36 @@ async function change() {
   at("preview-caption").textContent = "Waiting for the first picture…";
   at("preview").getContext("2d").clearRect(0, 0, at("preview").width, at("preview").height);
   begin(stream);
-  announce(`You are sharing ${what()} with ${page.bot} now.`);
+  announce(`You are sharing ${describeSurface()} with ${page.bot} now.`);
 }
 
 function start(capture) {
-  capture.told = tell({ t: "start", surface: capture.surface });
+  capture.startSent = sendMessage({ t: "start", surface: capture.surface });
 }
 
 function begin(stream) {
   const track = stream.getVideoTracks()[0];
   const surface = track.getSettings().displaySurface || "";
-  const capture = { stream, track, surface, told: false, stopped: false, lens: newLens(), reader: null };
+  const capture = { stream, track, surface, startSent: false, stopped: false, worker: newWorker(), reader: null };
   page.capture = capture;
-  capture.lens.addEventListener("message", ({ data }) => send(capture, data.jpeg));
-  capture.lens.postMessage({ limits: page.limits });
+  capture.worker.addEventListener("message", ({ data }) => sendPicture(capture, data.jpeg));
+  capture.worker.postMessage({ limits: page.limits });
   page.sentAt = 0;
   track.addEventListener("ended", () => stop());
   track.addEventListener("mute", () => trouble("muted", "Your screen sends no pictures now: is the window minimised?"));
   track.addEventListener("unmute", () => trouble("muted", ""));
-  headline();
+  setHeadline();
   start(capture);
-  if ("MediaStreamTrackProcessor" in window) follow(capture);
-  else watch(capture);
+  if ("MediaStreamTrackProcessor" in window) captureFrames(capture);
+  else captureByTimer(capture);
 }
 
 function stop() {
   if (!page.capture) return;
-  tell({ t: "stop" });
+  sendMessage({ t: "stop" });
   endCapture();
-  // The bot answers with `ended`; where it can't, the person should see it all the same.
-  setTimeout(() => { if (page.state === "sharing") over("ended", "You stopped sharing."); }, 1500);
+  // The bot answers with `ended`; if it can't, show the end all the same.
+  setTimeout(() => { if (page.state === "sharing") finish("ended", "You stopped sharing."); }, 1500);
 }
 
 function endCapture() {
@@ -226,13 +226,13 @@ function endCapture() {
   if (!capture) return;
   page.capture = null;
   capture.stopped = true;
-  capture.lens.terminate();
+  capture.worker.terminate();
   if (capture.reader) capture.reader.cancel().catch(() => undefined);
   for (const each of capture.stream.getTracks()) each.stop();
 }
 
-/* Frames as the browser makes them: no timer slows this in a tab behind the game. */
-async function follow(capture) {
+/* Take frames as the browser produces them. Unlike a timer, this is not slowed down in a hidden tab. */
+async function captureFrames(capture) {
   const processor = new MediaStreamTrackProcessor({ track: capture.track, maxBufferSize: 1 });
   capture.reader = processor.readable.getReader();
   for (;;) {
@@ -241,12 +241,12 @@ async function follow(capture) {
       if (frame) frame.close();
       return;
     }
-    capture.lens.postMessage({ picture: frame }, [frame]);
+    capture.worker.postMessage({ picture: frame }, [frame]);
   }
 }
 
-/* Browsers without the above: a video that nobody sees, looked at by the clock. */
-function watch(capture) {
+/* For browsers without MediaStreamTrackProcessor: take pictures of an invisible video by a timer. */
+function captureByTimer(capture) {
   const video = document.createElement("video");
   video.muted = true;
   video.playsInline = true;
@@ -258,21 +258,21 @@ function watch(capture) {
       video.srcObject = null;
     } else if (video.videoWidth) {
       const picture = await createImageBitmap(video).catch(() => null);
-      if (picture && !capture.stopped) capture.lens.postMessage({ picture }, [picture]);
+      if (picture && !capture.stopped) capture.worker.postMessage({ picture }, [picture]);
     }
   }, 1000 / page.limits.looked_per_s);
 }
 
-/* What looks at the pictures, in a thread of its own. */
-function newLens() {
-  const address = "/share/lens.js";
+/* Start the worker that compares and encodes pictures. */
+function newWorker() {
+  const address = "/share/capture_worker.js";
   if (!window.trustedTypes) return new Worker(address);
   page.policy ??= trustedTypes.createPolicy("roomtone", { createScriptURL: () => address });
   return new Worker(page.policy.createScriptURL(address));
 }
 
-/* Send a picture that the lens found worth it; one that can't go now is dropped, and a later one goes. */
-function send(capture, jpeg) {
+/* Send a picture from the worker. If it can't be sent now it is dropped; a later one follows. */
+function sendPicture(capture, jpeg) {
   if (capture.stopped) return;
   const socket = page.socket;
   const open = socket && socket.readyState === WebSocket.OPEN && page.brokenSince === null;
@@ -284,16 +284,16 @@ function send(capture, jpeg) {
     document.body.dataset.sent = String(page.sent);
     preview(new Blob([jpeg], { type: "image/jpeg" }));
   }
-  capture.lens.postMessage({ sent });
+  capture.worker.postMessage({ sent });
 }
 
-/* Show what was sent: the sent picture itself, decoded again. */
+/* Show the picture that was sent. */
 async function preview(blob) {
   if (document.hidden) {
-    page.unseen = blob;
+    page.pendingPreview = blob;
     return;
   }
-  page.unseen = null;
+  page.pendingPreview = null;
   const bitmap = await createImageBitmap(blob);
   const canvas = at("preview");
   canvas.width = bitmap.width;
@@ -303,14 +303,14 @@ async function preview(blob) {
   tick();
 }
 
-// -- beginning ----------------------------------------------------------------------------------------------------
+// -- start --------------------------------------------------------------------------------------------------------
 
 function open() {
   if (!window.isSecureContext) return show("insecure");
   if (!navigator.mediaDevices || !navigator.mediaDevices.getDisplayMedia || !window.WebSocket) return show("phone");
   const hello = firstHello();
   if (!hello) {
-    return over("denied", "This address has no link in it. Type /watch start in Discord and follow the link you get.");
+    return finish("denied", "This address has no link in it. Type /watch start in Discord and follow the link you get.");
   }
   return connect(hello);
 }
@@ -320,17 +320,17 @@ at("change").addEventListener("click", change);
 at("stop").addEventListener("click", stop);
 addEventListener("pagehide", () => {
   if (page.capture) {
-    tell({ t: "stop" });
+    sendMessage({ t: "stop" });
     endCapture();
   }
 });
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && page.unseen) preview(page.unseen);
+  if (!document.hidden && page.pendingPreview) preview(page.pendingPreview);
 });
 setInterval(tick, 1000);
 setInterval(() => {
-  tell({ t: "ping" });
-  // The bot answers each ping: a line that is silent for three of them is none.
-  if (page.socket && Date.now() - page.heardAt > 3000 * page.limits.ping_s + 60_000) page.socket.close();
+  sendMessage({ t: "ping" });
+  // The bot answers each ping. After three unanswered ones the connection is dead.
+  if (page.socket && Date.now() - page.lastMessageAt > 3000 * page.limits.ping_s + 60_000) page.socket.close();
 }, 1000 * page.limits.ping_s);
 open();

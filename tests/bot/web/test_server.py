@@ -160,8 +160,8 @@ async def page() -> AsyncIterator[Page]:
         ("/share", "text/html"),
         ("/share/share.css", "text/css"),
         ("/share/share.js", "text/javascript"),
-        ("/share/shown.js", "text/javascript"),
-        ("/share/lens.js", "text/javascript"),
+        ("/share/view.js", "text/javascript"),
+        ("/share/capture_worker.js", "text/javascript"),
         ("/share/icon.svg", "image/svg+xml"),
     ],
 )

@@ -1,12 +1,12 @@
-/* What the page that shares a screen shows: its one state, its troubles, what was noted; and the words for them.
+/* The view of the share page: its state, problems and notes, and the sentences for them.
 
-   Whatever is shown to the eye is told to screen readers, too, but for what would be read aloud over the talk. */
+   Changes are announced to screen readers too, except notes, which would be read aloud over the conversation. */
 
 const SHOWN_NOTES = 6;
 const SURFACES = { monitor: "your whole screen", window: "a window", browser: "a browser tab" };
-// What stands in the one line for troubles: the first of these that there is.
+// Kinds of trouble by priority. The first one present is shown.
 const TROUBLES = ["connection", "muted", "reading", "refused", "choice"];
-const PASSING_MS = 10_000;
+const BRIEF_TROUBLE_MS = 10_000;
 
 export const at = (id) => document.getElementById(id);
 export const page = {
@@ -18,7 +18,7 @@ export const page = {
   socket: null,
   brokenSince: null,
   attempts: 0,
-  heardAt: 0,
+  lastMessageAt: 0,
   capture: null,
   startedAt: 0,
   sentAt: 0,
@@ -33,7 +33,7 @@ export function show(state, sentence) {
   for (const section of document.querySelectorAll("section[data-for]")) {
     section.hidden = section.dataset.for !== state;
   }
-  entitle();
+  setTitle();
   if (sentence) announce(sentence);
   if (changed) {
     const heading = document.querySelector(`section[data-for="${state}"] h1`);
@@ -45,44 +45,44 @@ export function announce(sentence) {
   at("announcer").textContent = sentence;
 }
 
-export function say(id, sentence) {
+export function setText(id, sentence) {
   at(id).textContent = sentence || "";
   at(id).hidden = !sentence;
 }
 
-/* Put a trouble into its line and tell it to screen readers, or take it out: an empty sentence. */
+/* Show a trouble and announce it, or remove it (empty sentence). */
 export function trouble(kind, sentence) {
   const before = page.troubles[kind] || "";
   page.troubles[kind] = sentence;
-  say("trouble", TROUBLES.map((each) => page.troubles[each]).find(Boolean));
+  setText("trouble", TROUBLES.map((each) => page.troubles[each]).find(Boolean));
   if (sentence && sentence !== before) announce(sentence);
 }
 
-/* A trouble that is over by itself. */
-export function passing(kind, sentence) {
+/* Show a trouble for a few seconds. */
+export function briefTrouble(kind, sentence) {
   trouble(kind, sentence);
-  clearTimeout(page.passing);
-  page.passing = setTimeout(() => {
+  clearTimeout(page.troubleTimer);
+  page.troubleTimer = setTimeout(() => {
     for (const each of ["refused", "choice"]) trouble(each, "");
-  }, PASSING_MS);
+  }, BRIEF_TROUBLE_MS);
 }
 
-export function link(open) {
+export function setConnected(open) {
   document.body.dataset.link = open ? "open" : "broken";
-  headline();
+  setHeadline();
 }
 
-export function what() {
+export function describeSurface() {
   return (page.capture && SURFACES[page.capture.surface]) || "your screen";
 }
 
-export function headline() {
+export function setHeadline() {
   const broken = document.body.dataset.link === "broken";
-  at("sharing-what").textContent = broken ? "Not connected: nothing is sent" : `You are sharing ${what()}`;
-  entitle();
+  at("sharing-what").textContent = broken ? "Not connected: nothing is sent" : `You are sharing ${describeSurface()}`;
+  setTitle();
 }
 
-export function entitle() {
+export function setTitle() {
   const broken = document.body.dataset.link === "broken";
   const sharing = broken ? "○ Not connected" : "● Sharing";
   document.title = `${page.state === "sharing" ? sharing : "Share your screen"} · ${page.bot}`;
