@@ -1,16 +1,16 @@
-"""What can go wrong in a rehearsal, named by who must act. Every message is a plain sentence with the remedy."""
+"""The errors of the rehearsal, by who must act. Every message is a plain sentence with the remedy."""
 
 from __future__ import annotations
 
 
 class RehearsalError(Exception):
-    """Base of every error this package raises."""
+    """Base of every error of this package."""
 
 
 class ScenarioError(RehearsalError):
-    """A scenario, its history or a speech manifest cannot be played: whoever wrote it must change the file.
+    """A scenario, its history or a speech manifest has mistakes: its author must change the file.
 
-    `mistakes` holds every one that was found, each a plain sentence with the place and an example.
+    `mistakes`: all of them, each a plain sentence with the place and an example.
     """
 
     def __init__(self, mistakes: tuple[str, ...]) -> None:
@@ -19,15 +19,15 @@ class ScenarioError(RehearsalError):
 
 
 class LocalDiscordError(RehearsalError):
-    """The local Discord could not start or was asked for something it does not have."""
+    """The local Discord could not start, or a request to it is wrong."""
 
 
 class PersonError(RehearsalError):
-    """A person of the rehearsal could not join, speak or hear."""
+    """A scripted person could not join, speak or hear."""
 
 
 class RunError(RehearsalError):
-    """The run cannot go on: the bot did not come, crashed, or a wait passed its bound."""
+    """The run cannot go on: the bot did not come, it crashed, or a wait timed out."""
 
 
 class MlsError(LocalDiscordError):
@@ -35,4 +35,4 @@ class MlsError(LocalDiscordError):
 
 
 class LanguageModelError(RehearsalError):
-    """The language model that was to be served here cannot be: a file, a library or its process is at fault."""
+    """The local language model could not be served: a file, a library or its process is at fault."""

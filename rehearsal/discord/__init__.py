@@ -1,4 +1,4 @@
-"""A local Discord on 127.0.0.1, to which stock clients connect with their addresses repointed and nothing else."""
+"""A local Discord on 127.0.0.1. Unmodified clients connect to it when their addresses point to it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""When voice packets reached the media server, as the kernel noted it: a busy server reads them late.
+"""When voice packets reached the media server, by the kernel's timestamps: a busy server reads them late.
 
-What a client's pacing is worth can only be seen from outside of it, and only with a clock that does not wait.
+Used to measure how evenly a client sends.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class PacketArrival:
     at: float
 
 
-# Called on the media server's loop with each packet that could be opened.
+# Called on the media server's loop with each packet that could be decrypted.
 ArrivalCallback: TypeAlias = Callable[[PacketArrival], None]
 
 
 def arrived_at(sock: socket.socket | None) -> float:
-    """Return when the datagram that was read last from `sock` had arrived; elsewhere than on Linux, now."""
+    """Return when the datagram last read from `sock` arrived (wall clock); on other systems than Linux, now."""
     if sys.platform == "linux" and sock is not None:
         try:
             seconds, nanoseconds = _TIMESPEC.unpack(fcntl.ioctl(sock.fileno(), _SIOCGSTAMPNS, bytes(_TIMESPEC.size)))
         except OSError:
-            # The kernel begins to note times when it is first asked.
+            # The kernel starts to record times with the first request.
             return time.time()
         return float(seconds + nanoseconds / 1e9)
     return time.time()

@@ -22,15 +22,15 @@ from rehearsal.errors import LocalDiscordError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Long enough that a certificate kept between runs of `--serve` never surprises anybody.
+# Long, so that a certificate kept between runs of `--serve` does not expire.
 _LIFETIME = datetime.timedelta(days=3650)
-# A clock set back by a day must not refuse a certificate that was made a second ago.
+# Valid from yesterday, in case the clock is set back.
 _BACKDATED = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Where the certificate (public, PEM) and its key (PEM, mode 0600) lie."""
+    """The files of the certificate (public, PEM) and its key (PEM, mode 0600)."""
 
     certificate_path: Path
     key_path: Path
@@ -43,7 +43,7 @@ class Certificate:
 
 
 def write_certificate(directory: Path) -> Certificate:
-    """Make a fresh certificate for 127.0.0.1 and localhost in `directory`, which is created if need be.
+    """Make a new certificate for 127.0.0.1 and localhost in `directory`, which is created if missing.
 
     Raises `LocalDiscordError` when the files cannot be written.
     """

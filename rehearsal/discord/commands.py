@@ -1,6 +1,6 @@
-"""Slash commands as a person types them: find the registered command, check the options, build the event's data.
+"""Slash commands as a person types them: find the registered command, check the options, build INTERACTION_CREATE.
 
-Pure: it decides what INTERACTION_CREATE says. Mistakes raise `LocalDiscordError` with what the command does take.
+Pure functions. A mistake raises `LocalDiscordError` with the options that the command takes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CHAT_INPUT = 1
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command found and filled in: whose it is, and `data` of its INTERACTION_CREATE."""
+    """A command with its options: the application it belongs to, and the `data` of its INTERACTION_CREATE."""
 
     application_id: int
     data: Json
@@ -55,9 +55,9 @@ def build_invocation(
     name: str,
     options: Mapping[str, Any],
 ) -> Invocation:
-    """Return what happens when a member types `/name`; subcommands are further words, as in `memory search`.
+    """Return the invocation of `/name` by a member; subcommands are further words, as in `memory search`.
 
-    Raises `LocalDiscordError` for an unknown command, one the member may not use, or options that do not fit.
+    Raises `LocalDiscordError` for an unknown command, one the member may not use, or wrong options.
     """
     words = name.removeprefix("/").split()
     known = [each for each in registered if each[1]["type"] == _CHAT_INPUT]
@@ -97,7 +97,7 @@ def _nested(
     below = {name: option for name, option in declared.items() if option["type"] in _NESTING}
     if not words:
         if below:
-            raise LocalDiscordError(f"/{command['name']} wants one of its subcommands: {', '.join(sorted(below))}.")
+            raise LocalDiscordError(f"/{command['name']} needs one of its subcommands: {', '.join(sorted(below))}.")
         return _filled(guild, command["name"], declared, options, resolved)
     if words[0] not in below:
         there = ", ".join(sorted(below)) or "none"
@@ -150,7 +150,7 @@ def _value(guild: GuildSpec, option: Json, value: Any, resolved: dict[str, dict[
     }
     fits = isinstance(value, wanted.get(kind, ())) and (kind is OptionType.BOOLEAN or not isinstance(value, bool))
     if not fits:
-        raise LocalDiscordError(f"{option['name']} takes a value of type {kind.name.lower()}; {value!r} is none.")
+        raise LocalDiscordError(f"{option['name']} takes a value of type {kind.name.lower()}; {value!r} is not one.")
     return value
 
 

@@ -1,7 +1,7 @@
-"""One websocket of the local Discord: an ordered outbox with one writer, so that whoever sends never waits.
+"""The websockets of the local Discord. Each has an ordered outbox with one writer, so that sending never waits.
 
-State machines decide in one go what everybody is told; a slow client must neither hold them up nor see messages out
-of order. A client that lets a thousand messages pile up is cut off.
+A slow client must neither delay the others nor get messages out of order. A client with a thousand unread messages is
+disconnected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log = structlog.get_logger()
 _OUTBOX_MESSAGES = 1000
 _SEND_TIMEOUT_S = 10.0
 _CLOSE_TIMEOUT_S = 1.0
-# Commits of big groups are tens of kilobytes; a megabyte is hostile.
+# Commits of big groups have tens of kilobytes; nothing valid has a megabyte.
 _MAX_MESSAGE_BYTES = 1 << 20
 _GOING_AWAY = 1001
 _ENDS = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
@@ -39,18 +39,18 @@ class CloseFrame:
 
 
 class WebsocketConnection:
-    """A websocket with its outbox. `send` and `close` return at once and keep their order."""
+    """A websocket with its outbox. `send` and `close` return at once and take effect in order."""
 
     def __init__(self, socket: web.WebSocketResponse, transport: asyncio.BaseTransport | None) -> None:
         self._socket = socket
         self._transport = transport
         self._outbox: asyncio.Queue[str | bytes | CloseFrame] = asyncio.Queue(_OUTBOX_MESSAGES)
-        # The local Discord broke this connection, whatever close code the client answered with.
+        # True when the local Discord closed this connection, whatever close code the client answered with.
         self.closed_by_us = False
-        # The code of the client's close frame. None when there was none: a process that died says nothing, and
-        # aiohttp's own `close_code` calls that 1000.
+        # The code of the client's close frame, or None when there was none, as from a process that died. aiohttp's own
+        # `close_code` would say 1000 for that.
         self.close_code: int | None = None
-        # The close that is to be sent when all that was queued before it is out.
+        # The close frame to send after everything queued before it.
         self.close_frame: CloseFrame | None = None
 
     def send_json(self, message: Json) -> None:
@@ -62,7 +62,7 @@ class WebsocketConnection:
         self._put(frame)
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close after what was queued."""
+        """Close after everything queued before is sent."""
         self.closed_by_us = True
         self._put(CloseFrame(code, reason))
 
@@ -79,7 +79,7 @@ class WebsocketConnection:
             self.abort()
 
     async def write(self) -> None:
-        """Send what is queued, up to a close_frame or the connection's end. Run it in a task of its own."""
+        """Send what is queued, until a close frame or the end of the connection. Run it in a task of its own."""
         try:
             while True:
                 item = await self._outbox.get()
@@ -96,7 +96,7 @@ class WebsocketConnection:
 
 
 class ConnectionHandler(Protocol):
-    """Somebody who talks over a connection: one of the two gateways."""
+    """Handles the messages of a connection: one of the two gateways."""
 
     def opened(self, connection: WebsocketConnection) -> None:
         """Say hello."""
@@ -112,9 +112,9 @@ class ConnectionHandler(Protocol):
 
 
 class WebsocketServer:
-    """Accepts websockets and knows the open ones, so that all of them can be closed."""
+    """Accepts websockets and closes all of them at the end."""
 
-    # Discord's close code for what cannot be decoded, the same on both gateways.
+    # Discord's close code for a message that cannot be decoded, the same on both gateways.
     undecodable = 4002
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class WebsocketServer:
         # TLS transports may outlive their websocket by asyncio's 30 s of waiting for the client's close_notify.
         self._transports: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
 
-    async def serve(self, request: web.Request, speaker: ConnectionHandler) -> web.WebSocketResponse:
+    async def serve(self, request: web.Request, handler: ConnectionHandler) -> web.WebSocketResponse:
         """Serve one websocket until it closes."""
         socket = web.WebSocketResponse(max_msg_size=_MAX_MESSAGE_BYTES, timeout=_CLOSE_TIMEOUT_S)
         await socket.prepare(request)
@@ -132,32 +132,32 @@ class WebsocketServer:
             self._transports.add(request.transport)
         try:
             async with asyncio.TaskGroup() as tasks:
-                reader = tasks.create_task(self._read(speaker, connection, socket), name="local-discord-reader")
+                reader = tasks.create_task(self._read(handler, connection, socket), name="local-discord-reader")
                 writer = tasks.create_task(connection.write(), name="local-discord-writer")
                 await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
                 reader.cancel()
                 writer.cancel()
-            # Only with nobody else reading does aiohttp wait for the client's close frame; a client whose own
-            # close frame meets a closed socket reports 1006 instead of our code.
+            # aiohttp waits for the client's close frame only when nobody else reads. Without the wait, a client whose
+            # own close frame meets a closed socket reports 1006 instead of our code.
             if connection.close_frame is not None:
                 await _close(connection, socket, connection.close_frame)
         finally:
             del self._open[connection]
-            speaker.closed(connection)
+            handler.closed(connection)
         return socket
 
     async def _read(
-        self, speaker: ConnectionHandler, connection: WebsocketConnection, socket: web.WebSocketResponse
+        self, handler: ConnectionHandler, connection: WebsocketConnection, socket: web.WebSocketResponse
     ) -> None:
-        speaker.opened(connection)
+        handler.opened(connection)
         while (message := await socket.receive()).type not in _ENDS:
-            self._hear(speaker, connection, message)
+            self._dispatch(handler, connection, message)
         if message.type is WSMsgType.CLOSE:
             connection.close_code = message.data
 
-    def _hear(self, speaker: ConnectionHandler, connection: WebsocketConnection, message: WSMessage) -> None:
+    def _dispatch(self, handler: ConnectionHandler, connection: WebsocketConnection, message: WSMessage) -> None:
         if message.type is WSMsgType.BINARY:
-            speaker.binary(connection, message.data)
+            handler.binary(connection, message.data)
             return
         if message.type is not WSMsgType.TEXT:
             return
@@ -166,21 +166,21 @@ class WebsocketServer:
         except ValueError:
             decoded = None
         if isinstance(decoded, dict) and isinstance(decoded.get("op"), int):
-            speaker.text(connection, decoded)
+            handler.text(connection, decoded)
         else:
             connection.close(self.undecodable, "Failed to decode payload")
 
     async def close_all(self) -> None:
-        """Close every websocket; one that does not answer is cut."""
+        """Close every websocket; one that does not answer is aborted."""
         async with asyncio.TaskGroup() as tasks:
             for connection, socket in list(self._open.items()):
                 tasks.create_task(_close(connection, socket, _STOPPED), name="local-discord-close")
 
     async def close_transports(self) -> None:
-        """Let go of every socket, after all else is closed: nothing is left for the garbage collector to find."""
+        """Close every remaining socket after everything else, so that the garbage collector finds none open."""
         for transport in list(self._transports):
             _cut(transport)
-        # Transports close their sockets in the loop's next turn; a TLS one passes through two of them.
+        # A transport closes its socket in the next iteration of the loop; a TLS transport needs two.
         for _ in range(3):
             await asyncio.sleep(0)
 
@@ -190,8 +190,7 @@ _STOPPED = CloseFrame(_GOING_AWAY, "The local Discord stopped")
 
 def _cut(transport: asyncio.BaseTransport | None) -> None:
     if isinstance(transport, asyncio.WriteTransport):
-        # A TLS transport that was closed twice has let go of its connection. In the early Pythons 3.11 (Debian 12 has
-        # one) it breaks then instead of doing nothing.
+        # Early versions of Python 3.11 (as in Debian 12) raise when a TLS transport is aborted a second time.
         with contextlib.suppress(AttributeError):
             transport.abort()
 

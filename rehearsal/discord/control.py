@@ -1,7 +1,7 @@
-"""The control API: what a test or a person at a terminal makes the local Discord do, over plain HTTP.
+"""The control API: lets a test or a person at a terminal act in the local Discord, over plain HTTP.
 
-Documented in docs/rehearsal-control-api.md. Every answer is a JSON object; a mistake is `{"error": sentence}` with
-a 4xx status. It serves whoever reaches 127.0.0.1, and asks for no token.
+docs/rehearsal-control-api.md describes it. Every answer is a JSON object; a mistake is `{"error": sentence}` with a
+4xx status. There is no authentication: anybody on this machine can use it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from rehearsal.discord.payloads import Json
 
 PREFIX = "/control"
-# A command's answer may take a model's time, but a caller must not hang for ever.
+# A command's answer may take as long as a model does, but a caller must not wait for ever.
 _MAX_TIMEOUT_S = 600.0
 _DEFAULT_TIMEOUT_S = 30.0
 
 
 class ControlledDiscord(Protocol):
-    """What the control API drives: `LocalDiscord`."""
+    """What the control API needs of `LocalDiscord`."""
 
     guild: GuildSpec
     network: NetworkConditions
@@ -56,10 +56,10 @@ class ControlledDiscord(Protocol):
         """Use a slash command."""
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
-        """Let a fault happen."""
+        """Inject a fault."""
 
     def status(self) -> Json:
-        """Describe everything."""
+        """Return the status of everything."""
 
 
 class ControlApi:
@@ -148,14 +148,14 @@ def _translated(
 
 
 async def _body(request: web.Request, *known: Any) -> Json:
-    """Return the request's JSON object ({} for none). Raises `LocalDiscordError` for another key than the known."""
+    """Return the request's JSON object ({} for none). Raises `LocalDiscordError` for an unknown key."""
     content = await request.read()
     if not content:
         return {}
     try:
         body = json.loads(content)
     except ValueError as error:
-        raise LocalDiscordError('The request\'s body is no JSON. An example: {"loss": 0.05}.') from error
+        raise LocalDiscordError('The request\'s body is not JSON. An example: {"loss": 0.05}.') from error
     if not isinstance(body, dict):
         raise LocalDiscordError('The request\'s body is a JSON object, for example {"loss": 0.05}.')
     unknown = sorted(set(body) - set(known))

@@ -1,13 +1,12 @@
-"""The DAVE delivery service of one voice channel: who is in the group, which commit wins, when a key is used.
+"""The DAVE delivery service of one voice channel: who is in the group, which commit wins, when a new key is used.
 
 A state machine without I/O: each event returns the messages to send, in order, and the timers to start. It follows
-Discord's protocol.md ("Group Key Exchange"); where that leaves a choice, the choice is the one that davey 0.1.7
-survives:
+Discord's protocol.md ("Group Key Exchange"); where that leaves a choice, it does what davey 0.1.7 can handle:
 
 - One batch of proposals is in flight at a time, removals and additions together. davey answers an Add in one batch
-  and a Remove (or a revocation) in the next with a commit that lacks its Welcome, so what changes while a batch is
-  out waits for the commit, and what invalidates the batch revokes all of it before the next is proposed.
-- A proposal goes to those alone who can process it: stock discord.py dies of one for another epoch.
+  and a Remove (or a revocation) in the next with a commit that lacks its Welcome, so changes that come while a batch
+  is pending wait for the commit, and a change that invalidates the batch revokes all of it before the next one.
+- A proposal is sent only to clients that can process it: discord.py crashes on one for another epoch.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _log = structlog.get_logger()
 
 # protocol.md: "the voice gateway transition timeout", roughly two seconds.
 TRANSITION_TIMEOUT_S = 2.0
-# Proposals that nobody committed to in time are proposed afresh. Each attempt waits twice as long as the one before:
-# a machine that is merely slow must not be interrupted for ever.
+# Proposals that nobody commits in time are proposed again. Each attempt waits twice as long as the one before, so that
+# a slow machine succeeds at last.
 COMMIT_TIMEOUT_S = 2.0
-_MAX_PATIENCE_S = 64.0
+_MAX_COMMIT_TIMEOUT_S = 64.0
 # The epoch that op 24 names when a group is made anew.
 _NEW_GROUP = 1
 
@@ -92,7 +91,7 @@ DeliveryEffect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | Start
 
 
 class DeliveryService:
-    """One voice channel's group. Not thread-safe; call it from one task at a time, which no `await` interrupts."""
+    """One voice channel's group. Not thread-safe."""
 
     def __init__(self, channel_id: int) -> None:
         self._sender = mls.ExternalSender(channel_id)
@@ -121,7 +120,7 @@ class DeliveryService:
         """Transitions that were announced and not executed."""
         return self._transitions.ids
 
-    # --- what clients do ---------------------------------------------------------------------------------------
+    # --- events of clients -------------------------------------------------------------------------------------
 
     def connect(self, user_id: int) -> list[DeliveryEffect]:
         """A client was told the protocol version (op 4). It gets the external sender; its key package follows."""
@@ -142,14 +141,14 @@ class DeliveryService:
         return effects + self._execute_ready_transitions()
 
     def key_package(self, user_id: int, body: bytes) -> list[DeliveryEffect]:
-        """A client offered to be added (op 26). Raises `MlsError` for a key package that is not sound."""
+        """A client asks to be added (op 26). Raises `MlsError` for an invalid key package."""
         if self.version == 0 or user_id not in self._connected:
             return []
         mls.check_key_package(body, user_id=user_id)
         effects = self._withdraw_addition(user_id)
         if user_id in self._group.leaves.values():
-            # Who is in the group already and offers another key is added anew. What was proposed to a pending
-            # member, however, stays valid: it lives in that member's local group.
+            # A member that sends another key package is removed and added again. Proposals sent to a pending member
+            # stay valid: they are in that member's local group.
             effects += self._forget(user_id)
         self._key_packages[user_id] = body
         return effects + self._advance()
@@ -180,25 +179,25 @@ class DeliveryService:
         return self._execute_ready_transitions()
 
     def invalid_commit(self, user_id: int) -> list[DeliveryEffect]:
-        """A client could not process a commit or welcome (op 31): it goes back to pending and is added anew."""
+        """A client could not process a commit or welcome (op 31): it becomes pending and is added again."""
         if self.version == 0 or user_id not in self._connected:
             return []
         return self._forget(user_id) + self._advance()
 
-    # --- what time does ----------------------------------------------------------------------------------------
+    # --- timers ------------------------------------------------------------------------------------------------
 
     def transition_timed_out(self, transition_id: int) -> list[DeliveryEffect]:
-        """The transition is executed without those who never said that they are ready."""
+        """Execute the transition without the clients that never reported ready."""
         self._transitions.overdue(transition_id)
         return self._execute_ready_transitions()
 
     def commit_timed_out(self, batch: int) -> list[DeliveryEffect]:
-        """Nobody committed that batch: propose afresh, and when nobody commits that either, make a new group.
+        """Nobody committed that batch: propose it again, and if that fails too, make a new group.
 
-        Members whose client died inside a live connection would otherwise keep everybody else out for ever.
+        Otherwise a member whose client hangs would keep everybody else out for ever.
         """
         group = self._group
-        # Before there is a group, only who offered a key can be expected to commit.
+        # Before there is a group, only clients that sent a key package can commit.
         asked = [
             user
             for user, changes in group.outstanding.items()
@@ -212,7 +211,7 @@ class DeliveryService:
         _log.info("group_without_committers", epoch=group.epoch, members=len(group.members()))
         return self.recreate()
 
-    # --- what the voice gateway decides ------------------------------------------------------------------------
+    # --- decisions of the voice gateway ------------------------------------------------------------------------
 
     def downgrade(self) -> list[DeliveryEffect]:
         """Announce transport-only encryption (version 0) to everybody."""
@@ -228,7 +227,7 @@ class DeliveryService:
         return [*effects, StartTransitionTimer(transition, TRANSITION_TIMEOUT_S)]
 
     def upgrade(self) -> list[DeliveryEffect]:
-        """Announce version 1 again: everybody makes a new group."""
+        """Announce version 1 again: all clients make a new group."""
         if self.version == 1:
             return []
         self.version = 1
@@ -238,7 +237,7 @@ class DeliveryService:
         return self.recreate()
 
     def recreate(self) -> list[DeliveryEffect]:
-        """Have everybody make the group anew (op 24 with epoch 1)."""
+        """Make all clients create the group again (op 24 with epoch 1)."""
         if self.version == 0:
             return []
         self._group_replaces_another = True
@@ -249,7 +248,7 @@ class DeliveryService:
     # --- helpers -----------------------------------------------------------------------------------------------
 
     def _refusal(self, user_id: int, parts: mls.CommitWelcome, changes: dict[bytes, GroupChange]) -> str:
-        """Return why a commit is dropped, or '' (protocol.md, "Voice Gateway Commit Validity")."""
+        """Return why a commit is refused, or '' (protocol.md, "Voice Gateway Commit Validity")."""
         group = self._group
         if self.version == 0:
             return "no encryption now"
@@ -260,10 +259,10 @@ class DeliveryService:
             return "not that member's leaf"
         if not changes or set(parts.proposal_references) != set(changes):
             return "not the proposals that were broadcast"
-        wanted = {
+        expected = {
             mls.key_package_reference(change.key_package) for change in changes.values() if isinstance(change, Addition)
         }
-        if parts.welcomed != wanted:
+        if parts.welcomed != expected:
             return "the welcome is not for those who were added"
         return ""
 
@@ -287,12 +286,12 @@ class DeliveryService:
         return effects + self._advance()
 
     def _advance(self) -> list[DeliveryEffect]:
-        """Propose whatever is wanted and not proposed yet."""
+        """Propose every pending change that is not proposed yet."""
         if self.version == 0:
             return []
         group = self._group
         if group.epoch and not group.members():
-            # Nobody is left who could commit: those who wait make a new group.
+            # No member is left who could commit: the pending clients make a new group.
             group = self._group = MlsGroup()
         if group.epoch == 0:
             offers = [effect for user in self._connected for effect in self._offer(user)]
@@ -300,7 +299,7 @@ class DeliveryService:
         if any(group.outstanding.values()):
             return []
         changes: list[GroupChange] = [Removal(leaf) for leaf in sorted(group.stale)]
-        # Someone whose old leaf is still there is added in the commit after the one that removes it.
+        # A client whose old leaf is still in the group is added after the commit that removes the leaf.
         still_there = set(group.leaves.values())
         changes += self._additions(besides=still_there)
         if not changes:
@@ -316,11 +315,11 @@ class DeliveryService:
 
     def _commit_timer(self) -> StartCommitTimer:
         self._batches += 1
-        patience_s = min(COMMIT_TIMEOUT_S * 2**self._ignored_batches, _MAX_PATIENCE_S)
+        patience_s = min(COMMIT_TIMEOUT_S * 2**self._ignored_batches, _MAX_COMMIT_TIMEOUT_S)
         return StartCommitTimer(self._batches, patience_s)
 
     def _offer(self, user_id: int) -> list[DeliveryEffect]:
-        """Before there is a group: propose to `user_id`'s local group whom it does not have yet."""
+        """Before there is a group: propose to `user_id` the additions that it does not have yet."""
         proposed = self._group.proposed_additions(user_id)
         outstanding = self._group.outstanding.setdefault(user_id, {})
         messages: list[bytes] = []
@@ -340,20 +339,20 @@ class DeliveryService:
         return self._sender.remove(self._group.epoch, change.leaf)
 
     def _forget(self, user_id: int) -> list[DeliveryEffect]:
-        """Drop all that a client said so far: its key package, its leaf, what was proposed to it and about it."""
+        """Remove all state of a client: its key package, its leaf, the proposals sent to it and about it."""
         group = self._group
         group.outstanding.pop(user_id, None)
         group.stale |= {leaf for leaf, user in group.leaves.items() if user == user_id}
         return self._withdraw_addition(user_id)
 
     def _withdraw_addition(self, user_id: int) -> list[DeliveryEffect]:
-        """Drop a client's key package, and revoke the proposals that hold it."""
+        """Remove a client's key package, and revoke the proposals with it."""
         self._key_packages.pop(user_id, None)
         group = self._group
         return self._revoke([user for user in group.outstanding if user_id in group.proposed_additions(user)])
 
     def _revoke(self, users: Iterable[int]) -> list[DeliveryEffect]:
-        """Take all proposals back from `users`, not only the one that is void: see the module's docstring."""
+        """Revoke all proposals sent to `users`, not only the invalid one: see the module's docstring."""
         effects: list[DeliveryEffect] = []
         for user in users:
             references = list(self._group.outstanding.pop(user))
@@ -361,7 +360,7 @@ class DeliveryService:
         return effects
 
     def _reset_sole_member(self) -> list[DeliveryEffect]:
-        """Make the last member start anew (protocol.md, "Sole member reset")."""
+        """Make the last member start a new group (protocol.md, "Sole member reset")."""
         (user,) = self._connected
         self._group = MlsGroup()
         self._key_packages.clear()

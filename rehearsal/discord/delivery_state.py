@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Transition ids are 16 bits; 0 is the one that executes at once.
+# Transition ids have 16 bits; 0 is executed at once.
 INITIAL_TRANSITION = 0
 _TRANSITION_IDS = 0xFFFE
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Somebody is to be added, under this key package."""
+    """Add a user with this key package."""
 
     user_id: int
     key_package: bytes
@@ -23,7 +23,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A leaf is to be removed."""
+    """Remove a leaf."""
 
     leaf: int
 
@@ -33,20 +33,20 @@ GroupChange: TypeAlias = Addition | Removal
 
 @dataclass(slots=True)
 class MlsGroup:
-    """One MLS group; epoch 0 is a group that nobody has committed yet."""
+    """One MLS group. Epoch 0: nobody has committed yet."""
 
     epoch: int = 0
     leaves: dict[int, int] = field(default_factory=dict)  # leaf index -> user id
-    stale: set[int] = field(default_factory=set)  # leaves that must go
+    stale: set[int] = field(default_factory=set)  # leaves to remove
     # Unrevoked proposals of this epoch as each recipient has them: user id -> reference -> change.
     outstanding: dict[int, dict[bytes, GroupChange]] = field(default_factory=dict)
 
     def members(self) -> dict[int, int]:
-        """Return user id -> leaf of those who hold the group's keys and may commit."""
+        """Return user id -> leaf of the members, who hold the group's keys and may commit."""
         return {user: leaf for leaf, user in self.leaves.items() if leaf not in self.stale}
 
     def apply(self, changes: list[GroupChange]) -> tuple[list[int], list[int]]:
-        """Carry out a commit's changes, in its order; return who stayed and who was added.
+        """Apply a commit's changes in order; return who stayed and who was added.
 
         Removals free their leaves before additions take the leftmost blank ones (RFC 9420 sections 12.3 and 7.7).
         """
@@ -61,7 +61,7 @@ class MlsGroup:
         return stayed, added
 
     def proposed_additions(self, recipient: int) -> set[int]:
-        """Return whose additions `recipient` has."""
+        """Return the users whose addition was proposed to `recipient`."""
         return {
             change.user_id for change in self.outstanding.get(recipient, {}).values() if isinstance(change, Addition)
         }
@@ -90,41 +90,41 @@ class Transitions:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Return what was announced and not executed."""
+        """Return the ids of the announced transitions that were not executed yet."""
         return tuple(self._announced)
 
     def announce(self, recipients: Iterable[int]) -> int:
-        """Begin a transition; return its id."""
+        """Start a transition; return its id."""
         self._last_id = self._last_id % _TRANSITION_IDS + 1
         users = tuple(recipients)
         self._announced[self._last_id] = PendingTransition(recipients=users, waiting=set(users))
         return self._last_id
 
     def ready(self, user_id: int, transition_id: int) -> None:
-        """Note that a client is ready for one."""
+        """Note that a client is ready for a transition."""
         if transition_id in self._announced:
             self._announced[transition_id].waiting.discard(user_id)
 
     def gone(self, user_id: int) -> None:
-        """Wait for that client no longer."""
+        """Stop waiting for a client, in all transitions."""
         for transition in self._announced.values():
             transition.waiting.discard(user_id)
 
     def overdue(self, transition_id: int) -> None:
-        """Wait for nobody any longer."""
+        """Stop waiting for any client, in one transition."""
         if transition_id in self._announced:
             self._announced[transition_id].waiting.clear()
 
     def call_off(self, transition_id: int) -> None:
-        """Forget one: it will not be executed."""
+        """Cancel a transition: it will not be executed."""
         self._announced.pop(transition_id, None)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Cancel all."""
         self._announced.clear()
 
     def take_ready(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Return and forget those that nobody holds up: id and recipients."""
+        """Remove and return the transitions that wait for nobody: id and recipients."""
         ready = [(key, value.recipients) for key, value in self._announced.items() if not value.waiting]
         for key, _ in ready:
             del self._announced[key]

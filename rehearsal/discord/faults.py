@@ -1,7 +1,7 @@
-"""What the local Discord can be made to do wrong, by name. Each fault is one thing that happens on Discord too.
+"""The faults that the local Discord can inject, by name. Each of them happens on Discord too.
 
-A fault strikes the member it is given, else the bots that are in voice, else everybody there. The table `FAULTS`
-is what docs/rehearsal-control-api.md describes; a test compares the two.
+A fault affects the given member, else the bots that are in voice, else everybody in voice. The table `FAULTS` is
+described in docs/rehearsal-control-api.md; a test compares the two.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# Nobody has announced it, and no client can make sense of what follows it.
+# A transition that was never announced.
 _UNKNOWN_TRANSITION = 0xFFFF
 _FIRST_CLOSE_CODE = 4000
 _GARBAGE = bytes(range(1, 64))
@@ -36,7 +36,7 @@ _GARBAGE = bytes(range(1, 64))
 
 @dataclass(frozen=True, slots=True)
 class _OptionRange:
-    """An option of a fault: its default, and the range it may have. Whole numbers unless the default is none."""
+    """An option of a fault: its default and its range."""
 
     default: float
     least: float
@@ -45,7 +45,7 @@ class _OptionRange:
 
 @dataclass(frozen=True, slots=True)
 class FaultSpec:
-    """One fault: what it does, in a sentence, and which options it takes."""
+    """One fault: its description, the method that causes it, and its options."""
 
     description: str
     act: Callable[[FaultInjector, list[VoiceSession], Mapping[str, Any]], Json | None]
@@ -53,7 +53,7 @@ class FaultSpec:
 
 
 class FaultInjector:
-    """Carries out faults. Called from the event loop's thread only."""
+    """Injects faults. Call it only from the event loop's thread."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class FaultInjector:
         self._switch_endpoint = switch_endpoint
 
     def inject(self, name: str, *, user_id: int | None = None, options: Mapping[str, Any] | None = None) -> Json:
-        """Let a fault happen; return its name, whom it affected, and what it has to tell.
+        """Inject a fault; return its name, the affected users, and its own result.
 
         Raises `LocalDiscordError` for an unknown fault, an option it does not take, or when nobody is in voice.
         """
@@ -80,10 +80,10 @@ class FaultInjector:
             raise LocalDiscordError(f"There is no fault {name!r}. The faults are {', '.join(sorted(FAULTS))}.")
         checked = _checked(name, fault, options or {})
         targets = self._targets(user_id)
-        told = fault.act(self, targets, checked)
+        result = fault.act(self, targets, checked)
         affected = [session.user_id for session in targets]
         _log.info("fault_injected", fault=name, user_ids=affected)
-        return {"fault": name, "user_ids": [str(user) for user in affected], **(told or {})}
+        return {"fault": name, "user_ids": [str(user) for user in affected], **(result or {})}
 
     def _targets(self, user_id: int | None) -> list[VoiceSession]:
         sessions = [session for session in self._voice.sessions() if session.protocol_selected]
@@ -95,7 +95,7 @@ class FaultInjector:
             return found
         bots = [session for session in sessions if self._guild.is_bot(session.user_id)]
         if not sessions:
-            raise LocalDiscordError("Nobody is connected to voice, so there is nobody for a fault to strike.")
+            raise LocalDiscordError("Nobody is connected to voice, so a fault would affect nobody.")
         return bots or sessions
 
     def _rooms(self, targets: list[VoiceSession]) -> list[VoiceRoom]:
@@ -173,7 +173,7 @@ FAULTS: Mapping[str, FaultSpec] = {
         {},
     ),
     "kill_voice_websocket": FaultSpec(
-        "Breaks the voice websocket, without a close frame or with the given code; the session can be resumed.",
+        "Closes the voice websocket, without a close frame or with the given code; the session can be resumed.",
         FaultInjector._kill_voice_websocket,
         {"close_code": _OptionRange(default=0, least=0, most=4999)},
     ),

@@ -1,7 +1,7 @@
-"""The selective forwarding unit: UDP in, decrypted, and out again to each receiver under that receiver's own key.
+"""The selective forwarding unit (SFU): decrypts each UDP packet and encrypts it again for every receiver.
 
-One socket serves all channels. It knows speakers by SSRC and learns their addresses from IP discovery. What the
-network does to a packet (`NetworkConditions`) is drawn from a seeded generator, so a rehearsal can be played again.
+One socket serves all channels. It identifies speakers by SSRC and learns their addresses from IP discovery. Loss,
+padding and reordering (`NetworkConditions`) come from a seeded generator, so that a run can be repeated.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _FIRST_RTCP, _LAST_RTCP = 200, 207
 _RTCP_SENDER_REPORT = 200
 _VIDEO_PAYLOAD_TYPE = 101  # H.264 in Discord's codec list
 _VIDEO_BYTES = 900
-# As Discord's own extension: audio level and abs-send-time elements, two words. Receivers must skip it.
+# Like Discord's own header extension: audio level and abs-send-time, two words. Receivers must skip it.
 _EXTENSION = bytes.fromhex("51000090 10ff0000")
 _MAX_PADDING_BYTES = 7
-# A packet that is held back for the next one must not wait for ever at the end of a sentence.
+# A packet that is held back to be reordered is sent after this time if no other follows.
 _REORDER_HOLD_S = 0.04
 
 Address = tuple[str, int]
@@ -51,7 +51,7 @@ class MediaLeg:
     cipher: packet_encryption.PacketCipher | None = None
     address: Address | None = None
     counter: int = 0
-    # A session whose websocket is gone keeps its keys and hears nothing until it resumes.
+    # A session without a websocket keeps its keys but receives nothing until it resumes.
     muted: bool = False
 
     def next_counter(self) -> int:
@@ -61,14 +61,14 @@ class MediaLeg:
 
 
 class Forwarder(asyncio.DatagramProtocol):
-    """The media server of the local Discord. Used from the event loop's thread only; close with `close`."""
+    """The media server of the local Discord. Use it only from the event loop's thread; end it with `close`."""
 
     def __init__(self, network: NetworkConditions, *, seed: int) -> None:
         self.network = network
         self.counters = ForwarderCounters()
-        # Who wants to know when whose packets come.
+        # Called with the arrival of each packet.
         self.watch: ArrivalCallback | None = None
-        # Not for keys: it decides which packets are lost, and must do so again in the next run.
+        # Not for keys: it decides which packets are lost, the same ones in every run.
         self._random = random.Random(seed)  # noqa: S311
         self._legs: dict[int, MediaLeg] = {}
         self._transport: asyncio.DatagramTransport | None = None
@@ -81,11 +81,11 @@ class Forwarder(asyncio.DatagramProtocol):
         return int(self._transport.get_extra_info("sockname")[1])
 
     def add(self, leg: MediaLeg) -> None:
-        """Start to forward for a session."""
+        """Start forwarding for a session."""
         self._legs[leg.ssrc] = leg
 
     def remove(self, leg: MediaLeg) -> None:
-        """Stop to forward for a session."""
+        """Stop forwarding for a session."""
         self._legs.pop(leg.ssrc, None)
         for pair in [pair for pair in self._held if leg.ssrc in pair]:
             self._held.pop(pair)[1].cancel()
@@ -101,11 +101,11 @@ class Forwarder(asyncio.DatagramProtocol):
     # --- asyncio.DatagramProtocol ------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not checked with isinstance: Python 3.11's own datagram transport is none by that test.
+        # Not checked with isinstance: Python 3.11's own datagram transport would fail it.
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def error_received(self, exc: Exception) -> None:
-        """Ignore ICMP errors: a client that is gone is noticed by its websocket."""
+        """Ignore ICMP errors: a client that is gone also loses its websocket."""
 
     def datagram_received(self, data: bytes, addr: Address) -> None:
         if len(data) == _DISCOVERY_BYTES and data.startswith(_DISCOVERY_REQUEST):
@@ -219,7 +219,7 @@ class Forwarder(asyncio.DatagramProtocol):
         return sent
 
     def _injection_targets(self, receivers: Iterable[int]) -> list[tuple[MediaLeg, int]]:
-        """Return each wanted session with the SSRC of somebody else in its channel (or its own, when alone)."""
+        """Return each given user's session with the SSRC of somebody else in the channel (its own if alone)."""
         wanted = set(receivers)
         targets: list[tuple[MediaLeg, int]] = []
         for leg in self._legs.values():

@@ -31,11 +31,11 @@ _log = structlog.get_logger()
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME = 0, 1, 2, 3, 4, 6
 _REQUEST_MEMBERS, _INVALID_SESSION, _HELLO, _HEARTBEAT_ACK = 8, 9, 10, 11
 _HEARTBEAT_INTERVAL_MS = 41_250
-# An answer takes a network's time. discord.py notes when it sent a heartbeat only after sending it: an answer that
-# overtakes the note is taken for one that came a whole interval late ("Can't keep up").
+# Delay of the heartbeat's answer. discord.py notes the time of a heartbeat after sending it; an answer that arrives
+# before the note looks a whole interval late ("Can't keep up").
 _HEARTBEAT_ACK_DELAY_S = 0.02
 _REPLAYED_EVENTS = 500
-# Discord keeps a broken session for minutes; a rehearsal that kills the bot wants it gone sooner.
+# Discord keeps a broken session for minutes; a rehearsal that kills the bot needs it to end sooner.
 RESUME_WINDOW_S = 10.0
 _LEAVING_CODES = frozenset({1000, 1001})
 _INTENT_MESSAGE_CONTENT = 1 << 15
@@ -52,7 +52,7 @@ class GatewayCloseCode(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class GatewaySession:
-    """One bot's session, possibly without a websocket just now."""
+    """One bot's session; between a disconnect and a resume it has no websocket."""
 
     user_id: int
     intents: int
@@ -71,7 +71,7 @@ class GatewaySession:
             self.connection.send_json(message)
 
     def resume(self, connection: WebsocketConnection, after: int) -> None:
-        """Go on over a new websocket, with what came after sequence number `after`."""
+        """Continue on a new websocket; resend what came after the sequence number `after`."""
         self.connection = connection
         for message in self._replay:
             if message["s"] > after:
@@ -79,7 +79,7 @@ class GatewaySession:
 
 
 class Gateway:
-    """All gateway sessions, and the only place where voice states change hands."""
+    """All gateway sessions. Every change of a voice state goes through this class."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Gateway:
             _stop_expiry(session)
 
     def online(self, user_id: int) -> bool:
-        """Say whether that bot has a session with a websocket."""
+        """Return whether that bot has a session with a websocket."""
         return any(each.user_id == user_id and each.connection for each in self._sessions.values())
 
     # --- voice -------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Gateway:
     def join(
         self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False
     ) -> VoiceCredentials:
-        """Put a member into a voice channel, tell everybody, and return fresh credentials."""
+        """Move a member into a voice channel, send the events, and return new credentials."""
         before = self._state.voice_channel_of(user_id)
         state = self._state.enter_voice(user_id, channel_id, self_mute=self_mute, self_deaf=self_deaf)
         if before is not None and before != channel_id:
@@ -121,7 +121,7 @@ class Gateway:
         return VoiceCredentials(state=state, server=self.announce_voice_server(user_id))
 
     def leave(self, user_id: int) -> bool:
-        """Take a member out of voice, tell everybody; False when the member was in no channel."""
+        """Remove a member from voice and send the event; return False if the member was in no channel."""
         state = self._state.leave_voice(user_id)
         if state is None:
             return False
@@ -136,7 +136,7 @@ class Gateway:
         return server
 
     def invalidate(self, user_id: int, *, stays_in_voice: bool) -> None:
-        """End a bot's sessions as lost ones that can't be resumed (op 9); its client identifies again."""
+        """End a bot's sessions so that they cannot be resumed (op 9); its client identifies again."""
         for session in [each for each in self._sessions.values() if each.user_id == user_id]:
             _stop_expiry(session)
             del self._sessions[session.id]
@@ -161,7 +161,7 @@ class Gateway:
                 session.dispatch(event, data)
 
     def broadcast_message(self, event: str, message: Json) -> None:
-        """Send a message event. A bot without the message content intent sees no text of others, as on Discord."""
+        """Send a message event. As on Discord, a bot without the message content intent gets no text of others."""
         for session in self._sessions.values():
             own = message["author"]["id"] == str(session.user_id)
             mentioned = f"<@{session.user_id}>" in message["content"]
@@ -171,7 +171,7 @@ class Gateway:
                 hidden = {"content": "", "embeds": [], "attachments": [], "components": []}
                 session.dispatch(event, {**message, **hidden})
 
-    # --- connection.Speaker ------------------------------------------------------------------------------------
+    # --- ConnectionHandler ----------------------------------------------------------------------------------------
 
     def opened(self, connection: WebsocketConnection) -> None:
         """Say hello (op 10)."""
@@ -201,11 +201,11 @@ class Gateway:
             _log.info("gateway_opcode_ignored", opcode=opcode)
 
     def binary(self, connection: WebsocketConnection, body: bytes) -> None:
-        """Refuse: the local gateway speaks JSON only."""
+        """Close the connection: the local gateway accepts only JSON."""
         connection.close(GatewayCloseCode.UNKNOWN_OPCODE, f"The gateway takes JSON, not {len(body)} bytes.")
 
     def closed(self, connection: WebsocketConnection) -> None:
-        """End the session, or let it wait for RESUME when the websocket just broke."""
+        """End the session, or keep it for a resume if the websocket broke."""
         session = self._by_connection.pop(connection, None)
         if session is None or session.connection is not connection:
             return
@@ -222,7 +222,7 @@ class Gateway:
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
-        # A process that died and came back: what is left of its former life goes first.
+        # A process that died and came back: end its old sessions first.
         for former in [each for each in self._sessions.values() if each.user_id == bot_id]:
             if former.connection is None:
                 self._end(former)
@@ -280,7 +280,7 @@ class Gateway:
                 changed = self._state.enter_voice(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
                 self.broadcast("VOICE_STATE_UPDATE", changed)
             else:
-                # Also for a bot that asks again for the channel it is in: that is how clients rejoin.
+                # Also when the bot is in that channel already: that is how clients rejoin.
                 self.join(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
         except (LocalDiscordError, ValueError, TypeError) as error:
             _log.warning("voice_request_ignored", user_id=session.user_id, reason=str(error))
@@ -316,7 +316,7 @@ class Gateway:
 
 
 def bot_of_token(state: GuildState, token: object) -> int | None:
-    """Return the bot whose token that is (`ID.anything`), or None for a wrong token."""
+    """Return the id of the bot with this token (`ID.anything`), or None for a wrong token."""
     if not isinstance(token, str):
         return None
     text = token.removeprefix("Bot ").partition(".")[0]

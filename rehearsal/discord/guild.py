@@ -1,4 +1,4 @@
-"""What the local Discord is made of: one guild, its channels, its people and its bots. Values only."""
+"""The guild of the local Discord: its channels, people and bots. Values only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPARE_BOT_ID = 1002
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A voice or text channel of the guild. `stage`: a voice channel with speakers and an audience."""
+    """A voice or text channel of the guild. `stage`: a stage channel, with speakers and an audience."""
 
     id: int
     name: str
@@ -22,7 +22,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A person or a bot of the guild. `moderator` grants managing and muting; the first person owns the guild."""
+    """A person or a bot of the guild. `moderator`: may manage and mute; the first person owns the guild."""
 
     id: int
     name: str
@@ -46,7 +46,7 @@ def _default_bots() -> tuple[Member, ...]:
 
 @dataclass(frozen=True, slots=True)
 class GuildSpec:
-    """The guild that the local Discord serves. Raises `LocalDiscordError` when two things share an id."""
+    """The guild of a local Discord. Raises `LocalDiscordError` when an id is used twice."""
 
     id: int = 500
     name: str = "The local guild"
@@ -83,22 +83,22 @@ class GuildSpec:
         return self.people[0]
 
     def member(self, user_id: int) -> Member:
-        """Return the member with that id. Raises `LocalDiscordError` for a stranger."""
+        """Return the member with that id. Raises `LocalDiscordError` for an unknown id."""
         for member in self.members:
             if member.id == user_id:
                 return member
-        raise LocalDiscordError(f"User {user_id} is no member of the guild. Its members are {self._who()}.")
+        raise LocalDiscordError(f"User {user_id} is not a member of the guild. Its members are {self._who()}.")
 
     def is_bot(self, user_id: int) -> bool:
-        """Say whether that user is one of the bots."""
+        """Return whether the user is one of the bots."""
         return any(bot.id == user_id for bot in self.bots)
 
     def is_voice(self, channel_id: int) -> bool:
-        """Say whether that channel is a voice channel of this guild."""
+        """Return whether the channel is a voice channel of the guild."""
         return any(channel.id == channel_id for channel in self.voice_channels)
 
     def is_stage(self, channel_id: int) -> bool:
-        """Say whether that channel is a stage of this guild."""
+        """Return whether the channel is a stage of the guild."""
         return any(channel.id == channel_id and channel.stage for channel in self.voice_channels)
 
     def _who(self) -> str:

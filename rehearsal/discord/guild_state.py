@@ -1,6 +1,6 @@
-"""What is true in the local guild: who is in which voice channel, what was said in text, which commands exist.
+"""The state of the local guild: who is in which voice channel, the text messages, the registered commands.
 
-Pure state. It sends nothing: the gateway tells clients, and the voice gateway reads the credentials.
+Pure state. The gateway sends its changes to clients; the voice gateway reads the credentials.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.guild import GuildSpec
     from rehearsal.discord.payloads import Json
 
-# Old messages are forgotten, so that `--serve` may stay up for days.
+# Old messages are deleted, so that `--serve` can run for days.
 _MESSAGES_KEPT = 1000
 # Discord counts milliseconds from the first second of 2015.
 _DISCORD_EPOCH_MS = 1_420_070_400_000
@@ -30,7 +30,7 @@ _TIMESTAMP_SHIFT = 22
 
 @dataclass(frozen=True, slots=True)
 class VoiceCredentials:
-    """What a client needs to join voice: the data of VOICE_STATE_UPDATE and of VOICE_SERVER_UPDATE."""
+    """What a client needs to connect to voice: the data of VOICE_STATE_UPDATE and VOICE_SERVER_UPDATE."""
 
     state: Json
     server: Json
@@ -42,7 +42,7 @@ class VoiceCredentials:
 
 @dataclass(frozen=True, slots=True)
 class PostedMessage:
-    """A message in a text channel, as it stands after its last edit."""
+    """A message in a text channel, after its last edit."""
 
     id: int
     channel_id: int
@@ -51,7 +51,7 @@ class PostedMessage:
     payload: Json = field(repr=False)
 
     def as_dict(self) -> Json:
-        """Return the message as the control API shows it."""
+        """Return the message as the control API sends it."""
         return {
             "id": str(self.id),
             "channel_id": str(self.channel_id),
@@ -61,7 +61,7 @@ class PostedMessage:
 
 
 class GuildState:
-    """The guild's state. Every method is immediate; called from the event loop's thread only."""
+    """The guild's state. Use it only from the event loop's thread."""
 
     def __init__(self, guild: GuildSpec) -> None:
         self.guild = guild
@@ -73,38 +73,38 @@ class GuildState:
         self._counter = itertools.count(1)
 
     def snowflake(self) -> int:
-        """Return a new id that, read as Discord does, says when it was made."""
+        """Return a new id; as in Discord's ids, its upper bits are the time."""
         milliseconds = time.time_ns() // 1_000_000 - _DISCORD_EPOCH_MS
         return milliseconds << _TIMESTAMP_SHIFT | next(self._counter) & (1 << _TIMESTAMP_SHIFT) - 1
 
     # --- voice -------------------------------------------------------------------------------------------------
 
     def enter_voice(self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False) -> Json:
-        """Put a member into a voice channel; return the voice state. A stay in the channel keeps its session id.
+        """Move a member into a voice channel; return the voice state. Entering the same channel keeps the session id.
 
-        Raises `LocalDiscordError` for a stranger, or a channel that is no voice channel.
+        Raises `LocalDiscordError` for an unknown member, or a channel that is not a voice channel.
         """
         if not self.guild.is_voice(channel_id):
             known = ", ".join(str(channel.id) for channel in self.guild.voice_channels)
-            raise LocalDiscordError(f"Channel {channel_id} is no voice channel of the guild. There is {known}.")
+            raise LocalDiscordError(f"Channel {channel_id} is not a voice channel. The voice channels are {known}.")
         old = self._voice_states.get(user_id)
         stays = old is not None and old["channel_id"] == str(channel_id)
         session_id = old["session_id"] if old is not None and stays else secrets.token_hex(16)
         state = self._voice_state(user_id, channel_id, session_id, self_mute=self_mute, self_deaf=self_deaf)
         if self.guild.is_stage(channel_id):
-            # Whoever comes in is audience.
+            # Members enter a stage as audience.
             state["suppress"] = old["suppress"] if old is not None and stays else True
         self._voice_states[user_id] = state
         return state
 
     def set_stage_role(self, user_id: int, *, suppress: bool, asks_at: str | None) -> Json:
-        """Make a member a stage's speaker, or its audience that asks to speak since `asks_at`; return the state."""
+        """Make a member a speaker of a stage, or audience that has asked to speak at `asks_at`; return the state."""
         changed = {"suppress": suppress, "request_to_speak_timestamp": asks_at}
         state = self._voice_states[user_id] = {**self._voice_states[user_id], **changed}
         return state
 
     def leave_voice(self, user_id: int) -> Json | None:
-        """Take a member out of voice; return the voice state to tell, or None when they were in no channel."""
+        """Remove a member from voice; return the voice state to send, or None if they were in no channel."""
         old = self._voice_states.pop(user_id, None)
         self._tokens.pop(user_id, None)
         if old is None:
@@ -112,16 +112,16 @@ class GuildState:
         return self._voice_state(user_id, None, old["session_id"], self_mute=False, self_deaf=False)
 
     def issue_voice_server(self, user_id: int, endpoint: str) -> Json:
-        """Return the data of VOICE_SERVER_UPDATE with a new token; the one before is void."""
+        """Return the data of VOICE_SERVER_UPDATE with a new token; the old token becomes invalid."""
         token = self._tokens[user_id] = secrets.token_hex(8)
         return {"token": token, "guild_id": str(self.guild.id), "endpoint": endpoint}
 
     def voice_token(self, user_id: int) -> str | None:
-        """Return the voice token in force, or None."""
+        """Return the member's current voice token, or None."""
         return self._tokens.get(user_id)
 
     def voice_state(self, user_id: int) -> Json | None:
-        """Return where a member is in voice, or None."""
+        """Return a member's voice state, or None."""
         return self._voice_states.get(user_id)
 
     def voice_states(self) -> list[Json]:
@@ -154,11 +154,11 @@ class GuildState:
     # --- text --------------------------------------------------------------------------------------------------
 
     def has_channel(self, channel_id: int) -> bool:
-        """Say whether the guild has that channel; voice channels have a text chat as well."""
+        """Return whether the guild has that channel; voice channels have a text chat as well."""
         return any(channel.id == channel_id for channel in self.guild.channels)
 
     def add_message(self, payload: Json) -> None:
-        """Remember a message; the oldest one is forgotten when there are too many."""
+        """Add a message; delete the oldest one when there are too many."""
         message_id = int(payload["id"])
         self._messages[message_id] = payload
         self._message_order.append(message_id)
@@ -166,11 +166,11 @@ class GuildState:
             self._messages.pop(self._message_order.popleft(), None)
 
     def message(self, message_id: int) -> Json | None:
-        """Return a message as the API shows it, or None."""
+        """Return a message as the API sends it, or None."""
         return self._messages.get(message_id)
 
     def delete_message(self, message_id: int) -> Json | None:
-        """Delete a message; return what it was."""
+        """Delete a message and return it, or None."""
         return self._messages.pop(message_id, None)
 
     def messages(self) -> tuple[PostedMessage, ...]:

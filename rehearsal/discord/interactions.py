@@ -1,6 +1,6 @@
-"""Interactions in flight: the event goes out over the gateway, the bot's answers come back through REST.
+"""Interactions: the event is sent over the gateway, the bot's answers come back through REST.
 
-It keeps Discord's rules: three seconds to answer, one first answer, follow-ups and edits for fifteen minutes.
+Discord's rules apply: three seconds to answer, one first answer, follow-ups and edits for fifteen minutes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INTERACTIONS_KEPT = 200
 
 
 class CallbackType(IntEnum):
-    """How a bot may answer an interaction at first."""
+    """The kinds of first answer to an interaction."""
 
     MESSAGE = 4
     DEFERRED_MESSAGE = 5
@@ -46,7 +46,7 @@ class CallbackType(IntEnum):
 
 
 class RefusedError(LocalDiscordError):
-    """REST refuses a bot's request, with Discord's HTTP status and error code."""
+    """A bot's request is refused, with Discord's HTTP status and error code."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class RefusedError(LocalDiscordError):
 
 @dataclass(frozen=True, slots=True)
 class InteractionReply:
-    """One thing a bot answered, in order; an edit is a reply of its own."""
+    """One answer of a bot; an edit counts as a reply of its own."""
 
     kind: Literal["initial", "followup", "edit"]
     content: str
@@ -66,7 +66,7 @@ class InteractionReply:
 
 @dataclass(slots=True)
 class InteractionResult:
-    """A bot's answers to one command. It grows while the bot goes on answering."""
+    """A bot's answers to one command. It grows while the bot sends more."""
 
     id: int
     command: str
@@ -80,21 +80,23 @@ class InteractionResult:
         """The text of the last reply; '' when there is none."""
         return self.replies[-1].content if self.replies else ""
 
-    async def until(self, wanted: Callable[[InteractionResult], bool], *, timeout_s: float = REPLY_TIMEOUT_S) -> None:
-        """Wait until `wanted` holds. Raises `LocalDiscordError` when it does not in time."""
+    async def until(
+        self, condition: Callable[[InteractionResult], bool], *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> None:
+        """Wait until `condition` holds. Raises `LocalDiscordError` after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
-                while not wanted(self):
+                while not condition(self):
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError as error:
             raise LocalDiscordError(
-                f"/{self.command} was answered with {len(self.replies)} replies within {timeout_s:g} s, "
-                "which is not what was waited for. The bot's log says what it did."
+                f"/{self.command} had {len(self.replies)} replies within {timeout_s:g} s, and more were expected. "
+                "The bot's log shows what it did."
             ) from error
 
     def note(self, reply: InteractionReply | None) -> None:
-        """Record a reply, or that something else changed."""
+        """Add a reply (None: something else changed) and wake whoever waits."""
         if reply is not None:
             self.replies.append(reply)
         self._changed.set()
@@ -123,14 +125,14 @@ class _Interaction:
     started_at: float
     answered: bool = False
     ephemeral: bool = False
-    # A deferred answer's message exists before it has a text.
+    # True while a deferred answer has no text yet.
     loading: bool = False
     original_id: int | None = None
     messages: dict[int, Json] = field(default_factory=dict)
 
 
 class Interactions:
-    """All interactions of the last fifteen minutes."""
+    """The most recent interactions."""
 
     def __init__(self, state: GuildState, gateway: Gateway, *, response_timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
         self._state = state
@@ -149,12 +151,12 @@ class Interactions:
     ) -> InteractionResult:
         """Have a member use a slash command; return once the bot has answered with a message.
 
-        Raises `LocalDiscordError` when the command cannot be used so, the bot is offline or does not answer in time.
+        Raises `LocalDiscordError` for a wrong command or option, or when the bot is offline or does not answer in time.
         """
         registered = self._state.all_commands()
         found = build_invocation(self._state.guild, registered, user_id=user_id, name=command, options=options)
         if not self._gateway.online(found.application_id):
-            raise LocalDiscordError(f"The bot that has /{command} is offline. Start it first.")
+            raise LocalDiscordError(f"The bot with /{command} is offline. Start it first.")
         interaction = self._begin(user_id, command, found.application_id, channel_id)
         event = self._event(interaction, user_id, found.data)
         self._gateway.send_to(found.application_id, "INTERACTION_CREATE", event)
@@ -202,7 +204,7 @@ class Interactions:
             "attachment_size_limit": 10 * 1024 * 1024,
         }
 
-    # --- what REST calls ---------------------------------------------------------------------------------------
+    # --- called by REST ----------------------------------------------------------------------------------------
 
     def answer(self, interaction_id: int, token: str, body: Json) -> Json:
         """Handle the first answer; return the callback response object. Raises `RefusedError`."""
@@ -228,7 +230,7 @@ class Interactions:
             interaction.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
             resource = {"type": kind}
         else:
-            raise RefusedError(400, 50035, f"A slash command is not answered with {kind.name.lower()} here.")
+            raise RefusedError(400, 50035, f"A slash command cannot be answered with {kind.name.lower()} here.")
         interaction.answered = True
         interaction.result.note(None)
         described: Json = {
@@ -242,7 +244,7 @@ class Interactions:
         return {"interaction": described, "resource": resource}
 
     def follow_up(self, application_id: int, token: str, data: Json) -> Json:
-        """Handle a follow-up message; the first one after a deferred answer takes its place, as on Discord."""
+        """Handle a follow-up message; the first one after a deferred answer becomes that answer, as on Discord."""
         interaction = self._find(application_id, token)
         if interaction.loading:
             return self.edit(application_id, token, "@original", data)
@@ -325,7 +327,7 @@ _MAX_CHARACTERS = 2000
 
 
 def check_content(content: object) -> None:
-    """Raise `RefusedError` for a text that Discord would not take."""
+    """Raise `RefusedError` for a text that Discord would refuse."""
     if content is None:
         return
     if not isinstance(content, str) or len(content) > _MAX_CHARACTERS:

@@ -1,8 +1,8 @@
-"""The few bytes of MLS (RFC 9420) that a DAVE voice gateway reads and writes.
+"""The parts of MLS (RFC 9420) that a DAVE voice gateway reads and writes.
 
-Discord's voice gateway is no member of the group: it signs Add and Remove proposals as an external sender and reads
-just enough of the members' commits to pick a valid one. This module decides what is well-formed; `delivery` decides
-what is wanted. Whatever the bytes, only `MlsError` is raised.
+The voice gateway is not a member of the group: it signs Add and Remove proposals as an external sender, and reads the
+members' commits to pick a valid one. This module checks the form; `delivery` checks the contents. Malformed bytes only
+raise `MlsError`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _APPEND, _REVOKE = b"\x00", b"\x01"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One signed proposal: the MLSMessage to send, and the reference by which a commit names it."""
+    """One signed proposal: the MLSMessage to send, and the reference that a commit uses for it."""
 
     message: bytes
     reference: bytes
@@ -43,7 +43,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class CommitWelcome:
-    """What a member sent in op 28, taken apart. `welcome` is empty when the commit adds nobody."""
+    """The parsed body of op 28. `welcome` is empty when the commit adds nobody."""
 
     commit: bytes
     welcome: bytes
@@ -66,7 +66,7 @@ def vector(body: bytes) -> bytes:
 
 
 class _Reader:
-    """A cursor over bytes that somebody else wrote."""
+    """Reads untrusted bytes in order."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -82,10 +82,10 @@ class _Reader:
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size), "big")
 
-    def expect(self, wanted: bytes, what: str) -> None:
-        found = self.take(len(wanted))
-        if found != wanted:
-            raise MlsError(f"The {what} of an MLS message is {found.hex()}, not {wanted.hex()}.")
+    def expect(self, expected: bytes, what: str) -> None:
+        found = self.take(len(expected))
+        if found != expected:
+            raise MlsError(f"The {what} of an MLS message is {found.hex()}, not {expected.hex()}.")
 
     def vector(self) -> bytes:
         first = self.take(1)[0]
@@ -160,7 +160,7 @@ def key_package_reference(key_package: bytes) -> bytes:
 
 
 def check_key_package(key_package: bytes, *, user_id: int) -> None:
-    """Raise `MlsError` unless this is a sound key package of that user (protocol.md, "Key Packages, Validation")."""
+    """Raise `MlsError` unless this is a valid key package of that user (protocol.md, "Key Packages, Validation")."""
     reader = _Reader(key_package)
     reader.expect(_MLS_1_0, "version")
     reader.expect(_SUITE_P256, "cipher suite")
@@ -181,7 +181,7 @@ def check_key_package(key_package: bytes, *, user_id: int) -> None:
     signed = key_package[: reader.position]
     signature = reader.vector()
     if not reader.at_end:
-        raise MlsError("A key package has bytes behind its end.")
+        raise MlsError("A key package has bytes after its end.")
     if identity != struct.pack(">Q", user_id):
         raise MlsError("A key package names another user than the one who sent it.")
     _verify(signature_key, leaf_signature, _labelled("LeafNodeTBS", leaf))
@@ -189,7 +189,7 @@ def check_key_package(key_package: bytes, *, user_id: int) -> None:
 
 
 def split_commit_welcome(body: bytes) -> CommitWelcome:
-    """Take the body of op 28 apart: a commit as PublicMessage, then at most one Welcome.
+    """Parse the body of op 28: a commit as PublicMessage, then at most one Welcome.
 
     A commit may hold references to proposals only: DAVE forbids proposals by value (protocol.md, "Voice Gateway
     Commit Validity").
@@ -245,7 +245,7 @@ def _welcomed(welcome: bytes) -> frozenset[bytes]:
     secrets = _Reader(reader.vector())
     reader.vector()  # encrypted group info
     if not reader.at_end:
-        raise MlsError("A welcome has bytes behind its end.")
+        raise MlsError("A welcome has bytes after its end.")
     welcomed: set[bytes] = set()
     while not secrets.at_end:
         welcomed.add(secrets.vector())
@@ -256,7 +256,7 @@ def _welcomed(welcome: bytes) -> frozenset[bytes]:
 def _optional(reader: _Reader) -> bool:
     present = reader.number(1)
     if present > 1:
-        raise MlsError("An optional MLS value is neither there nor absent.")
+        raise MlsError("An optional MLS value has a presence byte other than 0 and 1.")
     return present == 1
 
 

@@ -1,4 +1,4 @@
-"""How bad the local network is, settable while it runs, and what it did to the packets."""
+"""The conditions of the local network, which can change while it runs, and the packet counts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SHARES = ("loss", "padding", "reorder")
 
 
 class NetworkConditions:
-    """Three shares of the packets, each 0..1, in effect with the next packet.
+    """Three shares of the packets, each from 0 to 1. A change applies from the next packet on.
 
-    `loss`: dropped on the way to one receiver. `padding`: sent with RTP padding (the P bit). `reorder`: sent behind
+    `loss`: dropped on the way to one receiver. `padding`: sent with RTP padding (the P bit). `reorder`: sent after
     the next packet of the same speaker. A value outside 0..1 raises `LocalDiscordError`.
     """
 
     def __init__(self, *, loss: float = 0.0, padding: float = 0.05, reorder: float = 0.0) -> None:
-        # 5 % padding even on a good network: Discord pads, and who forgets to strip it should learn it here.
+        # 5 % padding even on a good network: Discord pads packets too, and a client must strip the padding.
         self._shares: dict[str, float] = {}
         self.update({"loss": loss, "padding": padding, "reorder": reorder})
 
@@ -57,7 +57,7 @@ class NetworkConditions:
         checked: dict[str, float] = {}
         for name, share in shares.items():
             if name not in _SHARES:
-                raise LocalDiscordError(f"The network has no {name!r}. Set any of {', '.join(_SHARES)}.")
+                raise LocalDiscordError(f"The network has no setting {name!r}. Its settings are {', '.join(_SHARES)}.")
             number = isinstance(share, int | float) and not isinstance(share, bool)
             if not number or not 0 <= float(share) <= 1:  # type: ignore[arg-type]
                 raise LocalDiscordError(f"{name} is a share from 0 to 1, for example 0.05; {share!r} is not.")
@@ -71,7 +71,7 @@ class NetworkConditions:
 
 @dataclass(slots=True)
 class ForwarderCounters:
-    """What the forwarder did since it started."""
+    """The forwarder's packet counts since it started."""
 
     received: int = 0
     forwarded: int = 0

@@ -1,7 +1,7 @@
 """The transport encryption of voice packets: the two AEAD modes that Discord's voice gateway offers.
 
-In both, the unencrypted part is the RTP header with its CSRCs and, where there is a header extension, that
-extension's first four bytes; the nonce is a 32-bit counter that travels behind the ciphertext ("rtpsize").
+In both, the unencrypted part is the RTP header with its CSRCs and the first four bytes of a header extension; the
+nonce is a 32-bit counter after the ciphertext ("rtpsize").
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VERSION_2 = 2
 
 @dataclass(frozen=True, slots=True)
 class RtpPacket:
-    """An RTP packet in the clear: header fields that are forwarded as they are, and the payload alone."""
+    """A decrypted RTP packet: the header fields that are forwarded unchanged, and the payload."""
 
     marker_and_type: int
     sequence: int
@@ -50,7 +50,7 @@ class PacketCipher(Protocol):
         """Return ciphertext and tag."""
 
     def decrypt(self, encrypted: bytes, header: bytes, nonce: bytes) -> bytes | None:
-        """Return the plain text, or None when the tag does not fit."""
+        """Return the plain text, or None if the tag is wrong."""
 
 
 class _Aes:
@@ -86,12 +86,12 @@ class _XChaCha:
 
 
 def packet_cipher(mode: str, key: bytes) -> PacketCipher:
-    """Return the seal for one of `MODES`. `key`: 32 bytes."""
+    """Return the cipher for one of `MODES`. `key`: 32 bytes."""
     return _Aes(key) if mode == AES_MODE else _XChaCha(key)
 
 
 def decrypt_packet(datagram: bytes, key: PacketCipher) -> RtpPacket | None:
-    """Return the packet inside `datagram`, without header extension and padding; None when it is not authentic."""
+    """Return the packet in `datagram`, without header extension and padding; None if it is not authentic."""
     header_bytes = unencrypted_bytes(datagram)
     if header_bytes is None or len(datagram) < header_bytes + _TAG_BYTES + _NONCE_BYTES:
         return None
@@ -133,7 +133,7 @@ def encrypt_packet(
 
 
 def unencrypted_bytes(datagram: bytes) -> int | None:
-    """Return the size of the authenticated header, or None when this is no RTP packet."""
+    """Return the size of the unencrypted header, or None if this is not an RTP packet."""
     if len(datagram) < _FIXED_HEADER_BYTES or datagram[0] >> 6 != _VERSION_2:
         return None
     size = _FIXED_HEADER_BYTES + 4 * (datagram[0] & _CSRC_MASK)

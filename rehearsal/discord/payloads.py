@@ -1,6 +1,6 @@
 """The JSON objects of Discord's API v10, as the local Discord sends them. Pure functions of the guild and its state.
 
-Fields are those that discord.py 2.7.1 and @discordjs/voice read, and what Discord's reference marks as always there.
+The fields are those that discord.py 2.7.1 and @discordjs/voice read, and those that Discord always sends.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Json: TypeAlias = dict[str, Any]
 TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
 _DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
-# The moderators' role lies beside the guild's other ids; @everyone's role has the guild's own id.
+# The id of the moderators' role is the guild's id plus this; @everyone's role has the guild's own id.
 MODERATOR_ROLE_OFFSET = 1
 
 
 def user(member: Member, *, bot: bool) -> Json:
-    """Return a user object. Discord names are lower-case; the name that people see is `global_name`."""
+    """Return a user object. `username` is lower-case; people see `global_name`."""
     return {
         "id": str(member.id),
         "username": member.name.lower().replace(" ", "_"),
@@ -62,7 +62,7 @@ def guild_member(guild: GuildSpec, user_id: int) -> Json:
 
 
 def permission_bits(guild: GuildSpec, user_id: int) -> str:
-    """Return what that member may do in any channel, as the API's decimal string."""
+    """Return the member's permissions in every channel, as the API's decimal string."""
     if guild.owner.id == user_id:
         return str(permissions.ALL)
     moderator = guild.member(user_id).moderator
@@ -115,7 +115,7 @@ def _role(role_id: int, name: str, granted: permissions.DiscordPermission, *, po
 
 
 def guild_object(guild: GuildSpec) -> Json:
-    """Return the guild as REST answers it."""
+    """Return the guild object of REST."""
     return {
         "id": str(guild.id),
         "name": guild.name,
@@ -151,7 +151,7 @@ def guild_object(guild: GuildSpec) -> Json:
 
 
 def guild_create(guild: GuildSpec, voice_states: Iterable[Json]) -> Json:
-    """Return the data of GUILD_CREATE: all a gateway client learns of the guild."""
+    """Return the data of GUILD_CREATE."""
     members = [guild_member(guild, member.id) for member in guild.members]
     return {
         **guild_object(guild),
@@ -171,7 +171,7 @@ def guild_create(guild: GuildSpec, voice_states: Iterable[Json]) -> Json:
 
 
 def application(guild: GuildSpec, bot_id: int) -> Json:
-    """Return the application behind a bot; the two share their id."""
+    """Return the application of a bot; both have the same id."""
     return {
         "id": str(bot_id),
         "name": guild.member(bot_id).name,
@@ -197,7 +197,7 @@ def message(
     extra: Json | None = None,
     reply_to_command: bool = False,
 ) -> Json:
-    """Return a message object. `extra` holds what the author sent besides text: embeds, components, flags…"""
+    """Return a message object. `extra`: other fields that the author sent, such as embeds, components and flags."""
     return {
         "id": str(message_id),
         "channel_id": str(channel_id),
@@ -224,5 +224,5 @@ def message(
 
 
 def now() -> str:
-    """Return the time as Discord writes it."""
+    """Return the current time in Discord's format."""
     return datetime.datetime.now(datetime.UTC).isoformat()

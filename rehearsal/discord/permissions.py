@@ -1,4 +1,4 @@
-"""Permission bits as Discord's API documents them, and the three sets that the local guild hands out."""
+"""Discord's permission bits, and the three sets that the local guild grants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntFlag
 
 
 class DiscordPermission(IntFlag):
-    """The bits that decide something for a voice bot and the people around it."""
+    """The permission bits that matter to a voice bot and the people in its guild."""
 
     CREATE_INSTANT_INVITE = 1 << 0
     KICK_MEMBERS = 1 << 1
@@ -43,7 +43,7 @@ class DiscordPermission(IntFlag):
     SEND_POLLS = 1 << 49
 
 
-# What a fresh Discord guild grants to @everyone.
+# What a new Discord guild grants to @everyone.
 EVERYONE = (
     DiscordPermission.CREATE_INSTANT_INVITE
     | DiscordPermission.ADD_REACTIONS
@@ -82,5 +82,5 @@ MODERATOR = (
     | DiscordPermission.MANAGE_NICKNAMES
     | DiscordPermission.MODERATE_MEMBERS
 )
-# Every bit that Discord documents: what the guild's owner has.
+# Every bit that Discord documents; the guild's owner has all of them.
 ALL = (1 << 53) - 1

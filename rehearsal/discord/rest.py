@@ -1,4 +1,4 @@
-"""Discord's REST API v10, as far as a voice bot calls it. Errors are Discord's: status, `code`, `message`.
+"""The part of Discord's REST API v10 that a voice bot uses. Errors have Discord's status, `code` and `message`.
 
 discord.py compares the content type with `application/json` exactly, so no charset is sent.
 """
@@ -41,7 +41,7 @@ def json_response(body: Any, *, status: int = 200) -> web.Response:
 
 
 class RestApi:
-    """The handlers. Each answers for the bot whose token came with the request."""
+    """The request handlers. Each acts for the bot whose token is in the request."""
 
     def __init__(
         self, state: GuildState, gateway: Gateway, interactions: Interactions, *, gateway_url: Callable[[], str]
@@ -84,7 +84,7 @@ class RestApi:
             ("DELETE", message, self._for_bot(self._delete_message)),
             ("PUT", message + "/reactions/{emoji}/@me", self._for_bot(self._accepted)),
             ("DELETE", message + "/reactions/{emoji}/@me", self._for_bot(self._accepted)),
-            # Interaction tokens stand for themselves: no bot token comes with these.
+            # These requests have an interaction token instead of the bot's token.
             ("POST", "/interactions/{interaction}/{token}/callback", self._answer_interaction),
             ("POST", hook, self._post_follow_up),
             ("GET", hook + "/messages/{message}", self._get_reply),
@@ -317,7 +317,7 @@ class RestApi:
 def _translated(
     handler: Callable[[web.Request], Awaitable[web.Response]],
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Answer refusals in Discord's form; a body that is no JSON is Discord's 50109."""
+    """Return errors in Discord's form; a body that is not JSON is error 50109."""
 
     async def translated(request: web.Request) -> web.Response:
         try:
@@ -343,7 +343,7 @@ def _hook(request: web.Request) -> tuple[int, str]:
 
 
 async def _message_body(request: web.Request) -> Json:
-    """Return a message's fields, of JSON or of a form with files; of a file, name and size are kept."""
+    """Return a message's fields from JSON or a multipart form; of a file only name and size are used."""
     if not request.content_type.startswith("multipart/"):
         body = await request.json()
         if not isinstance(body, dict):

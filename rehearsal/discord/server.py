@@ -1,4 +1,4 @@
-"""The local Discord: REST, gateway, voice gateway and media server on 127.0.0.1, opened and closed together."""
+"""The local Discord: REST, gateway, voice gateway and media server on 127.0.0.1, started and stopped together."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _SHUTDOWN_TIMEOUT_S = 2.0
 
 
 class LocalDiscord:
-    """A Discord of one guild. Use it as an async context manager; it ends every connection when it closes.
+    """A Discord with one guild. Use it as an async context manager; it closes every connection at the end.
 
     `http_port` serves REST, the gateway and the control API, `voice_port` the voice websocket (TLS), `media_port`
-    UDP; 0 takes a free port. `network` may be changed at any time; `seed` makes what it does repeatable.
-    `response_timeout_s` is how long a bot may take to answer a command, `resume_window_s` how long a voice session
+    UDP; 0 takes a free port. `network` may be changed at any time; `seed` makes its effects repeatable.
+    `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session
     whose websocket broke can be resumed. Raises `LocalDiscordError` when a port is taken.
 
     Ownership: sockets, timers and the certificate's directory (unless one is given) belong to this object.
@@ -139,24 +139,24 @@ class LocalDiscord:
 
     @property
     def messages(self) -> tuple[PostedMessage, ...]:
-        """The messages of all text channels, oldest first; ephemeral replies are not among them."""
+        """The messages of all text channels, oldest first, without ephemeral replies."""
         return self._state.messages()
 
     async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
-        """Put a member into a voice channel (the first one by default), as if their client had asked.
+        """Move a member into a voice channel (by default the first), as their client would.
 
-        Raises `LocalDiscordError` for a stranger or an unknown channel.
+        Raises `LocalDiscordError` for an unknown member or channel.
         """
         return self._gateway.join(user_id, channel_id or self.guild.voice_channels[0].id)
 
     async def leave(self, user_id: int) -> None:
-        """Take a member out of voice. Raises `LocalDiscordError` when the member is in no channel."""
+        """Remove a member from voice. Raises `LocalDiscordError` when the member is in no channel."""
         if not self._gateway.leave(user_id):
             name = self.guild.member(user_id).name
             raise LocalDiscordError(f"{name} is in no voice channel. Join first.")
 
     async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage:
-        """Post a message as a member. Raises `LocalDiscordError` for a stranger, an unknown channel or no text."""
+        """Post a message as a member. Raises `LocalDiscordError` for an unknown member or channel, or an empty text."""
         channel = channel_id or self.guild.text_channel.id
         self.guild.member(user_id)
         if not self._state.has_channel(channel):
@@ -180,8 +180,8 @@ class LocalDiscord:
     ) -> InteractionResult:
         """Use a slash command as a member; return once the bot has answered with a message.
 
-        The result goes on collecting follow-ups and edits. Raises `LocalDiscordError` when the command cannot be
-        used so, its bot is offline, does not answer within Discord's three seconds, or says nothing in `timeout_s`.
+        Follow-ups and edits are added to the result later. Raises `LocalDiscordError` for a wrong command or option,
+        and when its bot is offline, does not respond within Discord's three seconds, or sends no text within `timeout_s`.
         """
         channel = channel_id or self.guild.text_channel.id
         return await self._interactions.invoke(
@@ -189,18 +189,18 @@ class LocalDiscord:
         )
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
-        """Let a fault happen to that member, else to the bots in voice, else to everybody there (see `faults`).
+        """Inject a fault for that member, else for the bots in voice, else for everybody in voice (see `faults`).
 
         Raises `LocalDiscordError` for an unknown fault or option, and when nobody is in voice.
         """
         return self._faults.inject(name, user_id=user_id, options=options)
 
     def watch_arrivals(self, watch: ArrivalCallback) -> None:
-        """Tell `watch` of each voice packet that reaches the media server, from now on."""
+        """Call `watch` for each voice packet that reaches the media server from now on."""
         self._forwarder.watch = watch
 
     def status(self) -> Json:
-        """Return everything at a glance, as `GET /control/status` answers it."""
+        """Return the whole status, as `GET /control/status` sends it."""
         first = self._voice.rooms[self.guild.voice_channels[0].id].delivery
         return {
             "guild": {"id": str(self.guild.id), "name": self.guild.name},
@@ -265,7 +265,7 @@ class LocalDiscord:
         self._http_port = await self._listen(stack, application, "http_port", http_port, None)
         voice = web.Application()
         voice.router.add_get("/", self._serve_voice)
-        # Two endpoints, so that a channel can migrate from one to the other (fault "migrate").
+        # Two endpoints, so that the fault "migrate" can move clients from one to the other.
         for port in (voice_port, 0):
             self._voice_ports.append(await self._listen(stack, voice, "voice_port", port, tls))
             voice = web.Application()
@@ -301,5 +301,5 @@ def _port_errors(name: str, port: int) -> Any:
     except OSError as error:
         raise LocalDiscordError(
             f"The local Discord cannot listen on {HOST}:{port} ({error.strerror or error}). "
-            f"Stop what uses that port, or set {name} to another one (0 takes a free one)."
+            f"Stop the program that uses that port, or set {name} to another one (0 takes a free one)."
         ) from error

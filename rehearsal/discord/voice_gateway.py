@@ -1,7 +1,7 @@
-"""The voice gateway, version 8: who may join a voice channel, with which key, and what a client may say there.
+"""The voice gateway, version 8: lets clients into voice channels and handles their messages.
 
 Handshake: 8 hello, 0 identify (or 7 resume -> 9), 2 ready, IP discovery over UDP, 1 select protocol, 4 session
-description; then `VoiceRoom` takes over. Close codes are those of Discord's reference ("Voice close event codes").
+description; then `VoiceRoom` handles the session. Close codes: Discord's reference ("Voice close event codes").
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEARTBEAT_ACK, _RESUME, _HELLO, _RESUMED, _BACKEND_VERSION = 6, 7, 8, 9, 16
 _LAST_OPCODE = 31
 _HEARTBEAT_INTERVAL_MS = 13_750
 _FIRST_SSRC = 1000
-# How long a session waits for RESUME after its websocket broke.
+# How long a session can be resumed after its websocket broke.
 RESUME_WINDOW_S = 5.0
 
 
@@ -54,7 +54,7 @@ _LEAVING_CODES = frozenset({1000, 1001, VoiceCloseCode.DISCONNECTED})
 
 
 class VoiceGateway:
-    """All voice sessions of the local Discord, in their rooms."""
+    """All voice sessions of the local Discord, by room."""
 
     def __init__(self, state: GuildState, forwarder: Forwarder, *, resume_window_s: float = RESUME_WINDOW_S) -> None:
         self._state = state
@@ -138,7 +138,7 @@ class VoiceGateway:
             self.room_of(session).dave_binary(session, body[0], body[1:])
 
     def closed(self, connection: WebsocketConnection) -> None:
-        """End the session, or let it wait for RESUME when the websocket just broke."""
+        """End the session, or keep it for a resume if the websocket broke."""
         session = self._sessions.pop(connection, None)
         if session is None or session.connection is not connection:
             return
@@ -172,7 +172,7 @@ class VoiceGateway:
     def _begin(self, connection: WebsocketConnection, user_id: int, channel_id: int, session_id: str) -> None:
         old = self._by_user.get(user_id)
         if old is not None:
-            # One voice session per member: whoever identifies again takes over.
+            # One voice session per member: a new identify replaces the old session.
             former = old.connection
             self._end(old)
             if former is not None:
@@ -243,7 +243,7 @@ class VoiceGateway:
         room = self.room_of(session)
         if opcode == _SPEAKING:
             flags = data.get("speaking")
-            # Discord tells others who starts; that somebody stopped is theirs to notice.
+            # Discord announces only the start of speaking to the others.
             if isinstance(flags, int) and flags:
                 room.speaking(session, int(flags))
         elif opcode in (DaveOpcode.READY_FOR_TRANSITION, DaveOpcode.INVALID_COMMIT_WELCOME):
@@ -267,5 +267,5 @@ def _stop_expiry(session: VoiceSession) -> None:
 
 
 def _snowflake(text: object) -> int:
-    """Return an id out of JSON; 0 for what is none."""
+    """Return an id from JSON, or 0 if it is not one."""
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20 else 0

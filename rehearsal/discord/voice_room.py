@@ -1,6 +1,6 @@
-"""The people of one voice channel: their sessions, and the delivery service's decisions carried out.
+"""The sessions of one voice channel; carries out the effects of its delivery service.
 
-A session outlives its websocket for a while, so that a client can RESUME (op 7) and be sent what it missed.
+A session continues for a while without a websocket, so that the client can resume (op 7) and get what it missed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 SPEAKING, CLIENTS_CONNECT, VIDEO, CLIENT_DISCONNECT = 5, 11, 12, 13
-# What a client may have missed while its websocket was gone.
+# How many messages are kept to be sent again after a resume.
 _REPLAYED_MESSAGES = 500
 
 
 @dataclass(slots=True, eq=False)
 class VoiceSession:
-    """One client's voice session: identified (op 0), possibly without a websocket just now."""
+    """One client's voice session after op 0; between a disconnect and a resume it has no websocket."""
 
     user_id: int
     session_id: str
@@ -54,7 +54,7 @@ class VoiceSession:
     _replay: deque[tuple[int, str | bytes]] = field(default_factory=lambda: deque(maxlen=_REPLAYED_MESSAGES))
 
     def send_json(self, opcode: int, data: Any) -> None:
-        """Send a message that counts in the sequence and is sent again on RESUME."""
+        """Send a message with a sequence number; it is sent again after a resume if it was missed."""
         message = {"op": opcode, "d": data, "seq": self._next_sequence()}
         self._keep(json.dumps(message, separators=(",", ":")))
 
@@ -63,15 +63,15 @@ class VoiceSession:
         self._keep(struct.pack(">HB", self._next_sequence(), opcode) + body)
 
     def send_unsequenced(self, message: Json) -> None:
-        """Send a handshake message or a heartbeat's answer, which has no sequence."""
+        """Send a handshake message or a heartbeat's answer, without a sequence number."""
         if self.connection is not None:
             self.connection.send_json(message)
 
     def resume(self, connection: WebsocketConnection, after: int) -> None:
-        """Go on over a new websocket: send what came after the sequence number `after`."""
+        """Continue on a new websocket: send what came after the sequence number `after`."""
         self.connection = connection
         for sequence, frame in self._replay:
-            # Sequence numbers are 16 bits and wrap; what is up to half the circle ahead was missed.
+            # Sequence numbers have 16 bits and wrap around; up to half the range ahead counts as newer.
             if 0 < (sequence - after) & 0xFFFF < 0x8000:
                 connection.send(frame)
 
@@ -86,7 +86,7 @@ class VoiceSession:
 
 
 class VoiceRoom:
-    """One voice channel. Everything happens at once, in the event loop's thread; timers end with `close`."""
+    """One voice channel. Use it only from the event loop's thread; `close` ends its timers."""
 
     def __init__(self, channel_id: int) -> None:
         self.channel_id = channel_id
@@ -103,7 +103,7 @@ class VoiceRoom:
         self._timers.clear()
 
     def enter(self, session: VoiceSession) -> None:
-        """Let in a client that was told its key (op 4): external sender, then who is here, then proposals."""
+        """Add a client after its session description (op 4): send the external sender, then who is here."""
         others = list(self.sessions.values())
         self.sessions[session.user_id] = session
         self._apply(self.delivery.connect(session.user_id))
@@ -113,7 +113,7 @@ class VoiceRoom:
             other.send_json(CLIENTS_CONNECT, {"user_ids": [str(session.user_id)]})
 
     def leave(self, session: VoiceSession) -> None:
-        """Let out a client for good."""
+        """Remove a client."""
         if self.sessions.get(session.user_id) is not session:
             return
         del self.sessions[session.user_id]
@@ -122,7 +122,7 @@ class VoiceRoom:
         self._apply(self.delivery.disconnect(session.user_id))
 
     def speaking(self, session: VoiceSession, flags: int) -> None:
-        """Tell the others that somebody speaks (op 5), now or after `speaking_delay_s`."""
+        """Announce to the others that somebody speaks (op 5), now or after `speaking_delay_s`."""
         data = {"user_id": str(session.user_id), "ssrc": session.leg.ssrc, "speaking": flags}
 
         def tell() -> None:
@@ -136,7 +136,7 @@ class VoiceRoom:
             tell()
 
     def announce_video(self, session: VoiceSession) -> None:
-        """Tell one client of a camera whose packets no op 5 will name (op 12)."""
+        """Announce a camera to one client (op 12); no op 5 names the SSRC of its packets."""
         source = next((other for other in self.sessions.values() if other is not session), session)
         audio = source.leg.ssrc
         data = {"user_id": str(source.user_id), "audio_ssrc": audio, "video_ssrc": audio + 1, "rtx_ssrc": audio + 2}
@@ -166,7 +166,7 @@ class VoiceRoom:
             _log.warning("dave_message_refused", user_id=session.user_id, opcode=opcode, reason=str(error))
 
     def decide(self, decision: Callable[[DeliveryService], list[DeliveryEffect]]) -> None:
-        """Carry out something that the gateway decides by itself, such as a downgrade."""
+        """Apply a decision of the gateway, such as a downgrade."""
         self._apply(decision(self.delivery))
 
     def _apply(self, effects: list[DeliveryEffect]) -> None:

@@ -1,4 +1,4 @@
-"""What a person says, ready for the wire: one recording as 20 ms Opus packets, with the bounds of its voice.
+"""One recording as 20 ms Opus packets, with the bounds of its voice.
 
 Ogg/Opus files with 20 ms packets are taken packet by packet, never decoded and encoded again. Anything else
 that PyAV reads (FLAC, WAV, Opus in other frame sizes) is encoded once, at load time, so that nothing is
@@ -29,7 +29,7 @@ FRAME_MS = 20
 FRAME_S = FRAME_MS / 1000
 FRAME_SAMPLES = RATE_HZ * FRAME_MS // 1000
 
-# Enough that Whisper hears a clip exactly as it hears its source, at half of Discord's default 64 kbit/s.
+# At half of Discord's default 64 kbit/s Whisper still transcribes a clip exactly as it does the source.
 BITRATE_BPS = 32_000
 # Opus starts every stream this late (RFC 7845, pre-skip); libopus writes 312 samples at 48 kHz.
 _PRE_SKIP_SAMPLES = 312
@@ -49,7 +49,7 @@ class Clip:
 
     @property
     def duration_s(self) -> float:
-        """Return how long the clip takes to say, its silence included."""
+        """Return the length of the clip, its silence included."""
         return len(self.packets) * FRAME_S
 
     @property
@@ -66,7 +66,7 @@ class Clip:
     def load(cls, path: Path) -> Clip:
         """Read a recording. Blocking: a FLAC of ten seconds takes about 50 ms.
 
-        Raises `PersonError` with one plain sentence when the file is missing, is no sound, or is silent.
+        Raises `PersonError` when the file is missing, cannot be decoded, or is silent.
         """
         try:
             packets = _opus_packets(path)
@@ -74,10 +74,10 @@ class Clip:
                 packets = _opus_packets(io.BytesIO(encode_ogg(_sound(path))))
             pcm = read_sound(path)
         except FileNotFoundError as exc:
-            raise PersonError(f"{path}: there is no such recording.") from exc
+            raise PersonError(f"{path}: this recording does not exist.") from exc
         except (FFmpegError, OSError, ValueError, IndexError) as exc:
             reason = getattr(exc, "strerror", None) or exc
-            raise PersonError(f"{path}: this is no recording that can be played ({reason}).") from exc
+            raise PersonError(f"{path}: this recording cannot be played ({reason}).") from exc
         bounds = voiced_bounds(np.concatenate([np.zeros(_PRE_SKIP_SAMPLES, np.int16), pcm]), FRAME_SAMPLES)
         if not packets or bounds is None:
             raise PersonError(f"{path}: nothing is said in this recording.")
@@ -107,7 +107,7 @@ def packet_ms(packet: bytes) -> float:
 def encode_ogg(sound: Iterator[NDArray[np.int16]], *, bitrate_bps: int = BITRATE_BPS) -> bytes:
     """Return an Ogg/Opus file of `sound` (blocks of 48 kHz mono int16): 20 ms packets with in-band FEC.
 
-    FEC is on as in Discord's own clients, so that a rehearsal with packet loss is honest.
+    FEC is on as in Discord's own clients, so that packet loss has the same effect as there.
     """
     file = io.BytesIO()
     with av.open(file, "w", format="ogg") as container:
@@ -134,7 +134,7 @@ def _frame(block: NDArray[np.int16]) -> Any:
 
 
 def _opus_packets(source: Path | io.BytesIO) -> tuple[bytes, ...] | None:
-    """Return the packets of an Ogg/Opus file, or None where it is something else or not cut in 20 ms."""
+    """Return the packets of an Ogg/Opus file, or None if it is another format or its packets are not 20 ms long."""
     with av.open(source if isinstance(source, io.BytesIO) else str(source), "r") as container:
         stream = _audio_stream(container)
         if stream.codec_context.name not in {"opus", "libopus"}:

@@ -1,7 +1,7 @@
-"""One person's end of DAVE, the end-to-end encryption of a call, without any I/O.
+"""One person's side of DAVE, the end-to-end encryption of a call. No I/O.
 
-Fed with the voice gateway's messages it answers with the messages to send; it holds the MLS session and knows
-which protocol version is in force. It never logs or prints the session (davey 0.1.7's `repr` leaks memory).
+It answers the voice gateway's messages, and holds the MLS session and the protocol version in use. It never logs or
+prints the session (davey 0.1.7's `repr` leaks memory).
 
 Source: the DAVE protocol whitepaper (daveprotocol.com), opcodes 21-31.
 """
@@ -37,7 +37,7 @@ INVALID_COMMIT_WELCOME = 31
 _FIRST_EPOCH = 1
 # Every DAVE frame ends with it (whitepaper, "payload format").
 _MAGIC = b"\xfa\xfa"
-# How long frames of the other kind may still come after a switch between plain and encrypted.
+# After a switch between plain and encrypted, frames of the other kind are accepted for this long.
 _PASSTHROUGH_S = 10
 
 
@@ -68,7 +68,6 @@ class DaveMember:
     """One person's membership in the encrypted call. Owned by one voice session; not thread-safe."""
 
     def __init__(self, *, user_id: int, channel_id: int) -> None:
-        """Begin outside any group; `begin` follows when op 4 names the version."""
         self._user_id = user_id
         self._channel_id = channel_id
         self._session: Any = None
@@ -83,13 +82,13 @@ class DaveMember:
         return self.version == 0 or self._ready
 
     def begin(self, version: int) -> list[GatewayMessage]:
-        """Take up the version of op 4."""
+        """Start with the protocol version that op 4 names; return the messages to send."""
         self.version = version
         self._pending.clear()
         return self._new_group(version) if version else []
 
     def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
-        """Take one JSON message (ops 21, 22, 24); others are ignored."""
+        """Handle one JSON message (ops 21, 22, 24); others are ignored."""
         if op == PREPARE_TRANSITION:
             return self._prepare(int(body["transition_id"]), int(body["protocol_version"]))
         if op == EXECUTE_TRANSITION:
@@ -102,9 +101,9 @@ class DaveMember:
         return []
 
     def handle_binary(self, op: int, body: bytes, members: Iterable[int]) -> list[GatewayMessage]:
-        """Take one binary message (ops 25, 27, 29, 30). `members`: everyone the gateway said is connected.
+        """Handle one binary message (ops 25, 27, 29, 30). `members`: everyone the gateway said is connected.
 
-        A message that MLS refuses makes us leave the group and ask to be added again (op 31, then op 26).
+        After a message that MLS refuses, the person leaves the group and asks to be added again (op 31, then op 26).
         """
         if self._session is None:
             return []
@@ -114,8 +113,8 @@ class DaveMember:
             elif op == PROPOSALS:
                 return self._propose(body, members)
             elif op in {ANNOUNCE_COMMIT, WELCOME}:
-                return self._land(op, body)
-        # davey raises ValueError for all that MLS refuses; struct and index errors are truncated messages.
+                return self._apply_commit(op, body)
+        # davey raises ValueError for what MLS refuses; struct and index errors mean truncated messages.
         except (ValueError, RuntimeError, struct.error, IndexError):
             self.recoveries += 1
             transition = int.from_bytes(body[:2], "big") if op in {ANNOUNCE_COMMIT, WELCOME} else 0
@@ -135,7 +134,7 @@ class DaveMember:
         """Return the Opus packet in a frame that `user_id` sent. Raises `UndecryptableError`."""
         if frame == SILENCE_FRAME:
             return frame
-        # Around a switch a sender may be a step ahead of us or behind: the trailer tells.
+        # During a switch a sender may still use the other kind of frame; the trailer tells which it is.
         if self.version == 0 and not (self._ready and frame.endswith(_MAGIC)):
             return frame
         if not self._ready:
@@ -165,7 +164,7 @@ class DaveMember:
             return []
         return [BinaryMessage(COMMIT_WELCOME, bytes(answer.commit) + bytes(answer.welcome or b""))]
 
-    def _land(self, op: int, body: bytes) -> list[GatewayMessage]:
+    def _apply_commit(self, op: int, body: bytes) -> list[GatewayMessage]:
         (transition,) = struct.unpack_from(">H", body)
         if op == WELCOME:
             self._session.process_welcome(body[2:])

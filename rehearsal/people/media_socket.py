@@ -1,4 +1,4 @@
-"""A person's UDP socket to the voice server: opened for one session, closed with it. Bytes only."""
+"""A person's UDP socket to the voice server, for one session."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from rehearsal.people.rtp import discovery_reply, discovery_request
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A lost question is asked again; the caller bounds how often.
+# A lost request is sent again; the caller limits how long.
 _DISCOVERY_RESEND_S = 0.3
 
 
 class MediaSocket(asyncio.DatagramProtocol):
-    """Hands each datagram over with its arrival time. Made by `open`; its owner closes it.
+    """Passes each datagram on with its arrival time. Made by `open`; the owner must close it.
 
     *Cancellation*: `discover` can be cancelled; the socket stays usable.
     """
 
     def __init__(self, on_datagram: Callable[[bytes, float], None], clock: Callable[[], float]) -> None:
-        """Not for callers: use `open`."""
         self._on_datagram = on_datagram
         self._clock = clock
         self._discovered: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
@@ -37,7 +36,7 @@ class MediaSocket(asyncio.DatagramProtocol):
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """Return a socket that talks to `server` alone. Raises `OSError`."""
+        """Return a socket that exchanges datagrams only with `server`. Raises `OSError`."""
         loop = asyncio.get_running_loop()
         # Not in connection_made: up to Python 3.11 the transport it is given is no DatagramTransport by type.
         transport, media = await loop.create_datagram_endpoint(lambda: cls(on_datagram, clock), remote_addr=server)
@@ -66,11 +65,11 @@ class MediaSocket(asyncio.DatagramProtocol):
     # ---- asyncio.DatagramProtocol ----
 
     def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
-        """Take one datagram; the answer to our discovery is not voice."""
+        """Pass on one datagram, except the answer to our IP discovery."""
         if not self._discovered.done() and (reply := discovery_reply(data)) is not None:
             self._discovered.set_result(reply)
             return
         self._on_datagram(data, self._clock())
 
     def error_received(self, exc: Exception) -> None:
-        """Ignore an ICMP refusal: the server's restart is seen on the websocket."""
+        """Ignore ICMP errors: a server that restarts also closes the websocket."""

@@ -1,4 +1,4 @@
-"""The clock of a mouth: when each 20 ms frame is due, and how late it left."""
+"""Sends audio at its pace: when each 20 ms frame is due, and how late it left."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-# A frame that leaves later than this after its time would be heard as jitter.
+# A frame that leaves later than this is heard as jitter.
 LATE_S = 0.01
 
 
 class Pacer:
-    """Waits for each frame's own deadline, so lateness never adds up: a late frame does not delay the next.
+    """Waits for each frame's own deadline, so that a late frame does not delay the next.
 
-    One for each talkspurt. *Cancellation*: a wait can be cancelled; the pacer stays usable.
+    Use one for each talkspurt. *Cancellation*: a wait can be cancelled; the pacer stays usable.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Pacer:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Begin now: frame 0 is due at once."""
+        """Start now: frame 0 is due at once."""
         self._frame_s = frame_s
         self._clock = clock
         self._sleep = sleep

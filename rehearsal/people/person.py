@@ -1,8 +1,7 @@
-"""A scripted person: a mouth and ears in a voice channel, nothing of Roomtone's own code between.
+"""A scripted person in a voice channel: plays clips, and keeps what it receives of everyone else.
 
-Speaks clips at the pace of a real client and tells when the last voiced frame left; hears everyone else and
-keeps what it heard. The voice protocol is a second, independent implementation beside discord.py, so that what
-works in a rehearsal was not agreed upon with the bot.
+It plays clips at the pace of a real client and reports when the last voiced frame left. Its voice protocol is an
+independent implementation that shares no code with discord.py or the bot.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# How long a person waits for the call's keys before a first word.
+# How long to wait for the call's encryption keys before speaking.
 READY_TIMEOUT_S = 15.0
-# What every client sends when a talkspurt ends, so that decoders do not invent a tail.
+# Every client sends these silence frames at the end of a talkspurt, so that decoders do not extrapolate.
 _CLOSING_FRAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ClipPlayback:
-    """How one clip went out. Times: monotonic seconds at which a frame left; `speech_*`: voiced frames only."""
+    """When one clip was sent. Times: monotonic seconds at which a frame left; `speech_*`: voiced frames only."""
 
     started_at: float
     speech_started_at: float
@@ -55,7 +54,7 @@ class ClipPlayback:
 class ScriptedPerson:
     """One member of the call, from `__aenter__` (join) to `__aexit__` (leave).
 
-    *Cancellation*: a cancelled `say` stops in mid-word, closes the talkspurt's op 5 and leaves the person usable.
+    *Cancellation*: a cancelled `say` stops at once, announces the end of speaking, and leaves the person usable.
     """
 
     def __init__(
@@ -74,11 +73,11 @@ class ScriptedPerson:
         self._clock = clock
         self._heard: dict[int, ReceivedSpeech] = {}
         self._sound = asyncio.Event()
-        self._mouth = asyncio.Lock()
+        self._speech_lock = asyncio.Lock()
         self._link = PersonVoiceLink(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
 
     async def __aenter__(self) -> Self:
-        """Join the channel. Raises `PersonError` when the voice server does not let the person in."""
+        """Join the channel. Raises `PersonError` when the voice server refuses the connection."""
         await self._link.__aenter__()
         _log.info("person_joined", user_id=self.user_id)
         return self
@@ -92,7 +91,7 @@ class ScriptedPerson:
 
     @property
     def counts(self) -> PersonPacketCounts:
-        """Return what became of the packets, both ways, since the person joined."""
+        """Return the packet counts, both ways, since the person joined."""
         return self._link.counts
 
     @property
@@ -107,41 +106,41 @@ class ScriptedPerson:
 
     @property
     def epochs(self) -> int:
-        """Return how many DAVE epochs (commits and welcomes) this session has landed."""
+        """Return how many DAVE commits and welcomes this session has applied."""
         return self._link.call.dave.epochs_landed if self._link.call is not None else 0
 
     @property
     def dave_version(self) -> int:
-        """Return the DAVE version in force: 1, or 0 while the call is downgraded to plain Opus."""
+        """Return the DAVE version in use: 1, or 0 while the call is downgraded to plain Opus."""
         return self._link.call.dave.version if self._link.call is not None else 0
 
     def heard(self, user_id: int) -> ReceivedSpeech:
-        """Return what this person heard of `user_id`; it grows while they speak."""
+        """Return what this person received of `user_id`; it grows while they speak."""
         return self._heard.setdefault(user_id, ReceivedSpeech())
 
     async def meet(self, user_id: int, *, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Wait until `user_id` is in the call and there are keys to be heard with. Raises `PersonError`."""
+        """Wait until `user_id` is in the call and the encryption keys are there. Raises `PersonError`."""
         await self._link.wait_until_with(user_id, timeout_s)
         await self._link.wait_until_can_send(timeout_s)
 
     async def move(self, server: Mapping[str, Any]) -> None:
-        """Change over to another voice server; `server`: the data of a VOICE_SERVER_UPDATE."""
+        """Switch to another voice server; `server`: the data of a VOICE_SERVER_UPDATE."""
         await self._link.move(server)
 
     async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> ClipPlayback:
-        """Say one clip at its own pace; one at a time. Raises `PersonError` when there is no way to speak.
+        """Play one clip at its own pace; one at a time. Raises `PersonError` when there is no connection.
 
-        Frames that come while the connection is being remade are lost, as in life, and counted as unsent.
+        Frames that are due during a reconnect are lost, as with a real client, and counted as unsent.
         """
-        async with self._mouth:
+        async with self._speech_lock:
             await self._link.wait_until_can_send(ready_timeout_s)
             await self._link.set_speaking(True)
             try:
-                return await self._utter(clip)
+                return await self._send_clip(clip)
             finally:
                 await self._link.set_speaking(False)
 
-    async def _utter(self, clip: Clip) -> ClipPlayback:
+    async def _send_clip(self, clip: Clip) -> ClipPlayback:
         pacer = Pacer(FRAME_S, clock=self._clock)
         sent = 0
         speech_started_at = speech_ended_at = pacer.started_at
@@ -166,7 +165,7 @@ class ScriptedPerson:
         )
 
     async def wait_for_sound(self, user_id: int, *, since: float, timeout_s: float) -> None:
-        """Wait until sound of `user_id` arrives after `since`. Raises `PersonError`."""
+        """Wait until sound of `user_id` arrives after `since`. Raises `PersonError` after `timeout_s`."""
         heard = self.heard(user_id)
         try:
             async with asyncio.timeout(timeout_s):
@@ -177,7 +176,7 @@ class ScriptedPerson:
             raise PersonError(f"{self.name} heard nothing of member {user_id} within {timeout_s:g} s.") from exc
 
     async def wait_for_quiet(self, user_id: int, *, quiet_s: float, timeout_s: float) -> None:
-        """Wait until nothing came of `user_id` for `quiet_s` (counted from now at the earliest).
+        """Wait until nothing arrives from `user_id` for `quiet_s` (counted from now at the earliest).
 
         Raises `PersonError` when they are still talking after `timeout_s`.
         """

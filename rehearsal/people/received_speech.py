@@ -1,7 +1,7 @@
-"""What a person heard of one other: Opus packets as they arrived, turned into sound when somebody asks.
+"""What one person received of another: Opus packets as they arrived, decoded on request.
 
-Decoding waits until a stretch is wanted, so a long run costs memory for Opus alone (about 8 kB a second of
-speech) and no CPU beside the bot that is being measured.
+Packets are decoded only when somebody asks for the sound, so a long run costs about 8 kB of memory per second of
+speech, and no CPU time while the bot is measured.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ FRAME_SAMPLES = 320
 MAX_PACKETS = 30_000
 # -44 dBFS: far below any synthesised voice, above what Opus makes of digital silence.
 VOICED_RMS = 200.0
-# A decoder that starts in mid-speech needs a few frames to find its state.
+# A decoder that starts in the middle of speech needs a few frames before its output is right.
 _WARM_UP_PACKETS = 5
 # Longer gaps are pauses of the speaker, not loss.
 _MAX_CONCEALED_FRAMES = 5
-# A stretch that is cut for a recogniser keeps its pauses up to this long.
+# Pauses longer than this are shortened to it in the sound for a recogniser.
 _MAX_PAUSE_S = 1.0
 _LOST = np.zeros(FRAME_SAMPLES, np.int16)
 
@@ -58,21 +58,20 @@ class ReceivedFrame:
 
 
 class ReceivedSpeech:
-    """Everything that one person heard of one other, the last ten minutes of it. Not thread-safe."""
+    """The last ten minutes of what one person received of another. Not thread-safe."""
 
     def __init__(self, *, max_packets: int = MAX_PACKETS) -> None:
-        """Begin with nothing heard."""
         self._packets: deque[ReceivedPacket] = deque(maxlen=max_packets)
         self._ssrc: int | None = None
         self._position = 0
         self.last_sound_at: float | None = None
 
     def __len__(self) -> int:
-        """Return how many packets are kept."""
+        """Return the number of packets in memory."""
         return len(self._packets)
 
     def add(self, *, arrived_at: float, ssrc: int, sequence: int, timestamp: int, opus: bytes) -> None:
-        """Keep one packet. The silence frames that end a talkspurt are kept for their numbers, not as sound."""
+        """Add one packet. Silence frames, which end a talkspurt, count for the sequence but not as sound."""
         if ssrc == self._ssrc:
             # RFC 3550, appendix A.1: the nearest number with these 16 bits.
             step = (sequence - self._position + 0x8000) % 0x10000 - 0x8000
@@ -92,7 +91,7 @@ class ReceivedSpeech:
         return [frame for frame in _decoded(chosen) if frame.arrived_at >= since]
 
     def pcm(self, *, since: float, until: float = float("inf")) -> NDArray[np.int16]:
-        """Return that sound in one piece (mono int16 at 16 kHz), with its pauses, for a recogniser."""
+        """Return the sound of that time in one array (mono int16 at 16 kHz), with its pauses, for a recogniser."""
         pieces: list[NDArray[np.int16]] = []
         previous: float | None = None
         for frame in self.frames(since=since, until=until):
@@ -123,7 +122,7 @@ class ReceivedSpeech:
 
 
 def _decoded(packets: list[ReceivedPacket]) -> Iterator[ReceivedFrame]:
-    """Decode in the speaker's order, one decoder for each SSRC."""
+    """Decode in the order of sending, with one decoder for each SSRC."""
     decoder = Decoder(rate_hz=RATE_HZ)
     previous: ReceivedPacket | None = None
     for packet in _in_order(packets):
@@ -140,7 +139,7 @@ def _decoded(packets: list[ReceivedPacket]) -> Iterator[ReceivedFrame]:
 
 
 def _in_order(packets: list[ReceivedPacket]) -> list[ReceivedPacket]:
-    """Sort each SSRC's packets by position; the SSRCs stay in the order in which they came."""
+    """Sort each SSRC's packets by position; the SSRCs stay in order of arrival."""
     order: dict[int, int] = {}
     for packet in packets:
         order.setdefault(packet.ssrc, len(order))
@@ -149,7 +148,7 @@ def _in_order(packets: list[ReceivedPacket]) -> list[ReceivedPacket]:
 
 
 def _continues(previous: ReceivedPacket, packet: ReceivedPacket, lost: int) -> bool:
-    """Return whether the timestamps say that the gap was sound, not a pause between talkspurts."""
+    """Return whether the timestamps show lost sound rather than a pause between talkspurts."""
     step = (packet.timestamp - previous.timestamp) & 0xFFFFFFFF
     return step == (lost + 1) * TIMESTAMP_STEP
 

@@ -1,7 +1,8 @@
-"""Discord's voice packets as bytes: RTP inside `aead_xchacha20_poly1305_rtpsize`, and the IP discovery.
+"""Discord's voice packets as bytes: RTP encrypted with `aead_xchacha20_poly1305_rtpsize`, and IP discovery.
 
-Seals what a person sends and opens what the server forwards; what lies inside (DAVE or plain Opus) is not its
-business. Source: Discord's voice connection documentation; layout in docs of the transport package.
+The payload (DAVE frames or plain Opus) is not interpreted here.
+
+Source: Discord's voice connection documentation; layout in docs of the transport package.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import nacl.bindings
 import nacl.exceptions
 
 MODE = "aead_xchacha20_poly1305_rtpsize"
-# RTP payload type 120: Opus. Everything else on the socket (RTCP, video) is not for a person's ears.
+# RTP payload type 120: Opus. Everything else on the socket (RTCP, video) is ignored.
 PAYLOAD_TYPE_OPUS = 0x78
 # 20 ms at the 48 kHz RTP clock.
 TIMESTAMP_STEP = 960
@@ -29,7 +30,7 @@ _EXTENSION_BIT, _PADDING_BIT = 0x10, 0x20
 
 @dataclass(frozen=True, slots=True)
 class DecryptedPacket:
-    """One opened packet: `payload` is the frame as the speaker's DAVE layer made it."""
+    """One packet after transport decryption: `payload` is the frame as the speaker's DAVE layer made it."""
 
     ssrc: int
     sequence: int
@@ -38,7 +39,7 @@ class DecryptedPacket:
 
 
 class PacketEncryptor:
-    """The sending half of one voice session: counts sequence, timestamp and nonce."""
+    """Encrypts the packets of one voice session; counts sequence, timestamp and nonce."""
 
     __slots__ = ("_counter", "_key", "_sequence", "_ssrc", "_timestamp")
 
@@ -62,15 +63,15 @@ class PacketEncryptor:
         return header + sealed + counter
 
     def skip(self) -> None:
-        """Let 20 ms of the speaker's clock pass without a packet."""
+        """Advance the RTP clock by 20 ms without a packet."""
         self._timestamp = (self._timestamp + TIMESTAMP_STEP) & 0xFFFFFFFF
 
 
 def decrypt_packet(datagram: bytes, key: bytes) -> DecryptedPacket | None:
-    """Return what a forwarded datagram carries, or None where it is no Opus packet for this key.
+    """Return the packet in a forwarded datagram, or None if it is not an Opus packet for this key.
 
-    Order matters: the RTP padding goes before the extension body and before anything reads the DAVE trailer,
-    since both are inside the ciphertext and the trailer is found from the end.
+    The RTP padding must be removed first: it is inside the ciphertext, behind the DAVE trailer, which is found from
+    the end.
     """
     if len(datagram) < _HEADER.size + _TAG_BYTES + _COUNTER_BYTES or datagram[0] >> 6 != 2:
         return None

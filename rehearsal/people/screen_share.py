@@ -1,7 +1,7 @@
-"""Somebody who shares their screen with the bot: what its page does in a browser, done by hand.
+"""A person's screen share: does what the bot's share page does in a browser.
 
-It follows the link of `/watch start` and speaks the page's protocol from its own reading of it; nothing of the bot's is
-used. The pictures are files.
+It opens the link of `/watch start` and speaks the page's websocket protocol with no code of the bot. The pictures are
+files.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _ANSWER_TIMEOUT_S = 20.0
 
 
 class ScreenSharePage:
-    """One share. Made by `async with`, which opens the link and shares a window; leaving it closes the page.
+    """One screen share: entering it opens the link and shares a window, leaving it closes the page.
 
-    `told`: the message with the link in it. Raises `PersonError` when there is none, or it is not let in.
+    `message`: the bot's text with the link in it. Raises `PersonError` when it has no link or the bot refuses.
     """
 
-    def __init__(self, name: str, told: str) -> None:
-        found = _LINK.search(told)
+    def __init__(self, name: str, message: str) -> None:
+        found = _LINK.search(message)
         if found is None:
-            raise PersonError(f'{name} got no link to share a screen: "{told}"')
+            raise PersonError(f'{name} got no link to share a screen: "{message}"')
         self._name = name
         self._origin, self._token = found.groups()
         self._stack = AsyncExitStack()
         self._page: aiohttp.ClientWebSocketResponse
         self._notes = 0
-        # Why the bot ended it; empty while it goes on.
+        # Why the bot ended the share; empty while it lasts.
         self._ended = ""
-        self._stirred = asyncio.Event()
+        self._changed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -58,9 +58,7 @@ class ScreenSharePage:
             except (aiohttp.ClientError, OSError, TimeoutError) as exc:
                 raise PersonError(f"{self._name} could not open the page that shares screens ({exc}).") from exc
             if answer.get("t") != "welcome":
-                raise PersonError(
-                    f"{self._name} may not share a screen: {answer.get('sentence', 'no reason was told')}"
-                )
+                raise PersonError(f"{self._name} may not share a screen: {answer.get('sentence', 'no reason given')}")
             await self._page.send_json({"t": "start", "surface": "window"})
             listening = asyncio.create_task(self._listen(), name="sharer")
             stack.push_async_callback(cancel_and_wait, listening)
@@ -82,7 +80,7 @@ class ScreenSharePage:
         try:
             await self._page.send_bytes(picture)
         except (aiohttp.ClientError, OSError) as exc:
-            raise PersonError(f"{self._name}'s page lost the bot ({exc}).") from exc
+            raise PersonError(f"{self._name}'s page lost the connection ({exc}).") from exc
         noted = await self._until(lambda: self._notes > before or bool(self._ended), timeout_s)
         self._refuse_after_end()
         return noted
@@ -91,7 +89,7 @@ class ScreenSharePage:
         """Stop sharing, and wait until the bot has said so. Raises `PersonError` when it does not."""
         await self._page.send_json({"t": "stop"})
         if not await self._until(lambda: bool(self._ended), _ANSWER_TIMEOUT_S):
-            raise PersonError(f"{self._name} stopped sharing, and the bot did not take note of it.")
+            raise PersonError(f"{self._name} stopped sharing, and the bot did not confirm it.")
 
     def _refuse_after_end(self) -> None:
         if self._ended:
@@ -101,28 +99,28 @@ class ScreenSharePage:
         try:
             async with asyncio.timeout(timeout_s):
                 while not met():
-                    self._stirred.clear()
-                    await self._stirred.wait()
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
             return False
         return True
 
     async def _listen(self) -> None:
-        """Take in what the bot tells the page, until it hangs up."""
+        """Handle the bot's messages to the page until it closes the connection."""
         async for frame in self._page:
-            told = _message(frame)
-            if told.get("t") == "note":
+            message = _message(frame)
+            if message.get("t") == "note":
                 self._notes += 1
-            elif told.get("t") == "ended":
-                self._ended = str(told.get("sentence"))
-            self._stirred.set()
-        self._ended = self._ended or "the bot hung up"
-        self._stirred.set()
+            elif message.get("t") == "ended":
+                self._ended = str(message.get("sentence"))
+            self._changed.set()
+        self._ended = self._ended or "the bot closed the connection"
+        self._changed.set()
 
 
 def _message(frame: aiohttp.WSMessage) -> dict[str, Any]:
-    """Return what a message says; nothing where it is none."""
+    """Return the fields of a text message; empty for anything else."""
     if frame.type is not aiohttp.WSMsgType.TEXT:
         return {}
-    told = json.loads(frame.data)
-    return told if isinstance(told, dict) else {}
+    fields = json.loads(frame.data)
+    return fields if isinstance(fields, dict) else {}

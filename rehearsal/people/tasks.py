@@ -1,4 +1,4 @@
-"""Ending a task one owns."""
+"""Cancel a task."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
-    """Cancel `task` and wait until it is over; raise what it died of, unless that was our cancelling.
+    """Cancel `task` and wait until it is over; raise its error, if it failed with one.
 
-    *Cancellation*: unlike suppressing `CancelledError` around an await, this lets the caller's own one pass.
+    *Cancellation*: the caller can still be cancelled, unlike with `CancelledError` suppressed around an await.
     """
     task.cancel()
     await asyncio.wait({task})

@@ -1,4 +1,4 @@
-"""What a member needs to enter a voice channel: Discord's two gateway events, joined and checked."""
+"""What a client needs to connect to a voice server: Discord's two gateway events, combined and checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from rehearsal.errors import PersonError
 
-# Makes the member join (again) and returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE
+# Makes the member join (again); returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE
 # data}`, as `POST /control/members/{user_id}/join` answers.
 JoinChannel: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 # Makes the member leave the channel.
@@ -17,7 +17,7 @@ LeaveChannel: TypeAlias = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class VoiceServerAccess:
-    """One member's right to one voice server. `endpoint`: host and port, without a scheme."""
+    """The address and credentials with which one member connects. `endpoint`: host and port, without a scheme."""
 
     user_id: int
     guild_id: int
@@ -28,7 +28,7 @@ class VoiceServerAccess:
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> VoiceServerAccess:
-        """Read the two events. Raises `PersonError` when a part is missing (an endpoint may be null)."""
+        """Read the two events. Raises `PersonError` when a field is missing (Discord may send a null endpoint)."""
         try:
             state, server = answer["state"], answer["server"]
             return cls(
@@ -40,15 +40,15 @@ class VoiceServerAccess:
                 token=_text(server["token"]),
             )
         except (KeyError, TypeError, ValueError) as exc:
-            raise PersonError(f"The local Discord answered a join without what a member needs: {exc!r}.") from exc
+            raise PersonError(f"The local Discord's answer to a join lacks a field: {exc!r}.") from exc
 
     def moved(self, server: Mapping[str, Any]) -> VoiceServerAccess:
-        """Return the same member's right to another voice server. Raises `PersonError`."""
+        """Return the access to another voice server, from its VOICE_SERVER_UPDATE. Raises `PersonError`."""
         state = {"user_id": self.user_id, "channel_id": self.channel_id, "session_id": self.session_id}
         return VoiceServerAccess.parse({"state": state, "server": server})
 
     def __repr__(self) -> str:
-        """Leave the token out."""
+        """Omit the token."""
         return f"VoiceServerAccess(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
 
 

@@ -1,8 +1,8 @@
-"""The shell of a person's voice connection: one websocket, one UDP socket, and what to do when they break.
+"""The I/O of a person's voice connection: one websocket and one UDP socket, reconnected when they break.
 
-Task list: `person-link-USER`, owned by the link, runs the websocket; `person-heartbeat-USER`, owned by that
-websocket's stay. A broken websocket is resumed (op 7); what cannot be resumed is joined again with fresh admission.
-The protocol itself lives in `call` and `dave`; this file only moves bytes and waits.
+Tasks: `person-link-USER`, owned by the link, runs the websocket; `person-heartbeat-USER` ends with that websocket. A
+broken websocket is resumed (op 7); if it cannot be resumed, the person joins again with new credentials.
+The protocol itself is in `call` and `dave`; this module only moves bytes and waits.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _RESUME, _HELLO, _RESUMED = 7, 8, 9
 # Close codes after which the old session is gone and op 7 would be refused (Discord's voice close codes: session
 # no longer valid, session timeout, disconnected or moved).
 _NOT_RESUMABLE = frozenset({4006, 4009, 4014})
-# Everything is on 127.0.0.1: an answer that takes this long will not come.
+# Everything is on 127.0.0.1, so an answer that takes longer will never come.
 _ANSWER_S = 5.0
 # Attempts in a row that end before a session description, and the waits between them.
 _BACKOFF_S = (0.1, 0.3, 1.0)
 
 
 class PersonVoiceLink:
-    """Keeps one person in the call from `__aenter__` to `__aexit__`.
+    """Keeps one person connected from `__aenter__` to `__aexit__`.
 
     *Cancellation*: leaving the context cancels the link's task and closes both sockets. *Ownership*: the
     caller keeps `join`, `leave` and the TLS context alive.
@@ -89,7 +89,7 @@ class PersonVoiceLink:
         admission = VoiceServerAccess.parse(await self._join())
         self._task = asyncio.create_task(self._run(admission), name=f"person-link-{admission.user_id}")
         try:
-            await self._wait(lambda call: call.key is not None, _ANSWER_S, "was not let into the call")
+            await self._wait(lambda call: call.key is not None, _ANSWER_S, "could not connect to the call")
         except BaseException:
             await self._stop()
             raise
@@ -100,11 +100,11 @@ class PersonVoiceLink:
     ) -> None:
         """Close both sockets and leave the channel."""
         await self._stop()
-        await self._go()
+        await self._leave_channel()
 
     @property
     def call(self) -> VoiceSessionState | None:
-        """Return the session of the moment."""
+        """Return the current session, if any."""
         return self._call
 
     async def wait_until_can_send(self, timeout_s: float) -> None:
@@ -128,12 +128,12 @@ class PersonVoiceLink:
         return sent
 
     async def set_speaking(self, speaking: bool) -> None:
-        """Tell the others (op 5); a new session in mid-speech tells them again."""
+        """Announce speaking (op 5); a new session announces it again."""
         self._speaking = speaking
         await self._announce()
 
     async def move(self, server: Mapping[str, Any]) -> None:
-        """Take the data of a VOICE_SERVER_UPDATE in mid-call: change over to another endpoint."""
+        """Switch to another endpoint. `server`: the data of a VOICE_SERVER_UPDATE."""
         if self._call is None:
             return
         self._moved_to = self._call.admission.moved(server)
@@ -148,7 +148,7 @@ class PersonVoiceLink:
     # ---- the link's task ----
 
     async def _run(self, admission: VoiceServerAccess) -> None:
-        """Serve one session after another until cancelled; a failure is kept for whoever waits."""
+        """Run one session after another until cancelled; a failure is raised to whoever waits."""
         failures = 0
         try:
             async with aiohttp.ClientSession() as http:
@@ -170,25 +170,25 @@ class PersonVoiceLink:
         if self._moved_to is not None:
             admission, self._moved_to = self._moved_to, None
             return admission
-        # Discord hands out a voice server for a change of channel only, so a member leaves first.
-        await self._go()
+        # Discord sends a voice server only when the channel changes, so the member leaves first.
+        await self._leave_channel()
         return VoiceServerAccess.parse(await self._join())
 
     async def _serve(self, http: aiohttp.ClientSession, call: VoiceSessionState) -> None:
-        """Run one session to its end, resuming its websocket as long as the server agrees."""
+        """Run one session to its end, resuming its websocket as long as the server allows it."""
         self._call = call
         try:
-            code = await self._attend(http, call, resume=False)
+            code = await self._run_websocket(http, call, resume=False)
             while call.key is not None and code not in _NOT_RESUMABLE and self._moved_to is None:
                 resumes = self.resumes
-                code = await self._attend(http, call, resume=True)
+                code = await self._run_websocket(http, call, resume=True)
                 if self.resumes == resumes:
                     break
         finally:
             self._close_media()
 
-    async def _attend(self, http: aiohttp.ClientSession, call: VoiceSessionState, *, resume: bool) -> int | None:
-        """Serve one websocket until it closes; return its close code."""
+    async def _run_websocket(self, http: aiohttp.ClientSession, call: VoiceSessionState, *, resume: bool) -> int | None:
+        """Run one websocket until it closes; return its close code."""
         address = f"wss://{call.admission.endpoint}/?v=8"
         try:
             async with (
@@ -231,7 +231,7 @@ class PersonVoiceLink:
     async def _listen(
         self, websocket: aiohttp.ClientWebSocketResponse, call: VoiceSessionState, *, silence_s: float
     ) -> None:
-        """Answer messages until the websocket closes or falls silent for longer than its heartbeat allows."""
+        """Answer messages until the websocket closes or is silent for longer than its heartbeat allows."""
         while True:
             try:
                 message = await websocket.receive(timeout=silence_s)
@@ -241,14 +241,14 @@ class PersonVoiceLink:
             if message.type is aiohttp.WSMsgType.BINARY:
                 answers = call.handle_binary(message.data)
             elif message.type is aiohttp.WSMsgType.TEXT:
-                answers = await self._take(call, json.loads(message.data))
+                answers = await self._handle_text(call, json.loads(message.data))
             else:
                 return
             for answer in answers:
                 await self._send(answer)
             await self._notify()
 
-    async def _take(self, call: VoiceSessionState, message: Mapping[str, Any]) -> list[GatewayMessage]:
+    async def _handle_text(self, call: VoiceSessionState, message: Mapping[str, Any]) -> list[GatewayMessage]:
         op, body = int(message["op"]), message.get("d") or {}
         call.seq_ack = int(message.get("seq", call.seq_ack))
         answers = call.handle_json(op, body) if isinstance(body, dict) else []
@@ -260,7 +260,7 @@ class PersonVoiceLink:
             self._opened()
             self.sessions += 1
             _log.info("voice_session_described", user_id=call.admission.user_id, ssrc=call.ssrc)
-            # Discord wants our SSRC before the first packet, so op 5 goes out even in silence.
+            # Discord must know our SSRC before the first packet, so op 5 is sent even in silence.
             await self._announce()
         elif op == _RESUMED:
             self._opened()
@@ -273,7 +273,7 @@ class PersonVoiceLink:
             self._opening.reschedule(None)
 
     async def _open_media(self, call: VoiceSessionState) -> tuple[str, int]:
-        """Open the UDP socket and ask the server how it sees us."""
+        """Open the UDP socket and discover our address as the server sees it."""
 
         def on_datagram(data: bytes, at: float) -> None:
             for heard in call.open(data, at):
@@ -289,10 +289,10 @@ class PersonVoiceLink:
             self._media.close()
             self._media = None
 
-    # ---- small things ----
+    # ---- helpers ----
 
     async def _send(self, message: GatewayMessage) -> None:
-        """Send, or drop the message when the websocket is going down: the next session starts afresh."""
+        """Send a message, or drop it while the websocket closes: the next session starts anew."""
         websocket = self._websocket
         if websocket is None or websocket.closed:
             return
@@ -320,8 +320,8 @@ class PersonVoiceLink:
         if self._failure is not None:
             raise self._failure
 
-    async def _go(self) -> None:
-        """Leave the channel; a member who is no longer in it has left already."""
+    async def _leave_channel(self) -> None:
+        """Leave the channel; does nothing if the member has already left."""
         if self._leave is not None:
             with contextlib.suppress(RehearsalError):
                 await self._leave()

@@ -1,7 +1,7 @@
-"""One voice session of one person: its keys, its numbers, who else is there. No I/O.
+"""The state of one person's voice session: keys, sequence numbers, who else is connected. No I/O.
 
-A session begins with an identify (op 0) and survives its websocket when that is resumed. It turns the gateway's
-messages into answers, Opus into datagrams, and datagrams into Opus with a name on it.
+A session begins with identify (op 0) and continues on a new websocket after a resume. It answers the gateway's
+messages, turns Opus into datagrams, and turns datagrams into Opus with the speaker's id.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SPEAKING = 5
 CLIENTS_CONNECT = 11
 CLIENT_DISCONNECT = 13
 
-# UDP overtakes op 5 by a frame or two; half a second bounds what a stranger can make us keep.
+# Audio may arrive a frame or two before op 5 names its SSRC; at most half a second of it is kept.
 HELD_PACKETS = 25
 
 
 @dataclass(slots=True)
 class PersonPacketCounts:
-    """What became of a person's packets, both ways, over all their sessions."""
+    """Counts of a person's packets, both ways, over all their sessions."""
 
     sent: int = 0
     unsent: int = 0
@@ -70,16 +70,15 @@ class VoiceSessionState:
     _held: deque[tuple[DecryptedPacket, float]] = field(default_factory=lambda: deque(maxlen=HELD_PACKETS))
 
     def __post_init__(self) -> None:
-        """Begin outside any group."""
         self.dave = DaveMember(user_id=self.admission.user_id, channel_id=self.admission.channel_id)
 
     @property
     def can_send(self) -> bool:
-        """Return whether sound can leave now."""
+        """Return whether audio can be encrypted and sent now."""
         return self._sealer is not None and self.dave.can_send
 
     def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
-        """Take one JSON message of the gateway; return what to answer."""
+        """Handle one JSON message of the gateway; return the answers."""
         if op == READY:
             self.ssrc = int(body["ssrc"])
             self.server = (str(body["ip"]), int(body["port"]))
@@ -101,7 +100,7 @@ class VoiceSessionState:
         return []
 
     def handle_binary(self, message: bytes) -> list[GatewayMessage]:
-        """Take one binary message (two bytes of sequence, one of opcode, the body)."""
+        """Handle one binary message (two bytes of sequence, one of opcode, the body); return the answers."""
         if len(message) < 3:
             return []
         self.seq_ack = int.from_bytes(message[:2], "big")
@@ -118,7 +117,7 @@ class VoiceSessionState:
         return self._sealer.seal(frame)
 
     def open(self, datagram: bytes, arrived_at: float) -> list[ReceivedOpus]:
-        """Return what a datagram (and any held before it) brought, in order."""
+        """Return the audio of a datagram, and of those kept before it, in order."""
         packet = decrypt_packet(datagram, self.key) if self.key is not None else None
         if packet is None:
             self.counts.foreign += 1
@@ -128,14 +127,14 @@ class VoiceSessionState:
         if self._held:
             waiting = [*self._held, *waiting]
             self._held.clear()
-        heard = (self._name(each, at) for each, at in waiting)
+        heard = (self._identify_speaker(each, at) for each, at in waiting)
         return [each for each in heard if each is not None]
 
-    def _name(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
+    def _identify_speaker(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
         """Decrypt one packet under its speaker's key; an unknown SSRC is tried against everyone present."""
         user_id = self.speakers.get(packet.ssrc)
         if user_id is None:
-            return self._guess(packet, arrived_at)
+            return self._try_members(packet, arrived_at)
         try:
             opus = self.dave.decrypt(user_id, packet.payload)
         except UndecryptableError:
@@ -143,8 +142,8 @@ class VoiceSessionState:
             return None
         return _heard(user_id, packet, opus, arrived_at)
 
-    def _guess(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
-        # Keys are per sender, so at most one member's fits; plain frames and silence fit everybody's.
+    def _try_members(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
+        # Keys are per sender, so at most one member's key decrypts it. Plain frames and silence would fit everybody.
         if self.dave.version and packet.payload != SILENCE_FRAME:
             for user_id in sorted(self.members):
                 try:

@@ -1,8 +1,7 @@
-"""Where the voice in a recording begins and ends, judged by energy.
+"""Find where the voice in a recording begins and ends, by energy.
 
-Latency is counted from the acoustic end of what a person said, not from the end of the file, so every clip has
-its silent head and tail measured once, when it is loaded. This is a ruler for known, clean recordings and for
-the bot's own voice; it is no voice activity detector for a live room.
+Latency is measured from the acoustic end of speech, not from the end of the file. This is for clean recordings and
+for the bot's own voice; it is not a voice activity detector for a live channel.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 # -32 dB under the loud frames: below a word-final "s" or "f" of the Kokoro and LibriSpeech voices we measured,
 # above the breath and room tone that follow it.
 RELATIVE_FLOOR = 0.025
-# -54 dBFS. Whatever is softer than this is silence in any recording.
+# -54 dBFS: anything softer is silence in every recording.
 ABSOLUTE_FLOOR_RMS = 65.0
-# Speech comes in runs; a lone loud frame is a click of the cut.
+# Speech lasts several frames; a single loud frame is a click where the recording was cut.
 RUN_FRAMES = 2
 
 
@@ -46,7 +45,7 @@ def voiced_frames(pcm: NDArray[np.int16], frame_samples: int) -> NDArray[np.bool
     rms = frame_rms(pcm, frame_samples)
     if not len(rms):
         return np.zeros(0, np.bool_)
-    # The 95th percentile stands for "loud": the maximum would be one plosive.
+    # The 95th percentile is "loud"; the maximum may be a single plosive.
     floor = max(ABSOLUTE_FLOOR_RMS, RELATIVE_FLOOR * float(np.percentile(rms, 95)))
     loud = rms > floor
     return np.asarray(loud & (np.roll(loud, 1) | np.roll(loud, -1)) if len(loud) >= RUN_FRAMES else loud)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class RoomReady:
-    """The bot is in the voice channel and hears it: speech that starts now is heard from its first word."""
+    """The bot is connected to the voice channel: speech that starts now is heard from its first word."""
 
     session_id: str
     at: float
@@ -21,7 +21,7 @@ class RoomReady:
 
 @dataclass(frozen=True, slots=True)
 class RoomLeft:
-    """The bot left the voice channel, or the room ended."""
+    """The bot left the voice channel, or its room ended."""
 
     session_id: str
     at: float
@@ -30,9 +30,9 @@ class RoomLeft:
 
 @dataclass(frozen=True, slots=True)
 class ObservedUtterance:
-    """One stretch of speech became text, or was dropped with a reason (then `text` may be empty).
+    """One utterance became text, or was dropped with a reason (then `text` may be empty).
 
-    `started_at`, `ended_at`: acoustic, on the speaker's time line. `text_at`: when the text stood.
+    `started_at`, `ended_at`: when its sound began and ended. `text_at`: when its text was ready.
     """
 
     utterance_id: str
@@ -46,7 +46,7 @@ class ObservedUtterance:
 
 @dataclass(frozen=True, slots=True)
 class ObservedTurn:
-    """A turn entered the timeline. One observation per part, so a turn of two people is reported twice."""
+    """A turn was added to the timeline. One observation per part, so a turn of two people is reported twice."""
 
     seq: int
     kind: str
@@ -57,7 +57,7 @@ class ObservedTurn:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCompaction:
-    """A batch was folded. `covered_through_turn` is the highest folded seq; `summary` the text now in force."""
+    """A batch was folded. `covered_through_turn`: the highest folded seq. `summary`: the new summary."""
 
     old_cursor: int
     new_cursor: int
@@ -71,7 +71,7 @@ class ObservedCompaction:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCompactionFailure:
-    """A compaction did not land; nothing moved."""
+    """A compaction failed; the cursor did not move."""
 
     reason: str
     old_cursor: int
@@ -80,10 +80,10 @@ class ObservedCompactionFailure:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPromptPart:
-    """One message of what a model was sent.
+    """One message of a prompt.
 
-    `kind`: system | summary | turn | note | recall | eviction_note | current. `seq_from`, `seq_to`: the turns
-    it stands for, both inclusive, or None.
+    `kind`: system | summary | turn | note | recall | eviction_note | current. `seq_from`, `seq_to`: the turns that it
+    covers, both inclusive, or None.
     """
 
     role: str
@@ -96,7 +96,7 @@ class ObservedPromptPart:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPrompt:
-    """What was sent to the model for one answer. `answer_to`: the seq of the current turn."""
+    """The prompt for one answer. `answer_to`: the seq of the turn that is answered."""
 
     parts: tuple[ObservedPromptPart, ...]
     answer_to: int | None
@@ -105,11 +105,10 @@ class ObservedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ObservedReply:
-    """The bot finished speaking (or was interrupted): `text` is what was really played.
+    """The bot finished speaking or was interrupted. `text`: the part that was played.
 
     `answer_to`: the seq of the turn it answers, as in `ObservedPrompt`. `utterance_id`: the utterance that asked,
-    where known. `first_audio_at`: the first frame handed to Discord. `unasked`: it answers nobody, it is a thought of
-    the bot's own.
+    if known. `first_audio_at`: when the first frame was sent. `unasked`: the bot spoke on its own; nobody had asked.
     """
 
     text: str
@@ -125,9 +124,9 @@ class ObservedReply:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPacketCounters:
-    """The transport's counters since the bot started; the last report of a process counts.
+    """The voice transport's counters since the bot started; only the last report of a process counts.
 
-    `counters` by reason; by convention `received`, `lost`, `concealed`, `dave_failures` are always there.
+    `counters` by name; `received`, `lost`, `concealed` and `dave_failures` are always there.
     """
 
     counters: Mapping[str, int] = field(default_factory=dict)
@@ -135,7 +134,7 @@ class ObservedPacketCounters:
 
 @dataclass(frozen=True, slots=True)
 class LoggedProblem:
-    """Something was logged as a warning or an error. Never holds what people said."""
+    """A warning or an error was logged. Never holds what people said."""
 
     event: str
     detail: str
@@ -144,7 +143,7 @@ class LoggedProblem:
 
 @dataclass(frozen=True, slots=True)
 class BotCrashed:
-    """The bot ended without being asked to; `detail` is a plain sentence."""
+    """The bot ended on its own; `detail` is a plain sentence."""
 
     detail: str
 

@@ -1,4 +1,4 @@
-"""What the scripted language model of a scenario answers: the first answer whose words were asked for. Pure."""
+"""The scripted language model of a scenario: gives the first answer whose words are in the request. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rehearsal.script.server_specs import AnswerSpec, ModelSpec
     from rehearsal.servers.chat import ChatCall
 
-# How turns are headed in what a tool tells: `[21:04] Ada: …`.
-_SAID = re.compile(r"^\[\d\d:\d\d\] [^:\n]{1,60}: (?P<words>.+)$", re.MULTILINE)
+# A turn in a tool's result: `[21:04] Ada: …`.
+_TURN_LINE = re.compile(r"^\[\d\d:\d\d\] [^:\n]{1,60}: (?P<words>.+)$", re.MULTILINE)
 NOTHING_FOUND = "nothing"
 
 
@@ -26,18 +26,18 @@ class ScriptedModel:
         self._spec = spec
 
     def answer(self, call: ChatCall) -> str | ToolCallAnswer:
-        """Return the words for a request, or the tool that is to be called before."""
+        """Return the text for a request, or the tool call that comes before it."""
         asked = next((str(each.get("content")) for each in reversed(call.messages) if each.get("role") == "user"), "")
-        found = self._found(asked, " ".join(str(each.get("content")) for each in call.messages))
-        if found is None:
+        spec = self._matching_answer(asked, " ".join(str(each.get("content")) for each in call.messages))
+        if spec is None:
             return self._spec.otherwise
-        if found.tool in call.offered and not call.tool_results:
-            return ToolCallAnswer((ScriptedToolCall(found.tool, found.arguments),))
-        looked_for = set(normalize_words(" ".join(map(str, found.arguments.values()))).split())
-        return found.say.replace("{found}", _told(call.tool_results, looked_for))
+        if spec.tool in call.offered and not call.tool_results:
+            return ToolCallAnswer((ScriptedToolCall(spec.tool, spec.arguments),))
+        looked_for = set(normalize_words(" ".join(map(str, spec.arguments.values()))).split())
+        return spec.say.replace("{found}", _best_line(call.tool_results, looked_for))
 
-    def _found(self, asked: str, sent: str) -> AnswerSpec | None:
-        # What is sent has brackets and signs around its words, which normalised text has not.
+    def _matching_answer(self, asked: str, sent: str) -> AnswerSpec | None:
+        # `knew` is compared literally: normalisation would remove brackets and signs of the prompt.
         known = sent.casefold()
         for spec in self._spec.answers:
             if all(contains_words(asked, word) for word in spec.asked) and all(
@@ -47,7 +47,7 @@ class ScriptedModel:
         return None
 
 
-def _told(results: Iterable[str], looked_for: set[str]) -> str:
-    """Return the words that somebody said, of those that tools told the ones that are most about what was wanted."""
-    told = [said["words"].rstrip(".") for result in results for said in _SAID.finditer(result)]
-    return max(told, key=lambda words: len(looked_for & set(normalize_words(words).split())), default=NOTHING_FOUND)
+def _best_line(results: Iterable[str], looked_for: set[str]) -> str:
+    """Return the line of the tool results that shares the most words with the query."""
+    lines = [said["words"].rstrip(".") for result in results for said in _TURN_LINE.finditer(result)]
+    return max(lines, key=lambda words: len(looked_for & set(normalize_words(words).split())), default=NOTHING_FOUND)

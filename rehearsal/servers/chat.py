@@ -1,8 +1,8 @@
-"""A small local server that speaks OpenAI's chat completions, well or badly as asked.
+"""A local server with OpenAI's chat completions API that can also misbehave on request.
 
-It stands for OpenAI, Ollama, vLLM or llama.cpp where none is: in tests, and in scenarios about a model that is
-slow, down or talks garbage. It has no language model inside; whoever starts it says what is answered, or which
-endpoint is asked: then that one's words are streamed on, and it can be as slow, down or garbled all the same.
+It replaces OpenAI, Ollama, vLLM or llama.cpp in tests, and in scenarios about a model that is slow, down or sends
+garbage. It has no language model: its owner passes a function that answers, or an `Upstream` endpoint to forward to.
+It can misbehave in both cases.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ MODEL = "local-chat"
 
 
 class ChatMode(StrEnum):
-    """How the server behaves, until told otherwise."""
+    """How the server behaves."""
 
     ANSWER = "answer"
     STALL = "stall"  # accepts the request and never answers
     STALL_AFTER_FIRST = "stall_after_first"  # one piece, then silence
     CUT = "cut"  # one piece, then the connection drops
-    EMPTY = "empty"  # a proper answer without words
+    EMPTY = "empty"  # a valid answer without text
     GARBAGE = "garbage"  # 200 with something that is not JSON
     GARBAGE_STREAM = "garbage_stream"  # an event stream of something that is not JSON
-    ERROR_IN_STREAM = "error_in_stream"  # a proper piece, then an error event, as vLLM sends it
+    ERROR_IN_STREAM = "error_in_stream"  # a valid piece, then an error event, as vLLM sends it
     WRONG_KEY = "wrong_key"
     UNKNOWN_MODEL = "unknown_model"
     RATE_LIMITED = "rate_limited"
     BROKEN = "broken"  # 500
-    LENGTH = "length"  # cut off by its own cap
+    LENGTH = "length"  # cut off by its token limit
 
 
 class ToolCallFormat(StrEnum):
-    """How the server cuts calls of tools into pieces."""
+    """How the server streams tool calls."""
 
     OPENAI = "openai"  # id and name once, then the arguments bit by bit
     REPEATING = "repeating"  # id and name in each piece, as llama-cpp-python does
     WHOLE = "whole"  # each call in one piece, all of them with index 0, as some gateways do
-    NAMELESS = "nameless"  # arguments without a name: a parser that lost its way
+    NAMELESS = "nameless"  # arguments without a name, as from a broken parser
     BARE = "bare"  # no ids
 
 
 @dataclass(frozen=True, slots=True)
 class ChatCall:
-    """One request as it arrived."""
+    """One request."""
 
     messages: tuple[Mapping[str, Any], ...]
     stream: bool
@@ -80,20 +80,20 @@ class ChatCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedToolCall:
-    """One tool that the model wants called. `arguments`: what it writes, an object or any text."""
+    """One tool call of the model. `arguments`: an object, or any text."""
 
     name: str
     arguments: Mapping[str, object] | str = field(default_factory=dict)
 
     @property
     def written(self) -> str:
-        """Return the arguments as they are sent."""
+        """Return the arguments as text."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallAnswer:
-    """An answer that wants tools called, after some words or none."""
+    """An answer with tool calls, after some text or none."""
 
     wanted: tuple[ScriptedToolCall, ...]
     words: str = ""
@@ -106,13 +106,12 @@ ChatAnswer: TypeAlias = "str | ToolCallAnswer"
 class ChatBehaviour:
     """How the server answers; may be changed while it runs.
 
-    `answer`: makes the words out of the request, or is the endpoint that is asked for them; then everything from
-    `prompt_tokens` on is that one's affair. `first_token_delay_s`: how long it thinks. `formats`: the
-    `response_format` shapes it takes (`json_object_schema`, `json_schema`, `json_object`); another one is
-    refused with 400. `cap_name`: what it wants the token cap called; the other name is refused. `prompt_tokens`: what
-    it says each prompt cost. `takes_stream_options`: it tells what a stream cost when asked; else it refuses that.
-    `takes_tools`: else it refuses a request that offers any, as Ollama does for models without. `minds_tools`: it
-    finds something wrong with those offered. `call_style`: how it streams calls of tools.
+    `answer`: makes the text from the request, or is the endpoint to forward to (then the fields from `prompt_tokens` on
+    have no effect). `first_token_delay_s`: the wait before the first token. `formats`: the accepted `response_format`
+    shapes (`json_object_schema`, `json_schema`, `json_object`); others get status 400. `cap_name`: the accepted name of
+    the token limit; the other name gets 400. `prompt_tokens`: the reported size of each prompt. `takes_stream_options`:
+    whether a stream may ask for its usage. `takes_tools`: whether requests may offer tools; Ollama refuses them for
+    models without. `minds_tools`: refuse every offered tool as invalid. `call_style`: how tool calls are streamed.
     """
 
     answer: Callable[[ChatCall], ChatAnswer] | Upstream
@@ -130,7 +129,7 @@ class ChatBehaviour:
 
     @property
     def model(self) -> str:
-        """Return the name of the model, as clients are told it."""
+        """Return the name of the model as clients see it."""
         return self.answer.model if isinstance(self.answer, Upstream) else MODEL
 
 
@@ -142,7 +141,7 @@ class LocalChatServer:
     """The server on 127.0.0.1.
 
     *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit. A client
-    that hangs up ends its answer. `calls` holds every request since the start.
+    that disconnects ends its answer. `calls`: every request since the start.
     """
 
     def __init__(self, behaviour: ChatBehaviour | None = None, *, port: int = 0) -> None:
@@ -152,7 +151,7 @@ class LocalChatServer:
 
     @property
     def base_url(self) -> str:
-        """Return what `llm.base_url` must be to reach it."""
+        """Return the value for `llm.base_url`."""
         return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
@@ -187,12 +186,12 @@ class LocalChatServer:
         except UpstreamError as error:
             return error_response(error.status, str(error))
         except ConnectionResetError:
-            # The client has hung up, as it does when nobody wants the answer any more.
+            # The client has disconnected, as it does when the answer is no longer needed.
             return web.Response(status=499)
 
     @property
     def _upstream(self) -> Upstream | None:
-        """Return the endpoint that is asked as things are, if any."""
+        """Return the endpoint that requests are forwarded to now, if any."""
         answer = self.behaviour.answer
         return answer if isinstance(answer, Upstream) and self.behaviour.mode is not ChatMode.EMPTY else None
 
@@ -206,7 +205,7 @@ class LocalChatServer:
 
     async def _stream(self, request: web.Request, call: ChatCall) -> web.StreamResponse:
         async with AsyncExitStack() as stack:
-            # Asked before the answer is begun: a refusal has a status of its own.
+            # Requested before the response starts, so that a refusal can have its own status.
             chunks = await self._chunks(call, stack)
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await response.prepare(request)
@@ -220,7 +219,7 @@ class LocalChatServer:
             return response
 
     async def _send(self, request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[Payload]) -> None:
-        """Send an answer to its end, or as far as the behaviour lets it come after its first piece."""
+        """Send an answer to its end, or until the behaviour breaks it off after its first piece."""
         begun = False
         async for payload in chunks:
             cut = self.behaviour.mode is ChatMode.LENGTH
@@ -243,23 +242,23 @@ class LocalChatServer:
         await response.write(wire.END)
 
     async def _chunks(self, call: ChatCall, stack: AsyncExitStack) -> AsyncIterator[Payload]:
-        """Return the chunks of a streamed answer. Raises `UpstreamError` where an endpoint refuses it."""
+        """Return the chunks of a streamed answer. Raises `UpstreamError` when the endpoint refuses."""
         if (upstream := self._upstream) is not None:
             return await stack.enter_async_context(upstream.stream(call.body))
         words, wanted = self._scripted_answer(call)
         return _scripted(words, wanted, self.behaviour, tells_usage="stream_options" in call.body)
 
     def _scripted_answer(self, call: ChatCall) -> tuple[str, tuple[ScriptedToolCall, ...]]:
-        """Return the words, and the tools that are wanted, of an answer that is made here."""
+        """Return the text and the tool calls of an answer that is made here."""
         if self.behaviour.mode is ChatMode.EMPTY:
             return "", ()
-        assert not isinstance(self.behaviour.answer, Upstream), "asked instead"
+        assert not isinstance(self.behaviour.answer, Upstream), "the upstream answers instead"
         made = self.behaviour.answer(call)
         return (made, ()) if isinstance(made, str) else (made.words, made.wanted)
 
 
 def _refusal(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
-    """Return the error this behaviour answers with before any word, or None."""
+    """Return the error with which this behaviour refuses the request, or None."""
     match behaviour.mode:
         case ChatMode.WRONG_KEY:
             return error_response(401, "Incorrect API key provided.")
@@ -304,7 +303,7 @@ async def _scripted(
 
 
 def _call_deltas(wanted: Sequence[ScriptedToolCall], style: ToolCallFormat) -> Iterator[dict[str, object]]:
-    """Yield the pieces in which calls of tools are streamed."""
+    """Yield the pieces in which tool calls are streamed."""
     for index, call in enumerate(wanted):
         own = {"id": f"call_{index}_{call.name}", "type": "function"}
         half = len(call.written) // 2

@@ -1,4 +1,4 @@
-"""How OpenAI's chat completions look on the wire: chunks, events, whole answers, errors. Pure."""
+"""OpenAI's chat completions as JSON: chunks, stream events, whole answers. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# One `chat.completion.chunk`, or a whole answer, as JSON has it.
+# The JSON of one `chat.completion.chunk` or of a whole answer.
 Payload: TypeAlias = "dict[str, Any]"
 
-# Words a minute of a fast local model do not matter here: pieces leave as fast as the client reads them.
+# Pieces are sent as fast as the client reads them.
 PIECE_WORDS = 2
 END = b"data: [DONE]\n\n"
 
 
 def pieces(words: str) -> list[str]:
-    """Cut the answer as a model streams it; joined again it is unchanged."""
+    """Split an answer into pieces; joined again they are the answer."""
     parts = words.split(" ")
     groups = [" ".join(parts[at : at + PIECE_WORDS]) for at in range(0, len(parts), PIECE_WORDS)]
     return [group if number == 0 else " " + group for number, group in enumerate(groups)]
@@ -44,12 +44,12 @@ def chunk(
 
 
 def usage_chunk(model: str, usage: Mapping[str, int]) -> Payload:
-    """Return the last chunk, which tells what the answer cost."""
+    """Return the last chunk of a stream, which has the token counts."""
     return chunk(model, "") | {"choices": [], "usage": dict(usage)}
 
 
 def usage_of(words: str, *, prompt_tokens: int) -> dict[str, int]:
-    """Return what an answer is said to have cost."""
+    """Return the token counts of an answer; a word counts as one token."""
     answered = len(words.split())
     return {"prompt_tokens": prompt_tokens, "completion_tokens": answered, "total_tokens": prompt_tokens + answered}
 
@@ -67,13 +67,13 @@ def complete(model: str, words: str, usage: Mapping[str, int]) -> Payload:
 
 
 def has_content(payload: Payload) -> bool:
-    """Return whether a chunk holds words or a part of a call; the first one of many servers names the role alone."""
+    """Return whether a chunk has text or part of a tool call; many servers send a first one with only the role."""
     deltas = [choice.get("delta") or {} for choice in payload.get("choices") or ()]
     return any(delta.get("content") is not None or delta.get("tool_calls") for delta in deltas)
 
 
 def mark_cut_off(payload: Payload) -> Payload:
-    """Return a chunk or an answer that says, where it says why it ended, that its cap was reached."""
+    """Return the payload with `length` as its finish reason, if it has one."""
     choices = [
         {**choice, "finish_reason": "length"} if choice.get("finish_reason") else choice
         for choice in payload.get("choices") or ()

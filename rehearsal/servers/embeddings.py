@@ -1,6 +1,6 @@
-"""A small local server that speaks OpenAI's `/v1/embeddings`, well or badly as asked.
+"""A local server with OpenAI's `/v1/embeddings` API that can also misbehave on request.
 
-It stands for OpenAI, Ollama, vLLM or llama.cpp where none is. It has no model inside; whoever starts it hands one in.
+It has no model: its owner passes a function that embeds texts.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ EmbeddingEngine: TypeAlias = "Callable[[Sequence[str]], Awaitable[Sequence[Seque
 
 
 class EmbeddingsMode(StrEnum):
-    """How the server behaves where it refuses nothing."""
+    """How the server behaves when it does not refuse the request."""
 
     ANSWER = "answer"
     STALL = "stall"  # accepts the request and never answers
     GARBAGE = "garbage"  # 200 with a web page
-    FEWER = "fewer"  # a proper answer that leaves the last text out
+    FEWER = "fewer"  # a valid answer without the last text
 
 
 @dataclass(slots=True)
 class EmbeddingsBehaviour:
-    """How the server answers; may be changed while it runs. `refuses`: everything, with this."""
+    """How the server answers; may be changed while it runs. `refuses`: refuse every request for this reason."""
 
     engine: EmbeddingEngine
     mode: EmbeddingsMode = EmbeddingsMode.ANSWER
@@ -60,7 +60,7 @@ class LocalEmbeddingsServer:
 
     @property
     def base_url(self) -> str:
-        """Return what belongs into `recall.base_url`."""
+        """Return the value for `recall.base_url`."""
         return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
@@ -104,7 +104,7 @@ class LocalEmbeddingsServer:
 
 
 def _texts(given: object) -> list[str] | None:
-    """Return what is to be embedded, or None for what OpenAI refuses."""
+    """Return the texts to embed, or None for input that OpenAI refuses."""
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not 1 <= len(texts) <= MAX_TEXTS:
         return None
@@ -112,7 +112,7 @@ def _texts(given: object) -> list[str] | None:
 
 
 def _encoded(vector: Sequence[float], encoding: object) -> str | list[float]:
-    """Return a vector as asked for: OpenAI's client library asks for base64 unless told otherwise."""
+    """Return a vector in the requested encoding; OpenAI's client library requests base64 by default."""
     if encoding == "base64":
         return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode("ascii")
     return [float(value) for value in vector]

@@ -1,7 +1,6 @@
-"""A language model on this machine: llama.cpp's own OpenAI-compatible server with a GGUF file, on 127.0.0.1 alone.
+"""Serve a language model on this machine: llama.cpp's OpenAI-compatible server with a GGUF file, on 127.0.0.1.
 
-It is somebody else's program in a process of its own, started and ended here; what goes wrong with it is told in one
-sentence. Which file it serves is for the caller to say.
+The server runs in its own process, which is started and ended here.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-# A prompt of eleven turns with everything around it has some 2,000 tokens.
+# A prompt of eleven turns with its instructions has some 2,000 tokens.
 CONTEXT_TOKENS = 8_192
 # Reading a gigabyte from a slow disk.
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 10.0
 _POLL_S = 0.5
 _PROBE_TIMEOUT_S = 10.0
-# Beside nothing else at all: a model's threads on a shared machine slow everybody, itself most.
+# The model's threads must not slow down everything else on a shared machine.
 _NICENESS = 5
 _INSTALL = "`pip install 'llama-cpp-python[server]'`"
-_MAX_LAST_WORDS_CHARS = 200
+_MAX_LAST_LINE_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A language model that answers at `base_url`, in OpenAI's way, by that name."""
+    """A language model: its OpenAI-compatible `base_url` and its name there."""
 
     base_url: str
     name: str
 
 
 async def find_llama_python(python: str = "") -> str:
-    """Return an interpreter that can serve a GGUF file: the one that is named, else this one.
+    """Return the Python interpreter that can serve a GGUF file: `python`, or this one if it is empty.
 
-    Raises `LanguageModelError` when it cannot.
+    Raises `LanguageModelError` when it lacks llama-cpp-python.
     """
     if not python:
         if importlib.util.find_spec("llama_cpp") is None:
@@ -63,7 +62,7 @@ async def find_llama_python(python: str = "") -> str:
 
 
 async def _status_of(python: str, *arguments: str) -> int:
-    """Return the exit status of a short run. Raises `LanguageModelError` when it cannot be run or does not end."""
+    """Run the interpreter and return its exit status. Raises `LanguageModelError` if it cannot run."""
     silent = asyncio.subprocess.DEVNULL
     try:
         probe = await asyncio.create_subprocess_exec(python, *arguments, stdin=silent, stdout=silent, stderr=silent)
@@ -91,7 +90,7 @@ async def serve_model(python: str, model_file: Path) -> AsyncIterator[ServedMode
             python,
             *("-m", "llama_cpp.server", "--model", str(model_file), "--model_alias", model_file.stem),
             *("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(CONTEXT_TOKENS)),
-            # Its default breaks a streaming answer off for the next request: a reply, say, for a summary.
+            # By default a new request breaks off the answer to the one before: a summary would interrupt a reply.
             *("--interrupt_requests", "false"),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
@@ -134,7 +133,7 @@ async def _answers(session: aiohttp.ClientSession, model: ServedModel) -> bool:
 def _last_line(output: IO[bytes]) -> str:
     output.seek(0)
     lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1].rstrip(".")[:_MAX_LAST_WORDS_CHARS] if lines else "it said nothing"
+    return lines[-1].rstrip(".")[:_MAX_LAST_LINE_CHARS] if lines else "it printed nothing"
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
@@ -149,7 +148,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 def _free_port() -> int:
-    """Return a port that is free now; llama.cpp's server can't tell which one it got itself."""
+    """Return a port that is free now; llama.cpp's server does not report which one it chose."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Where a local model server listens: on 127.0.0.1 alone, from `open` to `close`."""
+"""What the local model servers share: listening on 127.0.0.1, and error responses as OpenAI sends them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rehearsal.errors import RehearsalError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Answers still running when a server closes have this long to notice.
+# How long answers that still run may take to end when the server closes.
 _SHUTDOWN_S = 1.0
-# A stalled answer never goes on; the client's own deadline must end it. Past this the server lets go.
+# A stalled answer never goes on: the client's timeout must end it, or the server does after this.
 _STALL_S = 120.0
 
 
 class LoopbackServer:
-    """The socket of one local server. *Ownership*: the server that made it opens and closes it."""
+    """The HTTP listener of one local server, from `open` to `close`. The server that made it calls both."""
 
     def __init__(self, name: str, *, port: int, cancel_abandoned: bool = False) -> None:
-        """`name`: which server it is, for errors. `port`: 0 takes a free one.
+        """`name`: the server, for errors. `port`: 0 takes a free one.
 
-        `cancel_abandoned`: an answer is cancelled when its client hangs up, even before its first byte.
+        `cancel_abandoned`: cancel an answer when its client disconnects, even before its first byte.
         """
         self._name = name
         self._port = port
@@ -35,7 +35,7 @@ class LoopbackServer:
 
     @property
     def base_url(self) -> str:
-        """Return the address under which OpenAI's client library finds the server."""
+        """Return the base URL for OpenAI's client library."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     async def open(self, routes: Iterable[web.RouteDef]) -> None:
@@ -52,13 +52,13 @@ class LoopbackServer:
             await runner.cleanup()
             raise RehearsalError(
                 f"The local {self._name} server cannot listen on port {self._port}: {error.strerror}. "
-                "Choose another port, or end what uses it."
+                "Choose another port, or stop the program that uses it."
             ) from error
         self._port = runner.addresses[0][1]
         self._runner = runner
 
     async def stall(self) -> None:
-        """Keep one answer waiting until the server closes."""
+        """Wait until the server closes."""
         try:
             async with asyncio.timeout(_STALL_S):
                 await self._released.wait()
@@ -93,13 +93,13 @@ _ANSWERS = {
 
 
 def refusal_response(why: RequestRefusal) -> web.Response:
-    """Return the answer that says so."""
+    """Return the error response for a refusal."""
     status, message = _ANSWERS[why]
     return error_response(status, message)
 
 
 def error_response(status: int, message: str) -> web.Response:
-    """Return an error as OpenAI's API tells it."""
+    """Return an error in the form of OpenAI's API."""
     return web.json_response(
         {"error": {"message": message, "type": "error", "param": None, "code": None}}, status=status
     )

@@ -1,7 +1,7 @@
-"""A small local server that speaks OpenAI's Realtime protocol over a websocket, well or badly as asked.
+"""A local server with OpenAI's Realtime protocol over a websocket that can also misbehave on request.
 
-It has no model inside: whoever starts it hands in what recognises, answers and speaks. The real client library talks
-to it in the tests.
+It has no model: its owner passes the functions that recognise, answer and speak. OpenAI's own client library is
+tested against it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class LocalRealtimeServer:
     """The server on 127.0.0.1.
 
-    *Ownership*: an async context manager; it owns its socket and sessions, and ends them on exit. `sessions`
-    counts connections.
+    *Ownership*: an async context manager; it owns its socket and sessions, and ends them on exit. `sessions`: how
+    many connections there were.
     """
 
     def __init__(self, engines: RealtimeEngines, behaviour: RealtimeBehaviour | None = None, *, port: int = 0) -> None:
@@ -37,7 +37,7 @@ class LocalRealtimeServer:
 
     @property
     def base_url(self) -> str:
-        """Return what `realtime.base_url` must be to reach it."""
+        """Return the value for `realtime.base_url`."""
         return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
@@ -58,12 +58,12 @@ class LocalRealtimeServer:
 
     @property
     def asked(self) -> list[ResponseRequest]:
-        """Return what every response was made of."""
+        """Return the request of every response."""
         return self._shared.asked
 
     @property
     def tools(self) -> list[tuple[str, str]]:
-        """Return every tool that was carried out, by name, with what was told of it."""
+        """Return the name and the result of every tool call that was carried out."""
         return self._shared.tools
 
     def of(self, kind: str) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ class LocalRealtimeServer:
         return [event for event in self.received if event.get("type") == kind]
 
     async def expire(self) -> None:
-        """End every session now, as if its time were over."""
+        """End every session now, as if it had reached its maximum length."""
         for session in list(self._open):
             await session.expire()
 

@@ -1,4 +1,4 @@
-"""How a local realtime server behaves, and the mind that is handed to it. Values only."""
+"""How a local realtime server behaves, and the functions that recognise, answer and speak for it. Values only."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class RealtimeMode(StrEnum):
-    """How the server behaves, until told otherwise."""
+    """How the server behaves."""
 
     ANSWER = "answer"
     WRONG_KEY = "wrong_key"  # refuses the connection
-    BROKEN = "broken"  # accepts, then hangs up without a word
+    BROKEN = "broken"  # accepts, then closes the connection at once
     GARBAGE = "garbage"  # something that is not JSON
-    SILENT = "silent"  # takes the connection and says nothing
+    SILENT = "silent"  # accepts the connection and sends nothing
     STALL = "stall"  # a response begins and nothing follows
     CUT = "cut"  # the connection drops in the middle of an answer
-    GONE = "gone"  # likewise, and no new one is taken
+    GONE = "gone"  # likewise, and new connections are refused
     FAIL_RESPONSE = "fail_response"  # response.done with status failed
     RATE_LIMITED = "rate_limited"  # likewise, over quota
     DEAF = "deaf"  # input transcription fails
@@ -32,7 +32,7 @@ class RealtimeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """The model's wish to call a function."""
+    """A function call of the model."""
 
     name: str
     arguments: str
@@ -40,7 +40,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRequest:
-    """What a response is made of: everything the session's model knows. `items`: (role or type, text), in order."""
+    """Everything the model knows when it answers. `items`: (role or type, text), in order."""
 
     instructions: str
     items: tuple[tuple[str, str], ...]
@@ -53,7 +53,7 @@ ResponseContent: TypeAlias = "str | FunctionCall"
 
 @dataclass(frozen=True, slots=True)
 class RealtimeEngines:
-    """The server's mind. Sound is mono int16 at 24 kHz on both sides."""
+    """The functions behind the server. Audio is mono int16 at 24 kHz, in and out."""
 
     recognise: Callable[[NDArray[np.int16]], Awaitable[str]]
     answer: Callable[[ResponseRequest], Awaitable[ResponseContent]]
@@ -64,8 +64,8 @@ class RealtimeEngines:
 class RealtimeBehaviour:
     """How the server behaves; may be changed while it runs.
 
-    `expires_after_s`: a session's length, None for no end. `expires_in_response`: the session ends in the middle
-    of the sound of its server's Nth response, counted from 1. `limit_minutes`: what the error says it was.
+    `expires_after_s`: the maximum length of a session, None for no limit. `expires_in_response`: the session expires in
+    the middle of the audio of the server's Nth response, from 1. `limit_minutes`: the limit that the error names.
     """
 
     mode: RealtimeMode = RealtimeMode.ANSWER
@@ -78,8 +78,8 @@ class RealtimeBehaviour:
 class SharedState:
     """What the sessions of one server share.
 
-    `received`: every client event; `asked`: every response's question; `tools`: every tool that was carried out, with
-    what was told of it.
+    `received`: every client event; `asked`: the request of every response; `tools`: the name and the result of every
+    tool call.
     """
 
     engines: RealtimeEngines

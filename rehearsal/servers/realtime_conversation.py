@@ -1,6 +1,6 @@
-"""One Realtime session's conversation as the server keeps it: items in order, and what a model would make of them.
+"""One Realtime session's conversation on the server: its items in order, and the events that are sent about them.
 
-It holds no socket and no clock. The protocol around it is `rehearsal.servers.realtime`.
+The rest of the protocol is `rehearsal.servers.realtime`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 RATE_HZ = 24_000
 CLOSE_GOING_AWAY = 1001
 CLOSE_INTERNAL_ERROR = 1011
-# The real server refuses to commit less sound than this.
+# The real server refuses to commit less audio than this.
 MIN_COMMIT_MS = 100
 
 
 class ClientError(Exception):
-    """The client asked for something that cannot be; told to it as an `error` event, and the session goes on."""
+    """The client made a mistake. It is sent an `error` event, and the session goes on."""
 
     def __init__(self, code: str, message: str, param: str | None = None) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class ClientError(Exception):
 
 @dataclass(slots=True)
 class ServerItem:
-    """One item of the conversation. `text` of spoken input stands once `transcribed` is set."""
+    """One item of the conversation. The `text` of spoken input is known once `transcribed` is set."""
 
     id: str
     type: str
@@ -42,14 +42,14 @@ class ServerItem:
     text: str = ""
     spoken: bool = False
     transcribed: asyncio.Event = field(default_factory=asyncio.Event)
-    # Sound of an answer that was sent, in milliseconds, and up to where it was heard if it was cut there.
+    # How much audio of an answer was sent, and where it was truncated, if it was; in milliseconds.
     audio_ms: int = 0
     truncated_ms: int | None = None
     call_id: str = ""
     name: str = ""
 
     def as_json(self, *, status: str = "completed") -> dict[str, Any]:
-        """Return the item as the protocol shows it: without its sound."""
+        """Return the item as the protocol sends it, without audio."""
         head = {"id": self.id, "object": "realtime.item", "type": self.type, "status": status}
         if self.type == "function_call":
             return {**head, "call_id": self.call_id, "name": self.name, "arguments": self.text}
@@ -75,11 +75,11 @@ class ServerConversation:
         self._numbers = itertools.count(1)
 
     def new_id(self, kind: str = "item") -> str:
-        """Return an id that nothing of this session has."""
+        """Return an id that is new in this session."""
         return f"{kind}_{next(self._numbers):06d}"
 
     def add(self, item: ServerItem, *, after: str | None = None) -> str | None:
-        """Put an item in, at the end unless told after which; return the one before it. Raises `ClientError`."""
+        """Insert an item, at the end or after the item `after`; return the id before it. Raises `ClientError`."""
         at = len(self.items)
         if any(item.id == other.id for other in self.items):
             raise ClientError("invalid_value", f"An item with id '{item.id}' already exists.", "item.id")
@@ -95,11 +95,11 @@ class ServerConversation:
         return self.items[self._index(item_id, "item_id")]
 
     def delete(self, item_id: str) -> None:
-        """Take an item out. Raises `ClientError`."""
+        """Delete an item. Raises `ClientError`."""
         del self.items[self._index(item_id, "item_id")]
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
-        """Forget what of an answer was not heard: sound after `audio_end_ms`, and its text. Raises `ClientError`."""
+        """Cut the audio and text of an answer at `audio_end_ms`. Raises `ClientError`."""
         item = self.find(item_id)
         if item.role != "assistant" or not item.spoken:
             raise ClientError("invalid_value", "Only assistant audio messages can be truncated.", "item_id")
@@ -112,18 +112,18 @@ class ServerConversation:
         item.text = " ".join(words[: len(words) * audio_end_ms // max(1, item.audio_ms)])
 
     async def wait_until_transcribed(self) -> None:
-        """Wait until all that was said is text: a model hears at once, its stand-in here reads."""
+        """Wait until all spoken input is text: a real model hears audio, this server answers from text."""
         for item in list(self.items):
             if item.spoken and item.role == "user":
                 await item.transcribed.wait()
 
     def tool_of(self, call_id: str) -> str:
-        """Return the name of the tool that a call is for; empty for a call that nobody made."""
+        """Return the name of the tool of a call; empty for an unknown call."""
         calls = (item for item in self.items if item.type == "function_call" and item.call_id == call_id)
         return next((item.name for item in calls), "")
 
     def parse_item(self, given: Mapping[str, Any]) -> ServerItem:
-        """Return an item as the client describes it. Raises `ClientError`."""
+        """Return the item that a client event describes. Raises `ClientError`."""
         kind = str(given.get("type"))
         item = ServerItem(str(given.get("id") or self.new_id()), kind)
         match kind:
@@ -148,7 +148,7 @@ class ServerConversation:
         raise ClientError("item_not_found", f"Item with item_id '{item_id}' not found.", param)
 
 
-# Which content a message of each role may have.
+# The content types that a message of each role may have.
 _CONTENT = {"user": {"input_text"}, "system": {"input_text"}, "assistant": {"output_text"}}
 
 
@@ -167,7 +167,7 @@ def _text_of(role: str, content: Sequence[Mapping[str, Any]]) -> str:
 
 
 class EventSender:
-    """Sends one session's events. A client that went away is no error: the reader ends the session."""
+    """Sends one session's numbered events. A client that disconnected is ignored: the reader ends the session."""
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self._socket = socket
@@ -184,7 +184,7 @@ class EventSender:
             return
 
     async def error(self, code: str, message: str, *, param: str | None = None, event_id: str | None = None) -> None:
-        """Tell the client of a mistake, or that the session is over."""
+        """Send an error: a mistake of the client, or that the session is over."""
         error = {
             "type": "invalid_request_error",
             "code": code,
@@ -197,7 +197,7 @@ class EventSender:
     async def add_item(
         self, conversation: ServerConversation, item: ServerItem, *, after: str | None = None, status: str = "completed"
     ) -> None:
-        """Put an item into the conversation and tell so. Raises `ClientError`."""
+        """Add an item to the conversation and send its events. Raises `ClientError`."""
         before = conversation.add(item, after=after)
         await self.send("conversation.item.added", previous_item_id=before, item=item.as_json(status=status))
         if status == "completed":

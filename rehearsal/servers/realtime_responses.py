@@ -1,4 +1,4 @@
-"""The answers of one session of the local realtime server: made one at a time, streamed, broken off, failing so."""
+"""The responses of one session of the local realtime server: made one at a time, streamed, cancelled, failed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime_behaviour import SharedState
     from rehearsal.servers.realtime_conversation import EventSender, ServerConversation
 
-# Sound leaves in pieces of so many milliseconds, faster than it plays, as from the real server.
+# Audio is sent in pieces of this length, faster than it plays, as by the real server.
 DELTA_MS = 200
 _DELTA = RATE_HZ * DELTA_MS // 1000
 
 
 @dataclass(slots=True)
 class ActiveResponse:
-    """One response in the making."""
+    """The response that is being made."""
 
     id: str
     number: int
@@ -42,7 +42,7 @@ class ServerSessionConfiguration:
 
 
 class ResponseMaker:
-    """Makes a session's answers. `spawn` runs work that ends with the session, `expire` ends it."""
+    """Makes a session's responses. `spawn` runs a task that ends with the session; `expire` ends the session."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ResponseMaker:
         self._active: ActiveResponse | None = None
 
     async def begin(self, configuration: ServerSessionConfiguration) -> None:
-        """Begin an answer to the conversation as it is. Raises `ClientError` where one is being made."""
+        """Start a response to the conversation. Raises `ClientError` if one is already being made."""
         if self._active is not None:
             raise ClientError(
                 "conversation_already_has_active_response",
@@ -73,13 +73,13 @@ class ResponseMaker:
         asked = ResponseRequest(
             configuration.instructions, (), tuple(str(tool.get("name")) for tool in configuration.tools), number
         )
-        # Counted at once, so that two sessions don't share a number.
+        # Added at once, so that two sessions never share a number.
         self._shared.asked.append(asked)
         await self._sender.send("response.created", response=self._of(response, "in_progress"))
         response.task = self._spawn(self._make(response, asked), "response")
 
     async def cancel(self, reason: str, *, quietly: bool = False) -> None:
-        """Break the answer off. Raises `ClientError` where there is none, unless `quietly`."""
+        """Cancel the response. Raises `ClientError` if there is none, unless `quietly`."""
         response = self._active
         if response is None or response.task is None:
             if quietly:
@@ -144,7 +144,7 @@ class ResponseMaker:
         return item
 
     async def _say(self, response: ActiveResponse, text: str) -> ServerItem | None:
-        """Stream one spoken message; None when the session did not live to its end."""
+        """Stream one spoken message; None if the session ended before its end."""
         pcm = await self._shared.engines.speak(text)
         item = ServerItem(self._conversation.new_id(), "message", "assistant", text=text, spoken=True)
         where = {"response_id": response.id, "output_index": 0}
@@ -165,7 +165,7 @@ class ResponseMaker:
             encoded = base64.b64encode(delta.tobytes()).decode()
             await self._sender.send("response.output_audio.delta", **place, delta=encoded)
             item.audio_ms += len(delta) * 1000 // RATE_HZ
-            if number > len(deltas) // 2 and await self._ends_here(response):
+            if number > len(deltas) // 2 and await self._ends_session(response):
                 return None
         await self._sender.send("response.output_audio.done", **place)
         await self._sender.send("response.output_audio_transcript.done", **place, transcript=text)
@@ -174,8 +174,8 @@ class ResponseMaker:
         await self._sender.send("conversation.item.done", previous_item_id=None, item=item.as_json())
         return item
 
-    async def _ends_here(self, response: ActiveResponse) -> bool:
-        """End the session in the middle of an answer where the behaviour wants it; return whether it did."""
+    async def _ends_session(self, response: ActiveResponse) -> bool:
+        """End the session in the middle of a response if the behaviour says so; return whether it did."""
         behaviour = self._shared.behaviour
         if behaviour.mode in {RealtimeMode.CUT, RealtimeMode.GONE}:
             await self._sender.hang_up("", CLOSE_INTERNAL_ERROR)

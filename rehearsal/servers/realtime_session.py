@@ -1,7 +1,7 @@
 """One connection to the local realtime server: client events in, server events out, in the protocol's order.
 
-Event names and shapes are those of `openai.types.realtime` (the GA protocol). Errors that a client makes are told to
-it and the session goes on, as the real server does.
+Event names and shapes are those of `openai.types.realtime` (the GA protocol). A client's mistake is answered with an
+error event and the session goes on, as with the real server.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _log = structlog.get_logger()
 class ServerSession:
     """One connection: client events in, server events out.
 
-    *Ownership*: `serve` owns the tasks that recognise, answer and wait for the session's end, and ends them with it.
+    *Ownership*: `serve` owns the tasks that recognise, answer and wait for the expiry, and ends them with the session.
     """
 
     def __init__(self, shared: SharedState, socket: web.WebSocketResponse, *, model: str, number: int) -> None:
@@ -62,14 +62,14 @@ class ServerSession:
         self._responses = ResponseMaker(shared, self._conversation, self._sender, spawn=self._spawn, expire=self.expire)
 
     async def serve(self) -> None:
-        """Serve the connection to its end. What breaks in here ends it, with the close code that says so."""
+        """Serve the connection to its end. An unexpected error closes it with code 1011."""
         try:
             async with self._tasks:
                 await self._handle_events()
                 for task in list(self._running):
                     task.cancel()
-        except* Exception as errors:  # noqa: BLE001 - it is logged, and ends this session alone
-            _log.exception("realtime_server_broke", error_class=type(errors.exceptions[0]).__name__)
+        except* Exception as errors:  # noqa: BLE001 - it is logged and ends only this session
+            _log.exception("realtime_session_failed", error_class=type(errors.exceptions[0]).__name__)
             await self.hang_up("The server had an error.", CLOSE_INTERNAL_ERROR)
 
     async def _handle_events(self) -> None:
@@ -92,10 +92,10 @@ class ServerSession:
         await self._sender.hang_up(reason, code)
 
     async def expire(self) -> None:
-        """End as the real server does after an hour: an error, then the end."""
-        told = f"Your session hit the maximum duration of {self._shared.behaviour.limit_minutes} minutes."
-        await self._sender.error("session_expired", told)
-        await self.hang_up(told)
+        """End the session as the real server does after an hour: an error event, then the close."""
+        message = f"Your session hit the maximum duration of {self._shared.behaviour.limit_minutes} minutes."
+        await self._sender.error("session_expired", message)
+        await self.hang_up(message)
 
     async def _expire_later(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -147,14 +147,14 @@ class ServerSession:
             case other:
                 raise ClientError("invalid_value", f"Invalid value: '{other}'.", "type")
 
-    def _configure(self, wanted: dict[str, Any]) -> None:
-        if wanted.get("type") != "realtime":
+    def _configure(self, session: dict[str, Any]) -> None:
+        if session.get("type") != "realtime":
             raise ClientError("missing_required_parameter", "Missing required parameter: 'session.type'.", "session")
-        self._configuration.instructions = str(wanted.get("instructions", self._configuration.instructions))
-        self._configuration.tools = list(wanted.get("tools", self._configuration.tools))
-        heard = (wanted.get("audio") or {}).get("input") or {}
+        self._configuration.instructions = str(session.get("instructions", self._configuration.instructions))
+        self._configuration.tools = list(session.get("tools", self._configuration.tools))
+        heard = (session.get("audio") or {}).get("input") or {}
         for side in ("input", "output"):
-            form = ((wanted.get("audio") or {}).get(side) or {}).get("format")
+            form = ((session.get("audio") or {}).get(side) or {}).get("format")
             if form is not None and form != {"type": "audio/pcm", "rate": RATE_HZ}:
                 raise ClientError("invalid_value", "This server takes audio/pcm at 24000 alone.", "session.audio")
         if "transcription" in heard:
@@ -187,7 +187,7 @@ class ServerSession:
             },
         }
 
-    # -- what is said ----------------------------------------------------------------------------------------
+    # -- audio -----------------------------------------------------------------------------------------------
 
     async def _append(self, pcm: NDArray[np.int16]) -> None:
         if self._configuration.turn_detection is None:

@@ -1,6 +1,6 @@
-"""The server's own ear for speech: when somebody begins and ends to speak in a stream of sound. Pure.
+"""The local realtime server's voice activity detection: when speech begins and ends in a stream. Pure.
 
-By loudness alone: the rehearsal's rooms are quiet, and its judge is not the real server's.
+It uses loudness only, which is enough for the clean recordings of a rehearsal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WINDOW_MS = 20
 _WINDOW = RATE_HZ * WINDOW_MS // 1000
-# Of full scale; Opus leaves less than this of silence.
+# Share of full scale; decoded silence is softer.
 LOUD_RMS = 0.01
 # A click is shorter.
 MIN_SPEECH_MS = 60
@@ -25,21 +25,21 @@ MIN_SPEECH_MS = 60
 
 @dataclass(frozen=True, slots=True)
 class SpeechBegan:
-    """Speech began, counted from the session's first sound, padding included."""
+    """Speech began. `start_ms`: from the start of the session's audio, padding included."""
 
     start_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechEnded:
-    """Speech ended. `pcm`: all of it, padding included."""
+    """Speech ended. `pcm`: the whole speech, padding included."""
 
     end_ms: int
     pcm: NDArray[np.int16]
 
 
 class ServerVad:
-    """Reads one session's sound."""
+    """Detects speech in one session's audio."""
 
     def __init__(self, *, silence_ms: int = 500, padding_ms: int = 300) -> None:
         self._silence_ms = silence_ms
@@ -52,7 +52,7 @@ class ServerVad:
         self._speaking = False
 
     def feed(self, pcm: NDArray[np.int16]) -> list[SpeechBegan | SpeechEnded]:
-        """Take mono sound at 24 kHz; return what began and ended in it, in order."""
+        """Take mono audio at 24 kHz; return the speech that began and ended in it, in order."""
         events: list[SpeechBegan | SpeechEnded] = []
         self._rest = np.concatenate([self._rest, pcm])
         while len(self._rest) >= _WINDOW:

@@ -1,6 +1,6 @@
-"""A small local server that speaks OpenAI's `/v1/audio/speech`, well or badly as asked.
+"""A local server with OpenAI's `/v1/audio/speech` API that can also misbehave on request.
 
-It stands for OpenAI or any server that does as OpenAI does. It has no voice inside; whoever starts it hands one in.
+It has no voice: its owner passes a function that synthesizes speech.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL = "local-speech"
-# What OpenAI's bare PCM has.
+# The rate of OpenAI's raw PCM.
 PCM_RATE_HZ = 24_000
-# Sound leaves in pieces, as from an engine that speaks while it thinks.
+# Audio is sent in pieces, as by an engine that streams.
 PIECE_BYTES = 4_800
 
 SpeechEngine: TypeAlias = "Callable[[str], Awaitable[tuple[NDArray[np.int16], int]]]"
 
 
 class SpeechMode(StrEnum):
-    """How the server behaves, until told otherwise."""
+    """How the server behaves."""
 
     ANSWER = "answer"
     STALL = "stall"  # accepts the request and never answers
-    STALL_AFTER_FIRST = "stall_after_first"  # some sound, then silence
-    CUT = "cut"  # some sound, then the connection drops
-    EMPTY = "empty"  # a proper answer without sound
+    STALL_AFTER_FIRST = "stall_after_first"  # some audio, then nothing
+    CUT = "cut"  # some audio, then the connection drops
+    EMPTY = "empty"  # a valid answer without audio
     GARBAGE = "garbage"  # 200 with a web page
     BROKEN_SOUND = "broken_sound"  # a container that cannot be read
     WRONG_KEY = "wrong_key"
@@ -61,9 +61,9 @@ _REFUSALS = {
 
 @dataclass(slots=True)
 class SpeechBehaviour:
-    """How the server answers; may be changed while it runs. `sends`: a format whatever was asked for, if not empty.
+    """How the server answers; may be changed while it runs. `sends`: if not empty, the format it always sends.
 
-    `pace`: seconds that it takes over a second of sound, as an engine that speaks while it thinks; 0 sends at once.
+    `pace`: how many seconds it takes to send one second of audio; 0 sends at once.
     """
 
     engine: SpeechEngine
@@ -74,7 +74,7 @@ class SpeechBehaviour:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One spoken text as it is sent; `duration_s`: how long it sounds."""
+    """One synthesized text as it is sent; `duration_s`: the length of its audio."""
 
     content_type: str
     sound: bytes
@@ -96,7 +96,7 @@ class LocalSpeechServer:
 
     @property
     def base_url(self) -> str:
-        """Return what belongs into `speaking.base_url`."""
+        """Return the value for `speaking.base_url`."""
         return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
@@ -125,7 +125,7 @@ class LocalSpeechServer:
         return await self._stream(request, answer)
 
     async def _answer(self, text: str, wanted: str) -> _Answer:
-        """Return the engine's sound. What we cannot make is sent as WAV, as some servers do."""
+        """Return the engine's audio. Formats other than pcm and opus are sent as WAV, as some servers do."""
         if self.behaviour.mode is SpeechMode.EMPTY:
             return _Answer("audio/pcm", b"", 0.0)
         pcm, rate_hz = await self.behaviour.engine(text)
@@ -157,7 +157,7 @@ class LocalSpeechServer:
 
 
 def _at(pcm: NDArray[np.int16], from_hz: int, to_hz: int) -> NDArray[np.int16]:
-    """Return the sound at another rate, by straight lines: good enough for a stand-in."""
+    """Return the audio at another rate, by linear interpolation."""
     count = round(len(pcm) * to_hz / from_hz)
     times = np.arange(count) * from_hz / to_hz
     return np.rint(np.interp(times, np.arange(len(pcm)), pcm)).astype(np.int16) if len(pcm) else pcm

@@ -1,6 +1,6 @@
-"""A small local server that speaks OpenAI's `/v1/audio/transcriptions`, well or badly as asked.
+"""A local server with OpenAI's `/v1/audio/transcriptions` API that can also misbehave on request.
 
-It stands for OpenAI, Speaches, vLLM or whisper.cpp where none is. It has no ear inside; whoever starts it hands one in.
+It has no recogniser: its owner passes a function that transcribes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL = "local-transcription"
-# What the engine hears, whatever was sent.
+# The rate at which the engine gets every upload.
 RATE_HZ = 16_000
 # OpenAI's own limit on an upload.
 MAX_UPLOAD_BYTES = 25_000_000
@@ -33,7 +33,7 @@ MAX_UPLOAD_BYTES = 25_000_000
 
 @dataclass(frozen=True, slots=True)
 class Transcription:
-    """What the engine heard. The figures are Whisper's own; `language` is a code such as `en`."""
+    """The engine's result, with Whisper's confidence values. `language`: a code such as `en`."""
 
     text: str
     language: str = "en"
@@ -44,7 +44,7 @@ class Transcription:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptionRequest:
-    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty where nothing was said of them."""
+    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty if not given."""
 
     pcm: NDArray[np.int16]
     model: str
@@ -59,22 +59,22 @@ TranscriptionEngine: TypeAlias = "Callable[[TranscriptionRequest], Awaitable[Tra
 
 
 class TranscriptionMode(StrEnum):
-    """How the server behaves where it refuses nothing."""
+    """How the server behaves when it does not refuse the request."""
 
     ANSWER = "answer"
     STALL = "stall"  # accepts the request and never answers
     CUT = "cut"  # the connection drops without an answer
     GARBAGE = "garbage"  # 200 with a web page
-    WORDLESS = "wordless"  # a proper answer without the text that belongs into it
+    WORDLESS = "wordless"  # a valid answer without its text
 
 
 @dataclass(slots=True)
 class TranscriptionBehaviour:
     """How the server answers; may be changed while it runs.
 
-    `refuses`: everything, with this. `formats`: the response formats it takes, another one is refused with 400;
-    OpenAI's newer models take `json` alone. `takes_logprobs`: whether `include[]=logprobs` is known to it, as to those
-    models. `language_names`: languages are told by name (`english`), as OpenAI does, and not by code.
+    `refuses`: refuse every request for this reason. `formats`: the accepted response formats, others get status 400;
+    OpenAI's newer models accept only `json`. `takes_logprobs`: whether `include[]=logprobs` is accepted, as by those
+    models. `language_names`: report languages by name (`english`), as OpenAI does, instead of by code.
     """
 
     engine: TranscriptionEngine
@@ -100,7 +100,7 @@ class LocalTranscriptionServer:
 
     @property
     def base_url(self) -> str:
-        """Return what belongs into `asr.base_url`."""
+        """Return the value for `asr.base_url`."""
         return self._loopback.base_url
 
     async def __aenter__(self) -> Self:
@@ -140,14 +140,14 @@ class LocalTranscriptionServer:
 
 
 async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
-    """Return the multipart form as a request, or what is answered to a form that is none."""
+    """Return the request in the multipart form, or the error response for a wrong form."""
     if request.content_length is not None and request.content_length > MAX_UPLOAD_BYTES:
         return error_response(413, f"Maximum content size limit ({MAX_UPLOAD_BYTES}) exceeded.")
     form: dict[str, str] = {}
     include: list[str] = []
     sound = b""
     async for part in await request.multipart():
-        # A part within a part is nothing that the form has.
+        # The form has no nested parts.
         if not isinstance(part, BodyPartReader):
             continue
         name, content = part.name or "", bytes(await part.read(decode=True))
@@ -175,7 +175,7 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
 
 
 def decode_audio(sound: bytes) -> NDArray[np.int16]:
-    """Return any file's sound as mono int16 at 16 kHz. Raises what PyAV raises."""
+    """Return the audio of any file as mono int16 at 16 kHz. Raises what PyAV raises."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
     with av.open(io.BytesIO(sound), mode="r") as container:
         if not container.streams.audio:
@@ -207,7 +207,7 @@ def _answer(upload: TranscriptionRequest, heard: Transcription, behaviour: Trans
 
 
 def _verbose(heard: Transcription, duration_s: float, language_names: dict[str, str]) -> dict[str, object]:
-    """Return the answer with Whisper's figures; silence has no segment, as with Whisper."""
+    """Return the verbose answer; silence has no segment, as with Whisper."""
     segment = {
         "id": 0,
         "seek": 0,

@@ -1,7 +1,7 @@
-"""The language model behind a local chat server: an OpenAI-compatible endpoint to which requests are passed on.
+"""The OpenAI-compatible endpoint that a local chat server forwards requests to.
 
-What the client asked goes there as it came, tools and `response_format` with it; what comes back is not looked into
-but for being JSON. Hanging up here hangs up there.
+Requests are forwarded unchanged, with tools and `response_format`; answers are only checked to be JSON. When the client
+disconnects, so does the forwarded request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rehearsal.servers.chat_wire import Payload
 
 CONNECT_TIMEOUT_S = 5.0
-# A model on a slow processor reads a long prompt for minutes before it says anything. Who asks hangs up sooner.
+# A model on a slow processor may take minutes to read a long prompt. The client usually gives up sooner.
 SILENCE_TIMEOUT_S = 600.0
 _WELL, _BAD_GATEWAY = 200, 502
 _MAX_MESSAGE_CHARS = 300
@@ -29,7 +29,7 @@ _DATA, _END = b"data:", b"[DONE]"
 
 
 class UpstreamError(RehearsalError):
-    """The language model did not answer: `status` and the message are for the client that asked."""
+    """The endpoint did not answer; `status` and the message are for the client."""
 
     def __init__(self, message: str, *, status: int = _BAD_GATEWAY) -> None:
         super().__init__(message)
@@ -39,8 +39,8 @@ class UpstreamError(RehearsalError):
 class Upstream:
     """One endpoint and the name of its model.
 
-    *Ownership*: an async context manager; it owns its connections. *Cancellation* hangs up. Any number of requests at
-    once; whether they wait for each other is the endpoint's affair.
+    *Ownership*: an async context manager; it owns its connections. *Cancellation* disconnects. Requests may run
+    concurrently.
     """
 
     def __init__(self, base_url: str, model: str) -> None:
@@ -61,14 +61,14 @@ class Upstream:
             self._session = None
 
     async def complete(self, body: Mapping[str, Any]) -> Payload:
-        """Return the answer to a request that wants it in one piece. Raises `UpstreamError`."""
+        """Return the answer to a request without streaming. Raises `UpstreamError`."""
         async with await self._post(body) as response:
             with self._translate_errors():
                 return _payload(await response.read())
 
     @asynccontextmanager
     async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncGenerator[Payload, None]]:
-        """Ask for a stream, and lend its chunks. Raises `UpstreamError`, also while they are read."""
+        """Request a stream and yield its chunks. Raises `UpstreamError`, also while they are read."""
         async with await self._post(body) as response, aclosing(self._chunks(response)) as chunks:
             yield chunks
 
@@ -90,17 +90,19 @@ class Upstream:
                 if data == _END:
                     return
                 yield _payload(data)
-        raise UpstreamError(f"The language model {self.model} behind this server stopped in mid-answer. Ask again.")
+        raise UpstreamError(
+            f"The language model {self.model} behind this server stopped in the middle of its answer. Ask again."
+        )
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Translate what the connection raises. Around its own work alone: who asked has connections too."""
+        """Translate connection errors. Use it only around this endpoint's own I/O, not around code of the client."""
         try:
             yield
-        # A ValueError: a line of its stream that is longer than any piece of an answer.
+        # ValueError: a line of the stream is too long for aiohttp.
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise UpstreamError(
-                f"The language model {self.model} behind this server is away ({type(error).__name__}). Start it anew."
+                f"The language model {self.model} cannot be reached ({type(error).__name__}). Restart it."
             ) from error
 
 
@@ -108,14 +110,14 @@ def _payload(data: bytes) -> Payload:
     try:
         payload = json.loads(data)
     except ValueError as error:
-        raise UpstreamError("The language model behind this server answered with what is not JSON.") from error
+        raise UpstreamError("The language model behind this server did not answer with JSON.") from error
     if not isinstance(payload, dict):
-        raise UpstreamError("The language model behind this server answered with JSON that is no object.")
+        raise UpstreamError("The language model behind this server did not answer with a JSON object.")
     return payload
 
 
 def _message(data: bytes) -> str:
-    """Return what the endpoint says is wrong, or the beginning of what it says instead."""
+    """Return the endpoint's error message, or the beginning of its answer."""
     text = data.decode("utf-8", "replace")
     try:
         message = json.loads(text)["error"]["message"]
