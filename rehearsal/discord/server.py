@@ -181,7 +181,7 @@ class LocalDiscord:
         """Use a slash command as a member; return once the bot has answered with a message.
 
         Follow-ups and edits are added to the result later. Raises `LocalDiscordError` for a wrong command or option,
-        and when its bot is offline, does not respond within Discord's three seconds, or sends no text within `timeout_s`.
+        and if its bot is offline, does not respond within Discord's three seconds, or sends no text in `timeout_s`.
         """
         channel = channel_id or self.guild.text_channel.id
         return await self._interactions.invoke(

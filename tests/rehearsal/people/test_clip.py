@@ -88,10 +88,10 @@ def test_read_sound_resamples(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "there is no such recording"),
-        (b"", "no recording that can be played"),
-        (b"this is a text, not a sound", "no recording that can be played"),
-        (ogg_of(spoken())[:60], "no recording that can be played"),
+        (None, "this recording does not exist"),
+        (b"", "cannot be played"),
+        (b"this is a text, not a sound", "cannot be played"),
+        (ogg_of(spoken())[:60], "cannot be played"),
         (ogg_of(silence(0.5)), "nothing is said"),
     ],
     ids=["missing", "empty", "text", "truncated", "silent"],

@@ -39,6 +39,6 @@ def test_the_token_is_never_shown() -> None:
 )
 def test_an_incomplete_answer_is_refused(broken: dict[str, Any]) -> None:
     """A missing part is told, without what the others hold."""
-    with pytest.raises(PersonError, match="without what a member needs") as caught:
+    with pytest.raises(PersonError, match="lacks a field") as caught:
         VoiceServerAccess.parse(broken)
     assert "very-secret" not in str(caught.value)

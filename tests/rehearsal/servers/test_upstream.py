@@ -128,16 +128,16 @@ async def test_an_endpoint_that_is_away_is_a_plain_sentence() -> None:
     async with in_front_of(base_url) as front:
         status, text = await ask(front, stream=True)
     assert status == 502
-    assert "The language model small behind this server is away" in json.loads(text)["error"]["message"]
+    assert "The language model small cannot be reached" in json.loads(text)["error"]["message"]
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("mode", "told"),
     [
-        (ChatMode.GARBAGE_STREAM, "answered with what is not JSON"),
-        (ChatMode.CUT, "behind this server is away"),
-        (ChatMode.GARBAGE, "stopped in mid-answer"),
+        (ChatMode.GARBAGE_STREAM, "did not answer with JSON"),
+        (ChatMode.CUT, "cannot be reached"),
+        (ChatMode.GARBAGE, "stopped in the middle of its answer"),
     ],
 )
 async def test_what_breaks_in_mid_answer_is_told_in_the_stream(mode: ChatMode, told: str) -> None:
