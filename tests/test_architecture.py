@@ -1,4 +1,4 @@
-"""The rules of the house, enforced: who may import whom, one home per library, no circle of imports."""
+"""The rules of the architecture: who may import whom, floors, one home for each library, one class for each name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "rehearsal": frozenset({"voice"}),  # voice.transport.opus alone, see below
     "benchmarks": frozenset(PACKAGES),
 }
-# These two compose the whole and therefore see all of it.
+# These two compose everything, so they may import everything.
 COMPOSERS = ("bot.__main__", "bot.cli")
 REHEARSAL_MAY_USE = "voice.transport.opus"
 
@@ -44,6 +44,54 @@ HOMES: dict[str, tuple[str, ...]] = {
     "aiohttp.web": ("bot.web", "rehearsal"),
     "typer": ("bot.__main__", "bot.cli"),
 }
+
+# Package -> its folders and loose modules, from the bottom to the top. A module imports from lower floors only, or from
+# its own folder; also imports for types alone count. Parts on one floor do not know each other.
+FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "bot": (
+        ("clock", "errors", "events", "guild", "runtime_tuning", "settings"),
+        ("channel", "health", "logs", "models", "store", "time_phrases", "web"),
+        ("llm", "memory"),
+        ("brain", "embedding"),
+        ("mcp", "participation", "realtime"),
+        ("discord", "screen"),
+        ("room",),
+        ("wiring",),
+        ("app",),
+        ("cli",),
+        ("__main__",),
+    ),
+    "compaction": (
+        ("errors", "model", "tokens"),
+        ("language", "payload", "ports", "timeline"),
+        ("notes",),
+        ("summary",),
+        ("budget", "memory"),
+        ("context", "settings"),
+        ("folding",),
+        ("session",),
+    ),
+    "rehearsal": (
+        ("errors", "words"),
+        ("discord", "people"),
+        ("scenarios", "servers"),
+        ("script",),
+        ("runner",),
+        ("report",),
+        ("judge",),
+        ("rehearse",),
+    ),
+    "voice": (
+        ("audio", "circuit_breaker", "endpoint", "endpoint_settings", "errors"),
+        ("asr", "screen", "transport"),
+        ("listening",),
+        ("speaking",),
+        ("realtime",),
+    ),
+}
+
+# Class names that two modules share on purpose: each with its reason.
+SHARED_CLASS_NAMES: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +196,47 @@ def test_each_library_has_one_home(library: str) -> None:
     assert offences == []
 
 
+def part_of(module: str) -> str:
+    """Return the folder or loose module of its package that a module lies in: `room` for `bot.room.hearing`."""
+    return [*module.split("."), ""][1]
+
+
+@pytest.mark.parametrize("package", sorted(FLOORS))
+def test_imports_go_down(package: str) -> None:
+    """Within a package no import goes up to a higher floor, or across to another part of the same floor."""
+    height = {part: floor for floor, parts in enumerate(FLOORS[package]) for part in parts}
+    inside = [
+        (found.module, found.line, part_of(found.module), part_of(found.target))
+        for found in ALL_IMPORTS
+        if found.module.startswith(f"{package}.") and found.target.startswith(f"{package}.")
+    ]
+    offences = [
+        f"{module}:{line} imports {target}"
+        for module, line, part, target in inside
+        if part != target and height[part] <= height[target]
+    ]
+    assert offences == []
+
+
+@pytest.mark.parametrize("package", sorted(FLOORS))
+def test_floors_name_every_part(package: str) -> None:
+    """Every folder and loose module of a package has its floor."""
+    found = {part_of(module_name(path)) for path in (ROOT / package).rglob("*.py")} - {""}
+    assert found == {part for parts in FLOORS[package] for part in parts}
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """A public class name is defined once in the whole tree, except for those with a reason."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in sources():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module_name(path))
+    twice = {name: modules for name, modules in homes.items() if len(modules) > 1}
+    assert {name: modules for name, modules in twice.items() if name not in SHARED_CLASS_NAMES} == {}
+    assert set(SHARED_CLASS_NAMES) <= set(twice)
+
+
 def _module_graph() -> dict[str, set[str]]:
     known = {module_name(path) for path in sources()}
     graph: dict[str, set[str]] = defaultdict(set)
@@ -161,7 +250,7 @@ def _module_graph() -> dict[str, set[str]]:
 
 
 def test_there_is_no_circle_of_imports() -> None:
-    """Modules form layers: following imports never leads back."""
+    """Following the imports that run never leads back."""
     graph, state = _module_graph(), dict[str, str]()
 
     def visit(module: str, path: tuple[str, ...]) -> None:
@@ -178,7 +267,7 @@ def test_there_is_no_circle_of_imports() -> None:
 
 
 def test_package_list_names_every_package() -> None:
-    """What `pip install` takes along is written out; a folder that is missing there would be missing there."""
+    """pyproject.toml lists every package; a folder missing there would be missing from an installation."""
     import tomllib
 
     declared = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"])
