@@ -28,19 +28,19 @@ class _Conversation:
         self.ids = set(self.items)
         self.instructions = ""
 
-    def tell(self, told: ConversationItem) -> None:
+    def add_item(self, told: ConversationItem) -> None:
         assert told.id not in self.ids
         self.ids.add(told.id)
         self.items[told.id] = told.text
 
-    def forget(self, item_ids: Iterable[str]) -> None:
+    def delete_items(self, item_ids: Iterable[str]) -> None:
         for item_id in item_ids:
             del self.items[item_id]
 
-    def instruct(self, instructions: str) -> None:
+    def set_instructions(self, instructions: str) -> None:
         self.instructions = instructions
 
-    def offer(self, tools: Iterable[RealtimeTool]) -> None:
+    def set_tools(self, tools: Iterable[RealtimeTool]) -> None:
         pass
 
 
