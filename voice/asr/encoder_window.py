@@ -1,4 +1,4 @@
-"""How much of Whisper's 30 s a short utterance needs, and how many tokens it may become.
+"""The encoder window and the token limit for a short utterance.
 
 Whisper encodes 30 s whatever it is given. CTranslate2 encodes less, which costs a third for 3 s of speech and loses
 no words, as long as some silence follows the speech: with 1 s of it Whisper loops (word errors 21 %), with 3 s 7.9 %,
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 FULL_WINDOW_S = 30.0
 MIN_WINDOW_S = 8.0
 TRAILING_SILENCE_S = 6.0
-# 8 tokens a second is twice what a fast speaker needs: only a loop reaches it.
+# 8 tokens a second is twice what a fast speaker needs, so only a loop reaches it.
 TOKENS_PER_S = 8
 TOKENS_AT_LEAST = 12
 # Whisper's text context; the prompt counts too.
@@ -22,14 +22,14 @@ MAX_TOKENS = 448
 
 @dataclass(frozen=True, slots=True)
 class EncoderWindow:
-    """`length_s`: what the encoder is given, speech and the silence after it. `token_cap`: of the answer."""
+    """`length_s`: seconds that the encoder gets, speech and silence. `token_cap`: the answer's token limit."""
 
     length_s: float
     token_cap: int
 
 
 def encoder_window(duration_s: float) -> EncoderWindow:
-    """Return the window for `duration_s` seconds of speech. Over 30 s only the first 30 are heard."""
+    """Return the window for `duration_s` seconds of speech. Only the first 30 s are used."""
     if duration_s < 0:
         raise ValueError(f"speech lasts 0 s or longer, not {duration_s}")
     length_s = min(FULL_WINDOW_S, max(MIN_WINDOW_S, duration_s + TRAILING_SILENCE_S))

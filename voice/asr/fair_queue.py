@@ -1,7 +1,7 @@
-"""Whose recognition comes next: fair between speakers, finished speech before guesses.
+"""A queue of recognitions that is fair between speakers and puts finished speech before interim speech.
 
-A plain data structure. Each speaker's finished utterances stay in order; speakers take turns. A guess at unfinished
-speech (interim) waits behind everybody's finished speech, and only the latest of a speaker is worth anything.
+Each speaker's finished utterances stay in order; speakers take turns. An interim (a guess at unfinished speech) waits
+behind everybody's finished speech, and only a speaker's latest one is kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 JobT = TypeVar("JobT")
-# None: nobody in particular; they share one place in the turn.
+# None: no particular speaker; all of these share one turn.
 Speaker = int | None
 
 
@@ -26,10 +26,10 @@ class Entry(Generic[JobT]):
 
 
 class FairQueue(Generic[JobT]):
-    """Holds entries until `next` gives them out. Bounding it is the owner's part: see `shed_interim`."""
+    """Holds entries until `next`. The owner bounds it: see `shed_interim`."""
 
     def __init__(self) -> None:
-        # The first speaker is next; who was served goes to the end.
+        # The first speaker is next; a served speaker moves to the end.
         self._finals: OrderedDict[Speaker, deque[Entry[JobT]]] = OrderedDict()
         self._interims: OrderedDict[Speaker, Entry[JobT]] = OrderedDict()
         self._count = 0
@@ -39,7 +39,7 @@ class FairQueue(Generic[JobT]):
         return self._count
 
     def add(self, job: JobT, *, speaker: Speaker, interim: bool) -> tuple[Entry[JobT], Entry[JobT] | None]:
-        """Put `job` in and return its entry, and the interim of the same speaker that it makes worthless."""
+        """Add `job`; return its entry, and the same speaker's interim that it replaces."""
         entry = Entry(job, speaker, interim, self._arrivals)
         self._arrivals += 1
         replaced = self._interims.get(speaker)
@@ -53,7 +53,7 @@ class FairQueue(Generic[JobT]):
         return entry, replaced
 
     def next(self) -> Entry[JobT] | None:
-        """Take out whose turn it is; None when empty."""
+        """Remove and return the next entry; None if empty."""
         if self._finals:
             speaker, entries = next(iter(self._finals.items()))
             entry = entries.popleft()
@@ -69,9 +69,9 @@ class FairQueue(Generic[JobT]):
         return entry
 
     def shed_interim(self, *, of: Speaker) -> Entry[JobT] | None:
-        """Take out the interim of speaker `of`, who has something newer, else the one that has waited longest.
+        """Remove and return the interim of speaker `of`, who has something newer, else the oldest interim.
 
-        None when only finished speech waits.
+        None if only finished speech waits.
         """
         oldest = min(self._interims.values(), key=lambda entry: entry.order, default=None)
         shed = self._interims.get(of, oldest)
@@ -80,7 +80,7 @@ class FairQueue(Generic[JobT]):
         return shed
 
     def confirm(self, speaker: Speaker) -> bool:
-        """Make the interim of `speaker` finished speech, behind what they finished before; False if there is none."""
+        """Turn the interim of `speaker` into finished speech; return False if there is none."""
         entry = self._interims.pop(speaker, None)
         if entry is None:
             return False
@@ -89,7 +89,7 @@ class FairQueue(Generic[JobT]):
         return True
 
     def remove(self, entry: Entry[JobT]) -> bool:
-        """Take `entry` out, if it is still in; return whether it was."""
+        """Remove `entry`; return whether it was in the queue."""
         if entry.interim:
             if self._interims.get(entry.speaker) is not entry:
                 return False

@@ -1,7 +1,7 @@
-"""Which names and words the recogniser is told to expect: usernames and game words are what Whisper never heard.
+"""Choose names and words for the recogniser's prompt, such as usernames and game terms that Whisper does not know.
 
-A glossary in the prompt found 53 of 59 rare words, 40 were found without. It costs prompt tokens on every
-utterance, so it is short, and the words most likely to be said come first.
+With a glossary 53 of 59 rare words were recognised, without it 40. It costs prompt tokens for every utterance, so it is
+short, and the likeliest words come first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONGEST_TERM_CHARS = 40
 # Characters of the whole glossary: about 80 tokens, on every utterance.
 GLOSSARY_MAX_CHARS = 300
-# Letters, digits, and what stands inside names; the rest (emoji, decoration of display names) is not spoken.
+# All but letters, digits and signs inside names: emoji and decoration of display names are not spoken.
 _UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_", re.UNICODE)
 _SPACE = re.compile(r"\s+")
 
@@ -32,7 +32,7 @@ def choose_glossary(
     words: Iterable[str],
     max_chars: int = GLOSSARY_MAX_CHARS,
 ) -> tuple[str, ...]:
-    """Return the terms to expect, most important first: how the bot is called, who is here, then the guild's words.
+    """Return the terms, most important first: the bot's names, the people here, then the guild's words.
 
     Together (with the separators) they are `max_chars` characters or fewer. A term is listed once, whatever its case.
     """

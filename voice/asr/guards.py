@@ -1,7 +1,7 @@
-"""Is a recognised text what somebody said, or what a recogniser makes of noise?
+"""Detect recognised texts that nobody said (hallucinations).
 
-Whisper answers silence and noise with phrases of its training data, loops, and guesses. Every rule here drops
-with a reason, so that operators can see which one fires; none looks at what a text means.
+Whisper turns silence and noise into phrases of its training data, loops and guesses. Every rule has a reason code, so
+that operators can see which one fires. No rule looks at the meaning of a text.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ MAX_NO_SPEECH_PROBABILITY = 0.6
 # Slow speech is about 8 characters a second; a few letters for seconds of sound are laughter or music.
 MIN_CHARS_PER_S = 4.0
 SPARSE_AFTER_S = 2.0
-# Of 150 pieces of recorded speech none had fewer letters a second than 7; half a sentence has.
+# None of 150 recordings had fewer than 7 letters a second; a text that lacks half of its sentence has.
 BROKEN_OFF_CHARS_PER_S = 6.0
 BROKEN_OFF_AFTER_S = 1.2
 # One sign of a script without letters stands for about this many letters.
 WIDE_CHARACTER_LETTERS = 3
-# Phantom phrases are also said by people, clearly; the phantoms come with less certainty than this.
+# People say these phrases too, clearly; hallucinated ones come with less certainty than this.
 PHANTOM_MAX_LOGPROB = -0.5
 PHANTOM_MIN_NO_SPEECH = 0.3
-# The same phrase this often, and nothing else, is a loop too short for the compression ratio; a single word may be
-# an insistent 'no, no, no, no'.
+# A phrase repeated this often, alone, is a loop too short for the compression ratio. A single word may be an insistent
+# 'no, no, no, no'.
 PHRASE_LOOPED_TIMES = 4
 WORD_LOOPED_TIMES = 8
 # A person who repeats themselves word for word does it at once, and the recogniser is sure of it.
 REPEAT_MAX_LOGPROB = -0.5
 REPEAT_WITHIN_S = 10.0
 
-# A microphone that hears the bot's voice from a loudspeaker gives back its words, some of them misheard. Shorter
-# runs are also said by people, and 'yes, at nine' is an answer and no echo.
+# A microphone near a loudspeaker returns the bot's words, some of them misheard. People say shorter runs too: 'yes, at
+# nine' is an answer, not an echo.
 ECHO_WORDS = 4
 ECHO_SHARE = 0.75
 
-# What Whisper's checkpoints answer to silence and music, in the training data's subtitle language.
+# What Whisper's checkpoints return for silence and music, from subtitles in the training data.
 PHANTOM_PHRASES = frozenset(
     {
         "bye",
@@ -93,7 +93,7 @@ class GuardReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreviousUtterance:
-    """What the same person was last heard to say, and how many seconds ago it ended."""
+    """The same person's last utterance, and how many seconds ago it ended."""
 
     text: str
     ago_s: float
@@ -102,7 +102,7 @@ class PreviousUtterance:
 def judge(
     recognition: Recognition, *, speech_s: float, before: PreviousUtterance | None = None, own_words: str = ""
 ) -> GuardReason | None:
-    """Return why `recognition` must be dropped, or None if it is to be believed.
+    """Return why `recognition` must be dropped, or None if it is credible.
 
     `speech_s`: seconds of speech in the utterance, pre-roll and tail not counted. `own_words`: what the bot itself
     was saying at that time.
@@ -133,16 +133,16 @@ def judge(
 
 
 def breaks_off(text: str, *, speech_s: float) -> bool:
-    """Return whether `text` is too short for its speech to be all of it: worth a second hearing, not to be dropped."""
+    """Return whether `text` is too short for its speech: worth a second recognition, but not to be dropped."""
     return speech_s >= BROKEN_OFF_AFTER_S and letter_count(text) < BROKEN_OFF_CHARS_PER_S * speech_s
 
 
 def is_echo(text: str, own_words: str) -> bool:
-    """Return whether `text` is, for the most part and in order, what stands in `own_words`."""
+    """Return whether most of `text` occurs in `own_words`, in the same order."""
     heard, own = _spoken(text).split(), _spoken(own_words).split()
     if len(heard) < ECHO_WORDS:
         return False
-    # The echo loses words and the recogniser hears others wrong; a single word alike between two others is chance.
+    # An echo loses words and others are misheard; a single matching word is chance.
     blocks = SequenceMatcher(None, heard, own, autojunk=False).get_matching_blocks()
     same = sum(block.size for block in blocks if block.size > 1)
     return same >= ECHO_SHARE * len(heard)

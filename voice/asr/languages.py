@@ -1,19 +1,19 @@
-"""Which language to expect of whom: detected once for each person, then kept, and confirmed rarely.
+"""Track each person's language: detected once, then kept and rarely confirmed.
 
-Detection on one short word is a guess, and a wrong one turns the whole utterance into another language; a person
-hardly ever changes theirs. So a language is settled when it was sure, or found twice, and unsettled only when
-confirmations contradict it twice in a row. A language that was taken because none was likely was not found.
+Detection on one short word is a guess, a wrong guess ruins the whole utterance, and people rarely change their
+language. So a language is settled after one sure or two equal detections, and changed only after two contradicting
+confirmations in a row. A fallback language does not count as detected.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Of 89 English utterances, none with more than this was taken for another language.
+# Of 89 English utterances none with a higher probability was taken for another language.
 SURE_PROBABILITY = 0.8
-# Under this much sound a sure detection is luck.
+# With less sound a sure detection is luck.
 SURE_AFTER_S = 1.5
-# Only what really leads has half of it all. A recogniser's fallback had 0.0-0.2 where another language was spoken.
+# A detected language has at least half of the probability; a fallback had 0.0-0.2 where another was spoken.
 FOUND_PROBABILITY = 0.5
 AGREEING_DETECTIONS = 2
 # A change of language is noticed within this many utterances twice over; each confirmation costs a decoder step.
@@ -37,7 +37,7 @@ class SpeakerLanguages:
         self._people: dict[int, _Person] = {}
 
     def expected(self, user_id: int, *, speech_s: float) -> str | None:
-        """Return the language to recognise the person's next utterance in, `speech_s` long; None asks for detection."""
+        """Return the language for the person's next utterance of `speech_s` seconds; None: detect it."""
         if self._fixed is not None:
             return self._fixed
         person = self._people.get(user_id)
@@ -48,9 +48,9 @@ class SpeakerLanguages:
         return None if is_due else person.settled
 
     def observed(self, user_id: int, language: str, *, probability: float, speech_s: float, detected: bool) -> None:
-        """Take note of the language of an utterance: `detected` by the model, or the one it was told to expect.
+        """Record the language of an utterance: `detected` by the model, or the expected one.
 
-        Empty: the recogniser does not tell; then nothing is known of it.
+        Empty: the recogniser does not report it, so nothing changes.
         """
         if not language:
             return
@@ -59,7 +59,7 @@ class SpeakerLanguages:
             person.since_confirmed += 1
             return
         if probability < FOUND_PROBABILITY:
-            # It neither confirms nor contradicts. What is settled holds until the next time.
+            # It neither confirms nor contradicts the settled language.
             if person.candidate is None:
                 person.since_confirmed = 0
             return

@@ -1,4 +1,4 @@
-"""What the rest of Roomtone asks of a speech recogniser."""
+"""The port of a speech recogniser: what the rest of Roomtone calls."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """What the recogniser made of one piece of audio, with what the guards need to judge it."""
+    """The text of one piece of audio, with the figures that the guards need."""
 
     text: str
-    # A code such as `en`; empty where it was left open and the recogniser does not tell.
+    # A code such as `en`; empty if it was to be detected and the recogniser does not report it.
     language: str
     mean_logprob: float
     compression_ratio: float
@@ -42,13 +42,13 @@ class Recognizer(Protocol):
     ) -> Recognition:
         """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language` None means: detect it.
 
-        `glossary`: names and words to expect. `speaker_id`: whose turn it is in the queue, so that one person who
-        talks much does not delay the others. `interim`: a guess at unfinished speech; only the speaker's latest
-        one is kept, and it is the first to go under load.
+        `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not
+        delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and it is dropped first
+        under load.
 
-        Raises `RecogniserOverloadedError` when an interim was shed (a final never is: it waits),
+        Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is),
         `RecogniserError` when the model failed.
         """
 
     def confirm(self, speaker_id: int) -> None:
-        """Take the interim of `speaker_id` that waits, if one does, for finished speech: it was right."""
+        """Treat the waiting interim of `speaker_id`, if there is one, as finished speech."""

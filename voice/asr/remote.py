@@ -1,7 +1,7 @@
-"""The recogniser of an endpoint that speaks OpenAI's `/v1/audio/transcriptions`: OpenAI, Speaches, vLLM, whisper.cpp …
+"""A recogniser over HTTP: OpenAI's `/v1/audio/transcriptions`, as OpenAI, Speaches, vLLM and whisper.cpp serve it.
 
-It sets the deadline, asks for as many figures as the endpoint gives (Whisper's own, the tokens' log probabilities, or
-none), and turns each of the library's errors into one plain sentence. Neither sound nor text ever enters a message.
+It sets the deadline, requests as many figures as the endpoint can give (Whisper's own, token log probabilities, or
+none), and turns the library's errors into one plain sentence each. Neither sound nor text appears in a message.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
 _log: Any = structlog.get_logger()
 
 _REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model and asr.language")
-# Endpoints serve rooms side by side; more than this at once is a backlog, and a guess would only lengthen it.
+# Calls at once; more are a backlog, which interim requests must not lengthen.
 CALLS_AT_ONCE = 8
 # Seconds that the endpoint may take over one utterance; then the local model recognises it.
 TIMEOUT_S = 6.0
-# What an utterance is cut at, here and in the local model.
+# Utterances are cut at this length, here and in the local model.
 LONGEST_S = 30.0
-# OpenAI refuses sound shorter than this, and nobody says anything in it.
+# OpenAI refuses shorter sound, and nobody can say a word in it.
 SHORTEST_S = 0.1
-# Half a minute of fast speech is 700 characters. What sends more is no recogniser.
+# Half a minute of fast speech is 700 characters; an endpoint that sends more is no recogniser.
 MAX_TEXT_CHARS = 4_000
 MAX_ANSWER_BYTES = 1_000_000
-# Where the endpoint says nothing of how sure it is: believed, but not so far that 'Thank you.' out of noise counts.
+# Assumed where the endpoint reports no probabilities: low enough for the guards to drop a hallucinated 'Thank you.'
 UNKNOWN_LOGPROB = -0.6
-# An endpoint that detects a language does not say how surely.
+# Assumed, because endpoints do not report how sure a detected language is.
 DETECTED_PROBABILITY = 0.9
 
 
 class ResponseShape(Enum):
-    """What an answer is asked to hold, the most first."""
+    """The response formats to try, richest first."""
 
     VERBOSE = "verbose"  # Whisper's figures for each segment, and the language
     LOGPROBS = "logprobs"  # the tokens' log probabilities: OpenAI's models after Whisper
@@ -79,13 +79,13 @@ class RemoteRecognizer:
     def __init__(self, endpoint: Endpoint, *, calls_at_once: int = CALLS_AT_ONCE) -> None:
         self._endpoint = endpoint
         self._places = asyncio.Semaphore(calls_at_once)
-        # OpenAI's later models refuse Whisper's figures: not asking them saves a call.
+        # OpenAI's later models refuse Whisper's format: skipping it saves a call.
         self._shape = ResponseShape.LOGPROBS if endpoint.model.startswith("gpt-") else ResponseShape.VERBOSE
-        # What is said now does not wait for a second try: the local model takes over.
+        # The client does not retry: the local model takes over instead.
         self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:
-        # The library imports its audio part when it is first touched: a second in which the loop would stand still.
+        # The library imports its audio part on first use, which would block the event loop for a second.
         await asyncio.to_thread(lambda: self._client.audio.transcriptions)
         return self
 
@@ -126,10 +126,10 @@ class RemoteRecognizer:
             raise self._unreadable() from error
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`. A guess is asked at once or not at all, so none waits here."""
+        """See `Recognizer.confirm`. Interims never wait here, so there is nothing to do."""
 
     async def _ask(self, pcm: Pcm, language: str | None, glossary: tuple[str, ...]) -> bytes:
-        """Return the answer's body, in the richest shape that the endpoint takes."""
+        """Return the response body, in the richest format that the endpoint supports."""
         asked: dict[str, Any] = {"file": ("speech.wav", _wav(pcm), "audio/wav"), "temperature": 0.0}
         if language is not None:
             asked["language"] = language
@@ -139,7 +139,7 @@ class RemoteRecognizer:
             try:
                 body = await self._fetch(asked | _ASKED[shape])
             except (openai.BadRequestError, openai.UnprocessableEntityError):
-                # It may be the shape, or this request: the last shape's refusal is the request's.
+                # The format or the request itself was refused; if it is the last format, the request was.
                 if shape is ResponseShape.PLAIN:
                     raise
                 continue
@@ -168,7 +168,7 @@ class RemoteRecognizer:
 
 
 def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float) -> Recognition:
-    """Return what an answer says. Raises ValueError, TypeError or AttributeError for what is no answer."""
+    """Parse a response. Raises ValueError, TypeError or AttributeError if it is none."""
     text = body["text"] if isinstance(body, dict) and isinstance(body.get("text"), str) else None
     if text is None or len(text) > MAX_TEXT_CHARS:
         raise ValueError("no text")
@@ -190,7 +190,7 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
 
 
 def _weighted(segments: Sequence[Mapping[str, Any]], figure: str) -> float | None:
-    """Return a figure's mean over all segments, by the length of their text; None where nobody tells it."""
+    """Return a figure's mean over all segments, weighted by text length; None if no segment has it."""
     weighted = [(_number(each.get(figure)), len(str(each.get("text") or "")) + 1) for each in segments]
     known = [(value, weight) for value, weight in weighted if value is not None]
     return sum(value * weight for value, weight in known) / sum(weight for _, weight in known) if known else None
@@ -202,7 +202,7 @@ def _mean(values: Sequence[object]) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    """Return a figure, or None for what an endpoint sends in its place."""
+    """Return `value` as a finite float, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
@@ -219,5 +219,5 @@ def _wav(pcm: Pcm) -> bytes:
 
 
 def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
-    """Return `error` as a sentence with the remedy. Keys, sounds and texts never enter it."""
+    """Return `error` as a sentence with the remedy, without keys, sound or text."""
     return RecogniserError(f"The recogniser {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}.")

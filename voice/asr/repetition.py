@@ -1,29 +1,29 @@
-"""The recogniser's stutter: telling it, and undoing it in an answer that hit its token cap and repeats one phrase.
+"""Detect and remove repetition loops in recognised text.
 
-Whisper rarely falls into a loop on a short window; when it does, what was said stands before the loop and is worth
-keeping. Only a capped answer is touched: people repeat themselves too.
+Whisper rarely loops on a short window; when it does, the text before the loop is worth keeping. Only a text that hit
+its token cap is changed, because people repeat themselves too.
 """
 
 from __future__ import annotations
 
 import zlib
 
-# A whole sentence comes twice within the cap, said slowly; what is longer than this was never heard to.
+# Longest phrase that was seen to loop: a whole sentence fits twice into the cap.
 LONGEST_PHRASE_WORDS = 40
-# Nobody says so many words over again to the letter; of a longer phrase the repetition may be broken off after them.
+# Nobody repeats so many words exactly, so the repetition of a longer phrase may break off after them.
 SURELY_REPEATED_WORDS = 8
 # 'No, no' is no loop.
 FEWEST_REPEATED_WORDS = 2
 
 
 def compression_ratio(text: str) -> float:
-    """Return how far `text` compresses: over 2.4 it repeats itself (Whisper's own measure)."""
+    """Return the compression ratio of `text`; over 2.4 it repeats itself (Whisper's own measure)."""
     raw = text.encode()
     return len(raw) / len(zlib.compress(raw))
 
 
 def remove_repetition(text: str) -> str:
-    """Return `text` with the phrase that it ends in said once; the last repetition may be broken off.
+    """Return `text` with its repeated closing phrase kept once; the last repetition may be cut off.
 
     'Lobsters and lobsters Lobsters and lobsters Lobsters and lob' gives 'Lobsters and lobsters'.
     """

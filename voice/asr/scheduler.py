@@ -1,9 +1,9 @@
-"""The recogniser everybody shares: one owned model thread behind a fair, bounded queue.
+"""The shared local recogniser: one model thread behind a fair, bounded queue.
 
     callers --recognize()--> FairQueue --dispatcher task--> ModelThread --> Recognition
 
-Finished speech is never shed: when the queue is full its callers wait for a place. Guesses at unfinished speech go
-first. A model that fails, hangs or dies costs the request it had, which its caller learns, and is loaded anew.
+Finished speech is never dropped: when the queue is full, its callers wait. Interim speech is dropped first. When the
+model fails, hangs or dies, its current request fails and the model is loaded again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from voice.asr.worker import Engine
     from voice.audio import Pcm
 
-# One failure may be the sound's; three in a row are the model's.
+# One failure may be due to the sound; three in a row are due to the model.
 FAILURES_BEFORE_RELOAD = 3
-# A recognition takes under a second; whatever still computes then is left to itself.
+# A recognition takes under a second; a thread that still computes after this is abandoned.
 STOP_TIMEOUT_S = 5.0
 # Recognitions that may wait. When it is full, guesses at unfinished speech are dropped and finished speech waits.
 QUEUE_SIZE = 32
@@ -46,9 +46,9 @@ _log: Any = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RecognizerFigures:
-    """What the queue and the model did since the start; `queued`, `waiting` and `running` are of now.
+    """Counts since the start; `queued`, `waiting` and `running` are current values.
 
-    `waiting`: callers of finished speech for whom the queue has no place. `queued_peak`: the most ever queued.
+    `waiting`: callers with finished speech for which the queue has no room. `queued_peak`: the most ever queued.
     """
 
     queued: int = 0
@@ -74,7 +74,7 @@ class _Job:
 class QueuedRecognizer:
     """A `Recognizer` over an engine. An async context manager: entering loads the model, leaving ends its thread.
 
-    *Ownership*: the dispatcher task and the model thread are its own. *Cancellation*: see `Recognizer`.
+    *Ownership*: it owns the dispatcher task and the model thread. *Cancellation*: see `Recognizer`.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class QueuedRecognizer:
 
     @property
     def figures(self) -> RecognizerFigures:
-        """What happened so far, and how much waits now."""
+        """Return the counts of now."""
         return replace(
             self._figures, queued=len(self._queue), waiting=self._waiting, running=int(self._running is not None)
         )
@@ -131,7 +131,7 @@ class QueuedRecognizer:
         """See `Recognizer.recognize`."""
         self._check_running()
         await self._take_place(speaker_id, interim=interim)
-        # While this one waited for a place the recogniser may have been closed.
+        # The recogniser may have been closed while this caller waited.
         if self._dispatcher is None or self._dispatcher.done():
             self._places.release()
             self._check_running()
@@ -167,16 +167,16 @@ class QueuedRecognizer:
                 raise RecogniserOverloadedError("The recogniser's queue is full of finished speech.")
         self._waiting += 1
         try:
-            # No time limit: each recognition has one, so places keep coming free.
+            # No time limit is needed: each recognition has one, so places become free.
             await self._places.acquire()
         finally:
             self._waiting -= 1
 
     def _shed(self, entry: Entry[_Job]) -> None:
-        """Tell the caller of an interim that was taken out of the queue, and give its place away."""
+        """Fail the caller of an interim that was removed from the queue, and free its place."""
         self._count(shed=1)
         self._places.release()
-        _fail(entry.job, RecogniserOverloadedError("A newer request took the place of this guess."))
+        _fail(entry.job, RecogniserOverloadedError("A newer request replaced this interim one."))
 
     def _count(self, **more: float) -> None:
         self._figures = replace(self._figures, **{name: getattr(self._figures, name) + by for name, by in more.items()})
@@ -195,7 +195,7 @@ class QueuedRecognizer:
             _log.error("recognizer_stopped", error=repr(exc))
             raise
         finally:
-            # Closed, or broken: in either case nobody may wait for ever.
+            # Closed or broken: nobody may wait forever.
             while (left := self._queue.next()) is not None:
                 self._places.release()
                 _fail(left.job, RecogniserError(CLOSED))
@@ -225,7 +225,7 @@ class QueuedRecognizer:
         limit_s = self._compute_timeout_s
         self._count(failed=1, timed_out=1)
         _log.error("recognition_timed_out", limit_s=limit_s)
-        _fail(job, RecogniserError(f"A recognition took longer than {limit_s:g} s; the speech model is loaded anew."))
+        _fail(job, RecogniserError(f"A recognition took longer than {limit_s:g} s; the speech model is loaded again."))
         self._discard_thread()
 
     def _on_failure(self, job: _Job, exc: RecogniserError) -> None:

@@ -1,7 +1,7 @@
-"""The thread that owns the speech model: it loads it, and runs one recognition after another.
+"""The thread that owns the speech model: it loads the model and runs one recognition at a time.
 
-The model is neither awaited nor shared. A call that never returns cannot be stopped from outside: the thread is
-then abandoned (it is a daemon and holds no lock of ours) and another one is started in its place.
+A call that never returns cannot be stopped from outside. The thread is then abandoned (it is a daemon and holds no lock
+of ours), and another one is started.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecognitionRequest:
-    """What one recognition is asked for."""
+    """The arguments of one recognition."""
 
     pcm: Pcm
     language: str | None
@@ -47,8 +47,8 @@ class _Job:
 class ModelThread:
     """One loaded engine in one daemon thread.
 
-    *Ownership*: whoever started it stops it. *Cancellation*: a cancelled wait leaves the thread computing; its
-    answer is dropped.
+    *Ownership*: whoever starts it stops it. *Cancellation*: after a cancelled wait the thread goes on computing, and
+    its result is dropped.
     """
 
     def __init__(self, load: Callable[[], Engine], *, name: str = "speech-model") -> None:
@@ -62,7 +62,7 @@ class ModelThread:
 
     @property
     def is_alive(self) -> bool:
-        """Whether recognitions submitted now would be run."""
+        """Return whether recognitions submitted now would run."""
         return self._thread.is_alive() and not self._ended.done()
 
     async def start(self, *, timeout_s: float) -> None:
@@ -81,11 +81,11 @@ class ModelThread:
             raise
 
     async def run(self, request: RecognitionRequest) -> Recognition:
-        """Return what the engine makes of `request`. Raises `RecogniserError`, also when the thread died."""
+        """Return the engine's result for `request`. Raises `RecogniserError`, also when the thread died."""
         if not self.is_alive:
             raise RecogniserError("The speech model's thread has ended.")
         answer: asyncio.Future[Recognition] = self._loop.create_future()
-        # Should the thread die after this line, `_on_ended` fails the answer.
+        # If the thread dies after this line, `_on_ended` fails the answer.
         self._current = answer
         self._jobs.put(_Job(request, answer))
         return await answer
@@ -95,7 +95,7 @@ class ModelThread:
         self._jobs.put(None)
 
     async def stop(self, *, timeout_s: float) -> bool:
-        """End the thread after what it is computing; return False if it did not within `timeout_s`."""
+        """End the thread after its current recognition; return False if it takes longer than `timeout_s`."""
         self.abandon()
         if not self._thread.is_alive():
             return True
@@ -104,8 +104,8 @@ class ModelThread:
                 await asyncio.shield(self._ended)
         except TimeoutError:
             return False
-        # It has said so, and still lets the model go. An interpreter that ends meanwhile ends the thread in the middle
-        # of the library's destructors, and the library answers with an abort.
+        # The thread still frees the model. If the interpreter ended meanwhile, the library's destructors would abort
+        # the process.
         await asyncio.to_thread(self._thread.join, timeout_s)
         return not self._thread.is_alive()
 

@@ -1,1 +1,1 @@
-"""Hearing people one by one: voice activity, endpointing, utterances. `RoomListener` is what a room owns."""
+"""Voice activity, endpointing, turn detection and coalescing. The way in is `listener.RoomListener`."""

@@ -1,8 +1,7 @@
-"""When words become a turn: people who talk at the same time make one moment of the room, not a row of snippets.
+"""Coalesce utterances: what people say at the same time becomes one group, so that it gets one reply. Pure.
 
-A finished utterance waits while anybody is in the midst of a sentence, or their words are on the way to becoming
-text; then all that was said is one moment, in the order in which it was begun, and everybody keeps their own words.
-Who calls the bot by name does not wait. Pure: it is told who is speaking and what time it is.
+A finished utterance waits while anybody is still speaking or their speech is being recognised. Then everything that
+waited is one group, ordered by start time, each person with their own words. A call by name does not wait.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ import re
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-# The same words again so soon, and nothing between: an echo, a second client in the room, the recogniser's stutter.
-# A person who repeats an answer does so after another question, which takes longer.
+# The same words again within this time are an echo, a second client in the room, or a repetition by the recogniser.
+# People who repeat an answer do so after another question, which takes longer.
 DUPLICATE_WITHIN_S = 2.0
 _EFFECT = re.compile(r"[\[(*♪][^\[\]()*♪]+[\])*♪][.!]?")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 class TimedText(Protocol):
-    """What coalescing looks at of an utterance's text. Times are monotonic seconds."""
+    """An utterance's text as far as coalescing needs it. Times are monotonic seconds."""
 
     @property
     def user_id(self) -> int:
@@ -49,9 +48,9 @@ class _Last:
 
 
 class UtteranceCoalescer(Generic[SpokenT]):
-    """Holds what was said until the moment is over. Owned by the room's hearing; not thread-safe.
+    """Holds utterances until their group is complete. Owned by the room's hearing; not thread-safe.
 
-    `longest_wait_s`: after so long a moment is over whoever still speaks, for an open microphone never ends.
+    `longest_wait_s`: the group is released after this, whoever still speaks: an open microphone may never fall silent.
     """
 
     def __init__(self, *, longest_wait_s: float) -> None:
@@ -62,9 +61,9 @@ class UtteranceCoalescer(Generic[SpokenT]):
         self._last: _Last | None = None
 
     def add(self, spoken: SpokenT, *, urgent: bool, now: float) -> bool:
-        """Take what was said; False if it only repeats what the same person just said and is left out.
+        """Add an utterance; return False if it only repeats the same person's last one and is dropped.
 
-        `urgent`: it ends the moment at once.
+        `urgent`: releases the group at once.
         """
         words = _words(spoken.text)
         last = self._last
@@ -83,21 +82,21 @@ class UtteranceCoalescer(Generic[SpokenT]):
         return True
 
     def release(self, *, anybody_speaks: bool, now: float) -> tuple[SpokenT, ...]:
-        """Return the moment if it is over, else nothing. `anybody_speaks`: somebody's words are still to come."""
+        """Return the group if it is complete, else nothing. `anybody_speaks`: more text is still to come."""
         if anybody_speaks and not self._urgent and now - self._since < self._longest_wait_s:
             return ()
         return self.flush()
 
     def flush(self) -> tuple[SpokenT, ...]:
-        """Return whatever is held, over or not."""
-        moment = tuple(sorted(self._held, key=lambda spoken: spoken.started_at))
+        """Return everything that is held, complete or not."""
+        group = tuple(sorted(self._held, key=lambda spoken: spoken.started_at))
         self._held = []
         self._urgent = False
-        return moment
+        return group
 
 
 def is_sound_effect(text: str) -> bool:
-    """Return whether `text` is no words but says what sounded: '[laughter]', '(coughs)', '*sighs*'."""
+    """Return whether `text` only names a sound: '[laughter]', '(coughs)', '*sighs*'."""
     return _EFFECT.fullmatch(text.strip()) is not None
 
 

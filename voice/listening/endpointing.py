@@ -1,13 +1,12 @@
-"""When one person's speech begins, pauses and ends: a state machine over windows, without audio and without a clock.
+"""Endpointing: when one person's speech begins, pauses and ends. A state machine without audio or clock.
 
-It is fed every window of the person's time line in order, silence included, so it counts windows instead of
-seconds and the same sound gives the same utterances however it arrived. The audio itself stays with the listener;
-an effect says which windows an utterance is made of.
+It gets every window of the person's time line in order, silence included. It counts windows instead of seconds, so the
+same sound gives the same utterances however it arrived. The listener keeps the audio; events name the windows of an
+utterance.
 
-How much silence ends an utterance may depend on whether the person sounds finished, which takes a while to find
-out. In each pause the question is put (`SpeechPaused`) and time goes on; only where the answer would decide and is
-not there yet does the machine stop and wait for it (`awaits_answer`), so the answer's lateness changes nothing
-but the moment at which an utterance is known.
+How much silence ends an utterance may depend on whether the person sounds finished, which takes time to find out. Each
+pause raises the question (`SpeechPaused`), and windows go on. The machine waits for the answer (`awaits_answer`) only
+where it decides, so a late answer delays an utterance but does not change it.
 """
 
 from __future__ import annotations
@@ -20,12 +19,11 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.listening.vad import WINDOW_SAMPLES
 
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
-# A person who is about to speak does not fall silent for longer within the first quarter of a second of it;
-# separate clicks do.
+# Longer silence within the first quarter of a second means clicks, not the beginning of speech.
 ARMING_DIP_S = 0.2
-# Where a hard cut may fall: late enough to keep what was said together, long enough to hold a breath.
+# A hard cut falls within this last part of an utterance: long enough to contain a breath.
 CUT_SEARCH_S = 10.0
-# What follows a hard cut is already known to be speech; less than this is the end of a breath.
+# After a hard cut less voiced sound than this is no speech but the end of a breath.
 REMAINDER_MIN_S = 0.1
 
 
@@ -102,9 +100,9 @@ class SpeechClosed:
 
 @dataclass(frozen=True, slots=True)
 class SpeechPaused:
-    """The person is silent, perhaps for good: then the utterance is `start` to `end`, voiced from `first` to `last`.
+    """The person is silent. If they have finished, the utterance is `start` to `end`, voiced from `first` to `last`.
 
-    Where there is a judge it is to be asked now; see `Endpointer.answer`.
+    With turn detection, ask it now and call `Endpointer.answer`.
     """
 
     start: int
@@ -115,12 +113,12 @@ class SpeechPaused:
 
 @dataclass(frozen=True, slots=True)
 class SpeechResumed:
-    """The pause was none: the person goes on."""
+    """The person goes on speaking after a pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechDismissed:
-    """Sound that began like speech was too short to be any: voiced windows lie between `first` and `last`."""
+    """Sound that began like speech was too short. Its voiced windows are between `first` and `last`."""
 
     first: int
     last: int
@@ -153,7 +151,7 @@ def window_count(seconds: float) -> int:
 class Endpointer:
     """Cuts one person's windows into utterances. Owned by their listener; not thread-safe.
 
-    `judged`: somebody answers in each pause how likely the person has finished.
+    `judged`: the caller answers each pause with the probability that the person has finished.
     """
 
     def __init__(self, parameters: EndpointingParameters, *, judged: bool = False) -> None:
@@ -183,41 +181,41 @@ class Endpointer:
 
     @property
     def is_speaking(self) -> bool:
-        """Whether speech is certain and has not ended."""
+        """Return whether speech is certain and has not ended."""
         return self._stretch is not None and self._stretch.armed
 
     @property
     def voiced_windows(self) -> int:
-        """How many voiced windows the speech under way has, certain or not."""
+        """Return the number of voiced windows in the current speech, certain or not."""
         return 0 if self._stretch is None else self._stretch.voiced
 
     @property
     def is_idle(self) -> bool:
-        """Whether neither speech nor a candidate for it is under way."""
+        """Return whether there is no speech, nor the possible beginning of one."""
         return self._stretch is None
 
     @property
     def oldest_needed(self) -> int:
-        """The first window whose sound may still become part of an utterance."""
+        """Return the first window whose sound may still become part of an utterance."""
         if self._stretch is not None:
             return self._stretch.start
         return max(self._free_from, self._next - self._pre_roll)
 
     @property
     def forgetting_silence(self) -> int:
-        """How many windows of silence end whatever is under way and leave nothing before them of any use."""
+        """Return after how many silent windows nothing before them is needed any more."""
         return max(self._end_silence, self._unfinished_silence, self._pre_roll) + 1
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether the next window cannot be decided about before `answer` is called."""
+        """Return whether `answer` must be called before the next window."""
         stretch = self._stretch
         return stretch is not None and stretch.asking and self._next - stretch.last >= self._shortest
 
     def answer(self, last: int, probability: float | None) -> list[EndpointingEvent]:
-        """Take the answer for the pause after window `last` (exclusive): how likely the person has finished.
+        """Set the probability that the person has finished in the pause after window `last` (exclusive).
 
-        None: it is not known, and the fixed silence holds. An answer for a pause that is over changes nothing.
+        None: unknown, so the fixed silence applies. An answer for a pause that is over is ignored.
         """
         stretch = self._stretch
         if stretch is None or not stretch.asking or stretch.last != last:
@@ -232,7 +230,7 @@ class Endpointer:
         return self._close(stretch) if self._next - last >= stretch.limit else []
 
     def handle(self, window: AudioWindow) -> list[EndpointingEvent]:
-        """Take the next window and return what it decides, in order. Not to be called while `awaits_answer`."""
+        """Add the next window; return the events in order. Must not be called while `awaits_answer`."""
         assert not self.awaits_answer, "this window cannot be decided about yet"
         index = self._next
         self._next += 1
@@ -249,7 +247,7 @@ class Endpointer:
         return self._on_silence(stretch, index)
 
     def finish(self) -> list[EndpointingEvent]:
-        """End whatever is under way: the person left."""
+        """End the current speech, because the person left."""
         stretch = self._stretch
         if stretch is None:
             return []

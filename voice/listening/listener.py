@@ -1,7 +1,7 @@
-"""Everybody's ears in one room: a listener per person, and one voice-activity model for all of them.
+"""Listening in one room: a `SpeakerListener` for each person, and one voice-activity model for all.
 
-Synchronous on purpose. A window of 32 ms costs about 0.1 ms, so ten people speaking at once take 3 % of the loop;
-a thread in between would cost more in hand-overs than it saves.
+Synchronous on purpose: a window of 32 ms costs about 0.1 ms, so ten people speaking at once take 3 % of the event loop;
+a thread would cost more in hand-overs than it saves.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class RoomListener:
 
     @property
     def speaking(self) -> frozenset[int]:
-        """The people who are certainly speaking now."""
+        """Return who is certainly speaking now."""
         return frozenset(user_id for user_id, listener in self._listeners.items() if listener.is_speaking)
 
     @property
     def voiced_s(self) -> dict[int, float]:
-        """How many seconds of voiced sound each person has made in their present speech, who is silent left out."""
+        """Return each speaking person's seconds of voiced sound in their present speech."""
         return {user_id: voiced for user_id, one in self._listeners.items() if (voiced := one.voiced_s) > 0}
 
     def hear(self, heard: Iterable[AudioEvent], now: float) -> list[ListeningEvent]:
-        """Take what the transport handed on and return what it amounts to. `now`: monotonic seconds."""
+        """Add sound from the transport; return the listening events. `now`: monotonic seconds."""
         events: list[ListeningEvent] = []
         for one in heard:
             listener = self._listeners.get(one.user_id)
@@ -73,14 +73,14 @@ class RoomListener:
         return events + self._decide(list(self._listeners.values()), now)
 
     def tick(self, now: float) -> list[ListeningEvent]:
-        """Let time pass for those whose packets have stopped. Call it every 50 ms or so: it is what ends speech."""
+        """Advance time for people whose packets have stopped, which ends speech. Call it about every 50 ms."""
         listeners = list(self._listeners.values())
         for listener in listeners:
             listener.pass_time(now)
         return self._decide(listeners, now)
 
     def answer(self, pause: PauseBegan, probability: float | None, now: float) -> list[ListeningEvent]:
-        """Take how likely (0-1) the person had finished in `pause`; None if that is not known. Late is no mistake."""
+        """Set the probability (0-1) that the person had finished in `pause`; None: unknown. Late answers are ignored."""
         listener = self._listeners.get(pause.utterance.user_id)
         return listener.answer(pause.utterance.id, probability, now) if listener is not None else []
 

@@ -1,8 +1,8 @@
-"""One person's time line of sound, and the utterances cut out of it.
+"""One person's audio time line, and the utterances cut from it.
 
-Discord sends nothing while a person is silent, so the listener lays silence between what arrives, by the times the
-transport gives, and by the clock when nothing arrives. It owns the sound that may still become part of an
-utterance (30 s at most); where utterances begin and end is decided in `endpointing`.
+Discord sends nothing while a person is silent, so the listener inserts silence: by the transport's times between
+packets, and by the clock when none arrive. It keeps the sound that may still become part of an utterance (30 s at
+most); `endpointing` decides where utterances begin and end.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from voice.listening.endpointing import EndpointingEvent, EndpointingParameters
     from voice.transport.audio_events import AudioEvent
 
-# The transport reports a talkspurt's end after 200 ms without a packet. Should that mark be lost, an utterance
-# must not stay open for ever.
+# The transport reports a talkspurt's end after 200 ms without a packet. If that report is lost, the utterance must
+# still end.
 STALL_S = 1.0
 
 # An utterance is dropped as near silence when all three agree; full scale is 1. Its loudness (RMS) is below the first,
@@ -56,7 +56,7 @@ NEAR_SILENCE_ACTIVE_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One window of the time line. `silent`: laid by us, so it needs no model to be known as silence."""
+    """One window of the time line. `silent`: inserted by us, so the model need not score it."""
 
     start_at: float
     pcm: Pcm
@@ -66,8 +66,8 @@ class _Piece:
 class SpeakerListener:
     """Turns one person's frames into utterances. Owned by `RoomListener`; not thread-safe.
 
-    In three steps, so that windows of several people can be scored in one call: `hear` and `pass_time` lay the
-    time line, `unscored` gives the windows that need a probability, `decide` takes the probabilities. `judged`: each
+    Three steps allow scoring several people's windows in one call: `hear` and `pass_time` extend the time line,
+    `unscored` returns the windows that need a probability, `decide` takes the probabilities. `judged`: each
     `PauseBegan` is answered (`answer`).
     """
 
@@ -79,7 +79,7 @@ class SpeakerListener:
         self._new_id = new_id
         self._endpointing = Endpointer(parameters, judged=judged)
         self._judged = judged
-        # The pause that the person is in, and what their utterance is if it is the end.
+        # The current pause, and the utterance if it is the end.
         self._pause: tuple[SpeechPaused, Utterance] | None = None
         self._left = False
         # The time line: `_laid` samples since `_anchor`; None before the first sound and after long silence.
@@ -92,24 +92,24 @@ class SpeakerListener:
         self._talkspurt_over = True
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
-        # Windows with their probability that wait until a pause is answered.
+        # Scored windows that wait until a pause is answered.
         self._undecided: deque[tuple[_Piece, float]] = deque()
-        # Windows already decided about that an utterance may still need; `_kept_from` is the first one's index.
+        # Decided windows that an utterance may still need; `_kept_from` is the index of the first.
         self._kept: deque[_Piece] = deque()
         self._kept_from = 0
 
     @property
     def is_speaking(self) -> bool:
-        """Whether speech is certain and has not ended."""
+        """Return whether speech is certain and has not ended."""
         return self._endpointing.is_speaking
 
     @property
     def voiced_s(self) -> float:
-        """How many seconds of voiced sound the speech under way has, before it is certain too; 0.0 without any."""
+        """Return the seconds of voiced sound in the current speech, also before it is certain; 0.0 without any."""
         return self._endpointing.voiced_windows * WINDOW_S
 
     def hear(self, event: AudioEvent) -> None:
-        """Lay what the transport handed on."""
+        """Add an event of the transport to the time line."""
         match event:
             case SpeechFrames():
                 self._talkspurt_over = False
@@ -125,7 +125,7 @@ class SpeakerListener:
                 assert_never(event)
 
     def pass_time(self, now: float) -> None:
-        """Lay silence up to what cannot arrive any more, if the person's packets have stopped."""
+        """Insert silence up to the time of packets that are too late to come, if the packets have stopped."""
         if self._anchor is None:
             return
         if not self._talkspurt_over and now - self._position(self._anchor) < STALL_S:
@@ -177,7 +177,7 @@ class SpeakerListener:
             self._drop_unneeded()
         if self._left:
             if self._endpointing.awaits_answer and self._pause is not None:
-                # Nobody is left whom waiting would help.
+                # The person has left: do not wait for the answer.
                 return events + self.answer(self._pause[1].id, None, now)
             for effect in self._endpointing.finish():
                 events.extend(self._events(effect, now))
@@ -188,12 +188,12 @@ class SpeakerListener:
         return anchor + self._laid / LISTEN_RATE_HZ
 
     def _lay_silence_until(self, at: float) -> None:
-        """Lay silence up to `at`. Sound that is earlier than what was laid is not moved back: it follows."""
+        """Insert silence up to `at`. Sound that comes with an earlier time follows what is there."""
         if self._anchor is None:
             return
         missing = round((at - self._anchor) * LISTEN_RATE_HZ) - self._laid
-        # After so much the time line may begin anew with the next sound: an absence of hours costs no more than
-        # one of a second.
+        # After so much silence the time line starts again with the next sound, so an absence of hours costs no more
+        # than one of a second.
         enough = self._endpointing.forgetting_silence
         while missing > 0:
             count = min(missing, WINDOW_SAMPLES - self._partial_samples)

@@ -1,7 +1,7 @@
-"""Does it sound as if the person has finished? Smart Turn v3.2 hears the last 8 seconds and says how likely it is.
+"""End-of-turn detection: Smart Turn v3.2 estimates from the last 8 seconds whether the person has finished.
 
-It hears intonation, not words. What follows from its answer is decided in `endpointing`; without the model, and
-whenever it gives no answer in time, silence alone ends a turn.
+It judges intonation, not words. `endpointing` uses its answer; without the model, or without an answer in time, silence
+alone ends a turn.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ CONTEXT_S = 8
 INT16_FULL_SCALE = 32_768.0
 # Added to the variance before the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
-# An answer takes 30 ms. Four people who pause at once are served within the 280 ms that an answer has; a fifth is
-# better off without than late.
+# An answer takes 30 ms. Four people who pause at once are served within the 280 ms that an answer may take; a fifth
+# gets none rather than a late one.
 MOST_WAITING = 4
-# After this the silence without an answer (0.7 s) is as good as over, and waiting for one would only add to it.
+# Later than this, the fixed silence (0.7 s) is almost over, and waiting would only add to it.
 ANSWER_TIMEOUT_S = 0.4
 
 _log: Any = structlog.get_logger()
 
 
 class TurnModelError(VoiceError):
-    """The end-of-turn model is missing or not the one we know: the operator brings it, or does without."""
+    """The end-of-turn model is missing or unknown: the operator must install it, or do without."""
 
 
 class TurnEndDetector(Protocol):
-    """Says whether a turn sounds finished. Safe to call from many tasks."""
+    """Estimates whether a turn is finished. Safe to call from many tasks."""
 
     async def judge(self, pcm: Pcm) -> float | None:
-        """Return the probability (0-1) that the turn ends with `pcm` (mono int16, 16 kHz, some silence last).
+        """Return the probability (0-1) that the turn ends with `pcm` (mono int16, 16 kHz, ending in silence).
 
-        None when no answer is to be had soon: too many ask, or the model failed. Never raises.
+        None: there is no answer in time, because too many ask or the model failed. Never raises.
         """
 
 
@@ -78,9 +78,9 @@ class SmartTurn:
             )
 
     def probability(self, pcm: Pcm) -> float:
-        """Return how likely (0-1) the turn is over at the end of `pcm`, of which the last 8 s are heard."""
+        """Return the probability (0-1) that the turn is over at the end of `pcm`; only the last 8 s count."""
         sound = pcm[-CONTEXT_S * LISTEN_RATE_HZ :].astype(np.float32) / INT16_FULL_SCALE
-        # What is missing goes before: the end of the sound is always in the same place.
+        # Padded at the front: the model expects the end of the sound in the same place.
         whole = np.pad(sound, (CONTEXT_S * LISTEN_RATE_HZ - len(sound), 0))
         level = (whole - whole.mean()) / np.sqrt(whole.var() + VARIANCE_FLOOR)
         try:
@@ -92,7 +92,7 @@ class SmartTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetectorFigures:
-    """What became of the questions so far. `unanswered`: shed or too late. `failed`: the model's own failures."""
+    """Counts of requests. `unanswered`: shed or too late. `failed`: the model's own failures."""
 
     answered: int = 0
     unanswered: int = 0
@@ -102,8 +102,8 @@ class TurnDetectorFigures:
 class SmartTurnDetector:
     """`TurnEndDetector` over a model in a thread of its own, for all rooms. An async context manager.
 
-    *Ownership*: the thread. *Cancellation*: a cancelled question leaves the queue; one in the model is answered
-    to nobody.
+    *Ownership*: the thread. *Cancellation*: a cancelled request leaves the queue; the result of one in the model is
+    dropped.
     """
 
     def __init__(self, load: Callable[[], SmartTurn]) -> None:
@@ -121,7 +121,7 @@ class SmartTurnDetector:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Not waited for: a question takes 30 ms, and nobody needs its answer any more.
+        # Not waited for: a request takes 30 ms, and nobody needs its result any more.
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def judge(self, pcm: Pcm) -> float | None:
@@ -139,7 +139,7 @@ class SmartTurnDetector:
             return None
         except TurnModelError as exc:
             if not self.figures.failed:
-                # Once is enough: turns end by silence from then on, and the figures count the rest.
+                # Logged once: turns end by silence from then on, and the figures count the rest.
                 _log.warning("turn_model_failed", problem=str(exc))
             self.figures = replace(self.figures, failed=self.figures.failed + 1)
             return None

@@ -1,4 +1,4 @@
-"""What listening tells the room: speech began, pauses, an utterance is complete, or sound was dropped and why."""
+"""The events of listening: speech started or paused, an utterance is complete, or sound was dropped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """A person certainly speaks, since `at`. An `Utterance` or an `UtteranceDropped` of theirs follows."""
+    """A person is certainly speaking, since `at`. Their `Utterance` or `UtteranceDropped` follows."""
 
     user_id: int
     at: float
@@ -37,10 +37,10 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class PauseBegan:
-    """A person in the midst of speech is silent: this is what `utterance` will be if it is for good.
+    """A speaking person has fallen silent. `utterance` is the result if they have finished.
 
-    If it is, the same utterance follows, under the same id and equal to the sample, `closed_at` apart. Where
-    `asks` is true, `RoomListener.answer` is owed within a second, whatever comes.
+    In that case the same utterance follows, with the same id and samples and another `closed_at`. If `asks` is true,
+    call `RoomListener.answer` within a second in any case.
     """
 
     utterance: Utterance
@@ -49,7 +49,7 @@ class PauseBegan:
 
 @dataclass(frozen=True, slots=True)
 class PauseEnded:
-    """The person goes on speaking: utterance `utterance_id` will not be."""
+    """The person goes on speaking, so utterance `utterance_id` will not come."""
 
     user_id: int
     utterance_id: str

@@ -1,0 +1,1 @@
+"""Speaking: normalised text, voices (`port`), playback, barge-in."""
