@@ -80,7 +80,7 @@ class RoomListener:
         return self._decide(listeners, now)
 
     def answer(self, pause: PauseBegan, probability: float | None, now: float) -> list[ListeningEvent]:
-        """Set the probability (0-1) that the person had finished in `pause`; None: unknown. Late answers are ignored."""
+        """Set the probability (0-1) that the person had finished in `pause`; None: unknown. Late is ignored."""
         listener = self._listeners.get(pause.utterance.user_id)
         return listener.answer(pause.utterance.id, probability, now) if listener is not None else []
 
