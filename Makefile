@@ -32,10 +32,10 @@ run: setup
 quick: lint types
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-profile=quick -m "$(QUICK)"
 
-# Whole evenings are played in real time and use a third of a core each. So three play at once, and what judges the
-# bot's speed plays alone.
+# Many tests wait for a browser or for the local Discord, so three workers keep two cores busy. Whole evenings are played
+# in real time and use a third of a core each, so three play at once; what judges the bot's speed plays alone.
 test: setup browser test-models lint types
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal"
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal"
 	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 0 -m "rehearsal and not timed"
 	$(BIN)/python -m pytest -m "rehearsal and timed"
 

@@ -22,14 +22,15 @@ class _JumpingSelector(selectors.SelectSelector):
 
     def __init__(self) -> None:
         super().__init__()
-        self.skipped_s = 0.0
+        # No machine's clock says nought, and what subtracts from it should not find less.
+        self.now_s = 1000.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if not ready and timeout is None:
             raise RuntimeError("Every task waits for something that nothing will bring.")
         if not ready and timeout is not None and timeout > 0:
-            self.skipped_s += timeout
+            self.now_s += timeout
         return ready
 
 
@@ -41,8 +42,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         super().__init__(self._jumping)
 
     def time(self) -> float:
-        """Return the virtual seconds since the loop was made."""
-        return self._jumping.skipped_s
+        """Return the virtual moment. It starts at 1000."""
+        return self._jumping.now_s
 
 
 class LoopClock:

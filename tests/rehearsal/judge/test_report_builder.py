@@ -17,8 +17,8 @@ from rehearsal.runner.observations import (
 )
 from rehearsal.runner.record import RunRecord, SpokenLine, utterance_span
 from rehearsal.words import WordErrors
+from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
-from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from rehearsal.report.report import RehearsalReport

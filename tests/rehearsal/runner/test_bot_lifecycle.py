@@ -19,8 +19,8 @@ from rehearsal.runner.observations import (
 from rehearsal.runner.ports import BotSetup, RunObserver
 from rehearsal.runner.record import RunRecord
 from rehearsal.script.scenario import HistoryTurn
+from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, SimulatedEnvironment, scenario
-from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -21,8 +21,8 @@ from rehearsal.runner.observations import (
     ServerObservations,
 )
 from rehearsal.runner.play import StepTiming
+from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser, say, scenario
-from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from rehearsal.report.report import RehearsalReport

@@ -6,7 +6,7 @@ import asyncio
 
 from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedPacketCounters, ObservedUtterance
 from rehearsal.runner.record import RunRecord, SpokenLine
-from tests.rehearsal.virtual_time import run_virtually
+from tests.fakes.virtual_time import run_virtually
 
 
 def heard(name: str, reason: str | None = None) -> ObservedUtterance:

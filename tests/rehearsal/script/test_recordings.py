@@ -13,8 +13,8 @@ from rehearsal.errors import ScenarioError
 from rehearsal.rehearse import rehearse
 from rehearsal.script.recordings import JOIN_ID, scenario_from_recordings
 from rehearsal.script.scenario import HistoryTurn, PersonSpec, SayStep, Scenario
+from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser
-from tests.rehearsal.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from pathlib import Path
