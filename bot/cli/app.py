@@ -1,4 +1,4 @@
-"""The command line: its commands, in the order in which a newcomer needs them."""
+"""Builds the `roomtone` command line and runs it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="roomtone",
-    help="A voice companion for Discord: it hears each person, keeps the thread of the evening, answers aloud.",
-    epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. Settings: config/default.toml says them all.",
+    help="A voice companion for Discord: it listens to everybody, remembers the conversation and answers aloud.",
+    epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. All settings are in config/default.toml.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -49,15 +49,15 @@ def _assemble() -> Callable[..., object]:
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit status. Failures are told on stderr."""
+    """Run one command and return its exit status. Failures are reported on stderr."""
     try:
         status = _assemble()(args=list(arguments), prog_name="roomtone", standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place: no traceback reaches a person
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it: users never see a traceback
         show = getattr(error, "show", None)
         if callable(show):
-            # A wrong option or command: Typer's own words, and the status it means.
+            # A wrong option or command: Typer prints its own message.
             show()
             return MISUSED
         return report_failure(error)

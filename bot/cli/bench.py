@@ -1,4 +1,4 @@
-"""`roomtone bench`: the repeatable measurements, one command each, and one JSON object as the outcome."""
+"""`roomtone bench`: runs one benchmark and shows its results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="bench",
-    help="Measure Roomtone; each benchmark can write its outcome as one JSON object.",
+    help="Run benchmarks. Each can write its results as one JSON object.",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -32,7 +32,7 @@ _FILE_WIDTH = 150
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
 
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", help="Write the outcome as JSON to this file.", metavar="FILE", dir_okay=False)
+    Path | None, typer.Option("--json", help="Write the results as JSON to this file.", metavar="FILE", dir_okay=False)
 ]
 
 
@@ -52,30 +52,32 @@ def listing(context: typer.Context) -> None:
     for entry in BENCHMARKS:
         table.add_row(entry.name, entry.title, entry.duration)
     Console().print(table)
-    typer.echo("\nRun one with `roomtone bench NAME [--json FILE]`; `roomtone bench NAME -h` tells its choices.")
+    typer.echo("\nRun one with `roomtone bench NAME [--json FILE]`; `roomtone bench NAME -h` shows its options.")
 
 
 @app.command()
 def memory(
     json_file: JsonFile = None,
-    folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds of who needs no language model.")] = 100,
-    model_folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds of who asks a language model.")] = 20,
-    evenings: Annotated[int, typer.Option(min=1, max=100, help="Made-up evenings of each template set.")] = 4,
-    model_evenings: Annotated[int, typer.Option(min=1, max=100, help="The same, for who asks a model.")] = 1,
+    folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds for contenders without a language model.")] = 100,
+    model_folds: Annotated[int, typer.Option(min=1, max=1000, help="Folds for contenders with a language model.")] = 20,
+    evenings: Annotated[int, typer.Option(min=1, max=100, help="Generated evenings for each template set.")] = 4,
+    model_evenings: Annotated[
+        int, typer.Option(min=1, max=100, help="The same, for contenders with a language model.")
+    ] = 1,
     model_tuning: Annotated[
-        bool, typer.Option("--model-tuning", help="Let who asks a model hear the tuning evenings too.")
+        bool, typer.Option("--model-tuning", help="Run contenders with a language model on the tuning evenings too.")
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option(help="Hear this contender alone, for example ledger; may be given again.")
+        list[str] | None, typer.Option(help="Only this contender, for example ledger. May be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The first evening's seed; the same seed makes the same evening.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the first evening.")] = 1,
     base_url: Annotated[
         str, typer.Option(help="An OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1.")
     ] = "",
-    model: Annotated[str, typer.Option(help="The model's name there.")] = "",
+    model: Annotated[str, typer.Option(help="The name of the model at that endpoint.")] = "",
     no_model: Annotated[bool, typer.Option("--no-model", help="Measure only what needs no language model.")] = False,
-    no_embeddings: Annotated[bool, typer.Option("--no-embeddings", help="Search by full text alone.")] = False,
-    no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave other libraries out.")] = False,
+    no_embeddings: Annotated[bool, typer.Option("--no-embeddings", help="Search by full text only.")] = False,
+    no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other libraries.")] = False,
     peers_dir: Annotated[
         Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
     ] = None,
@@ -93,10 +95,10 @@ def memory(
     llama_python: Annotated[
         str, typer.Option(help="A Python that has llama-cpp-python with its server, if this one hasn't.")
     ] = "",
-    turns: Annotated[int, typer.Option(min=100, help="Turns of the session in which the reply is measured.")] = 10_000,
-    search_turns: Annotated[int, typer.Option(min=100, help="Turns that are searched for speed.")] = 100_000,
+    turns: Annotated[int, typer.Option(min=100, help="Turns in the session that replies are measured in.")] = 10_000,
+    search_turns: Annotated[int, typer.Option(min=100, help="Turns in the database that is searched.")] = 100_000,
 ) -> None:
-    """What is left of an evening after 5, 20 and 100 folds, and what remembering costs a reply."""
+    """Measure what is remembered after 5, 20 and 100 folds, and what memory costs a reply."""
     from benchmarks.memory.bench import run
     from benchmarks.memory.options import MemoryBenchOptions
 
@@ -130,22 +132,24 @@ def reply(
     json_file: JsonFile = None,
     speech: Annotated[
         Path | None,
-        typer.Option(help="Speak the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
+        typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
     ] = None,
     recordings: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Recordings that are answered one after the other.")
+        int | None, typer.Option(min=1, max=1000, help="Number of recordings to answer, one after the other.")
     ] = None,
-    interruptions: Annotated[int | None, typer.Option(min=1, max=1000, help="Answers that are talked over.")] = None,
-    rooms: Annotated[int | None, typer.Option(min=1, max=100, help="Rooms that talk at the same time.")] = None,
+    interruptions: Annotated[int | None, typer.Option(min=1, max=1000, help="Number of answers to interrupt.")] = None,
+    rooms: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Number of rooms that talk at the same time.")
+    ] = None,
     first_token_ms: Annotated[
-        float | None, typer.Option(min=0, max=10_000, help="What the model's server takes for its first token.")
+        float | None, typer.Option(min=0, max=10_000, help="How long the model's server takes for its first token.")
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help=f"Measure this part alone: {', '.join(REPLY_PARTS)}; may be given again.")
+        list[str] | None, typer.Option(help=f"Only this part: {', '.join(REPLY_PARTS)}. May be repeated.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A minute or two of it all, to see that it works.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, one or two minutes.")] = False,
 ) -> None:
-    """How long people wait for an answer, whether it was meant to come, how it stops, and many rooms at once."""
+    """Measure reply latency, the decision to answer, interruption, and many rooms at once."""
     from benchmarks.reply.bench import run
     from benchmarks.reply.options import ReplyBenchOptions
 
@@ -169,10 +173,10 @@ def reply(
 @app.command()
 def screen(
     json_file: JsonFile = None,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same screens and hours.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Some seconds of everything, to see that it works.")] = False,
+    seed: Annotated[int, typer.Option(help="The same seed generates the same screens and hours.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, some seconds.")] = False,
 ) -> None:
-    """What is noticed of a shared screen, what is read of it, how fast, and what an hour of it costs."""
+    """Measure what is noticed and read on a shared screen, how fast, and what an hour costs."""
     from dataclasses import replace
 
     from benchmarks.screen.bench import run
@@ -195,7 +199,7 @@ def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
 
     from benchmarks.report_tables import render_report
 
-    # Into a file the tables go as wide as they are.
+    # Do not wrap tables that are written to a file.
     out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
     out.print(render_report(report))
     _write(report, json_file)
@@ -205,7 +209,7 @@ def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
 
 @contextmanager
 def _shown() -> Iterator[Progress]:
-    """Show progress on stderr: a bar on a terminal, a line a step elsewhere."""
+    """Show progress on stderr: a bar on a terminal, otherwise a line for each step."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False)
@@ -214,7 +218,7 @@ def _shown() -> Iterator[Progress]:
 
 
 class _Bar:
-    """One bar for the step at hand."""
+    """A progress bar for the present step."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

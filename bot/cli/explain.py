@@ -1,4 +1,4 @@
-"""`roomtone explain`: what the model saw at a reply, and where each sentence of its summary comes from."""
+"""`roomtone explain`: shows what the model saw for a reply, and where each sentence of its summary comes from."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _MARK = b'"model_context_built"'
 
 
 def command(
-    session: Annotated[str, typer.Argument(help="A session's id, or how it begins.", metavar="SESSION")],
+    session: Annotated[str, typer.Argument(help="A session's id or the beginning of it.", metavar="SESSION")],
     turn: Annotated[
         int | None,
         typer.Option("--turn", help="The turn that was answered, or the bot's own answer.", metavar="N", min=0),
     ] = None,
     fact: Annotated[
         str | None,
-        typer.Option("--fact", help="Only the sentences of the summary that hold these words.", metavar="WORDS"),
+        typer.Option("--fact", help="Only the sentences of the summary that contain these words.", metavar="WORDS"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     file: Annotated[
         Path | None, typer.Option("--file", help="Read this log instead of the configured one.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show exactly what the model saw at a reply, and where its summary comes from.
+    """Show exactly what the model saw for a reply, and where its summary comes from.
 
-    With --turn: every part of what was sent, its tokens, what was left out and why, checked word for word against the
-    log. Without: the replies of the session, and for each sentence of its present summary the segment and the turn it
-    was said in. What was said comes from the store; the log holds none of it.
+    With --turn: every part of the prompt, its tokens, what was left out and why, verified against the log's digest.
+    Without --turn: the replies of the session, and the segment and turn behind each sentence of its present summary.
+    The text comes from the database; the log contains none of it.
     """
     from rich.console import Console
 
@@ -56,31 +56,31 @@ def command(
     if turn is None:
         overview = asyncio.run(_overview(settings, session, log))
         if as_json:
-            typer.echo(_dumped(overview.fields(fact)))
+            typer.echo(_to_json(overview.fields(fact)))
         else:
             _show_overview(overview, fact, Console(highlight=False, soft_wrap=True))
         return
     explained = asyncio.run(_explain(settings, session, turn, log))
     if as_json:
-        typer.echo(_dumped(_fields(explained, fact)))
+        typer.echo(_to_json(_fields(explained, fact)))
     else:
         _show(explained, fact, Console(highlight=False, soft_wrap=True))
 
 
 @dataclass(frozen=True, slots=True)
 class SessionReplies:
-    """A session's replies that the log knows, and where its present summary comes from."""
+    """The replies of a session in the log, and the sources of its present summary."""
 
     session_id: SessionId
     records: tuple[ContextRecord, ...]
     summary: tuple[TracedSentence, ...]
 
     def fields(self, fact: str | None) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return it as JSON."""
         return {
             "session": self.session_id,
             "replies": [_record_fields(record) for record in self.records],
-            "summary": [_traced_fields(each) for each in _about(self.summary, fact)],
+            "summary": [_traced_fields(each) for each in _matching(self.summary, fact)],
         }
 
 
@@ -112,7 +112,7 @@ async def _overview(settings: Settings, session: str, log: Path) -> SessionRepli
         turns = SqlTurnStore(database, clock)
         summary = (await turns.load(session_id)).state.summary
         traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
-        # A speech-to-speech session is told things between its replies, too.
+        # A speech-to-speech session also gets context between replies.
         replies = tuple(record for record in records_of(log, session_id) if record.answer_to is not None)
         return SessionReplies(session_id, replies, traced)
 
@@ -135,7 +135,7 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
         if not found:
             asked = await turns.turns(session_id, Seq(turn), Seq(turn + 1))
             if asked and asked[0].kind is TurnKind.ASSISTANT:
-                # The bot's own turn: what it was made of is what was built last before it.
+                # The bot's own turn: explain the last context that was built before it.
                 found = [record for record in records if record.answer_to is not None and record.answer_to < turn]
         if not found:
             raise MemoryAdminError(_unknown(session_id, turn, records, log))
@@ -150,8 +150,8 @@ def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: 
             f"The log {log} has no reply of session {session_id}: the bot said nothing in it, or the log was rotated "
             "away. --file names another log."
         )
-    told = ", ".join(known[-12:])
-    return f"Turn {turn} of session {session_id} was not answered, as far as the log knows. Answered were: {told}."
+    listed = ", ".join(known[-12:])
+    return f"Turn {turn} of session {session_id} was not answered, as far as the log knows. Answered turns: {listed}."
 
 
 # -- as text -------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _show_overview(overview: SessionReplies, fact: str | None, out: Console) -> 
     if overview.records and fact is None:
         out.print("\nReplies (roomtone explain SESSION --turn N shows one):")
         for record in overview.records:
-            turn = f"turn {record.answer_to}{_way(record)}"
+            turn = f"turn {record.answer_to}{_format_mode(record)}"
             evicted = "" if record.evicted is None else f"  left out {record.evicted[0]}-{record.evicted[1]}"
             of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
             out.print(
@@ -170,14 +170,14 @@ def _show_overview(overview: SessionReplies, fact: str | None, out: Console) -> 
                 f"summary {record.summary_revision}{evicted}",
                 markup=False,
             )
-    _show_summary("The summary now", _about(overview.summary, fact), None, out)
+    _show_summary("The summary now", _matching(overview.summary, fact), None, out)
 
 
 def _show(explained: Explanation, fact: str | None, out: Console) -> None:
     record, rebuilt = explained.record, explained.rebuilt
     of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
     out.print(
-        f"Session {record.session_id}, the reply to turn {record.answer_to}{_way(record)}, built "
+        f"Session {record.session_id}, the reply to turn {record.answer_to}{_format_mode(record)}, built "
         f"{_moment(record.at, record.zone)}",
         markup=False,
         style="bold",
@@ -196,21 +196,23 @@ def _show(explained: Explanation, fact: str | None, out: Console) -> None:
             where = "" if part.seq_from is None else f"{part.seq_from}-{part.seq_to}"
             out.print(f"{part.kind.value:<14}{part.role:<10}{where:<12}{part.tokens:>5} tokens  ", markup=False, end="")
             out.print(" ".join(part.content.split()), markup=False, style="dim")
-    _show_summary("Where the summary comes from", _about(explained.summary, fact), record.zone, out)
+    _show_summary("Where the summary comes from", _matching(explained.summary, fact), record.zone, out)
 
 
 def _show_verdict(explained: Explanation, out: Console) -> None:
     match explained.rebuilt.exact:
         case True:
-            out.print("Below is word for word what was sent (the log's digest agrees).", style="green")
+            out.print("The text below is exactly what was sent (the digest in the log matches).", style="green")
         case False:
-            out.print("Below is NOT word for word what was sent:", style="yellow")
+            out.print("The text below is NOT exactly what was sent:", style="yellow")
         case None:
-            out.print("Whether this is word for word what was sent can't be told: the line is of an earlier version.")
+            out.print("It is unknown whether this is exactly what was sent: an earlier version wrote the log line.")
     for sentence in explained.rebuilt.lost:
         out.print(f"  {sentence}", markup=False, style="yellow")
     if explained.rebuilt.exact is False and not explained.rebuilt.lost:
-        out.print("  Somebody was renamed since, or this Roomtone words things differently.", style="yellow")
+        out.print(
+            "  Somebody was renamed since, or this version of Roomtone words prompts differently.", style="yellow"
+        )
 
 
 def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | None, out: Console) -> None:
@@ -220,7 +222,7 @@ def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | No
     for each in traced:
         out.print(f"- {each.source.text}", markup=False)
         if each.source.sentence is None:
-            out.print("    no stored segment says this any more: it was made again, or forgotten", style="yellow")
+            out.print("    no stored segment says this any more: the segment was replaced or forgotten", style="yellow")
         for segment in each.segments:
             out.print(
                 f"    segment {segment.id} (turns {segment.start}-{segment.end - 1}, by {segment.summariser})",
@@ -229,19 +231,21 @@ def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | No
             )
         for turn in each.turns[:3]:
             out.print(
-                f"    turn {turn.seq}, {_moment(turn.started_at, zone)}, {_said(turn)}", markup=False, style="dim"
+                f"    turn {turn.seq}, {_moment(turn.started_at, zone)}, {_format_turn(turn)}",
+                markup=False,
+                style="dim",
             )
         if len(each.turns) > 3:
             out.print(f"    and {len(each.turns) - 3} more turns", style="dim")
 
 
-def _way(record: ContextRecord) -> str:
+def _format_mode(record: ContextRecord) -> str:
     return ", by speech-to-speech" if record.spoken else ""
 
 
-def _said(turn: Turn) -> str:
+def _format_turn(turn: Turn) -> str:
     if turn.tombstone:
-        return "forgotten at somebody's wish"
+        return "forgotten on request"
     return "; ".join(f"{part.speaker}: {' '.join(part.text.split())}" for part in turn.parts)
 
 
@@ -269,7 +273,7 @@ def _fields(explained: Explanation, fact: str | None) -> dict[str, object]:
             }
             for part in explained.rebuilt.payload
         ],
-        "summary": [_traced_fields(each) for each in _about(explained.summary, fact)],
+        "summary": [_traced_fields(each) for each in _matching(explained.summary, fact)],
     }
 
 
@@ -311,11 +315,11 @@ def _traced_fields(traced: TracedSentence) -> dict[str, object]:
     }
 
 
-def _about(summary: Sequence[TracedSentence], fact: str | None) -> list[TracedSentence]:
-    """Return the sentences that hold every one of these words."""
+def _matching(summary: Sequence[TracedSentence], fact: str | None) -> list[TracedSentence]:
+    """Return the sentences that contain all words of `fact`."""
     wanted = (fact or "").casefold().split()
     return [each for each in summary if all(word in each.source.text.casefold() for word in wanted)]
 
 
-def _dumped(fields: object) -> str:
+def _to_json(fields: object) -> str:
     return json.dumps(fields, indent=2, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What a failure looks like on the command line: plain sentences on stderr and an exit status, no traceback."""
+"""Reports a failed command: plain sentences on stderr and an exit status, without a traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voice.errors import VoiceError
 log = structlog.get_logger()
 
 FAILED = 1
-# As for a wrong option: the person must change what they wrote.
+# Also for a wrong option: the user must change the command or the settings.
 MISUSED = 2
 # What shells report for Ctrl-C.
 INTERRUPTED = 130
@@ -23,45 +23,45 @@ _OURS = (BotError, VoiceError, CompactionError)
 
 
 def report_failure(error: BaseException) -> int:
-    """Say `error` on stderr and return the exit status.
+    """Print `error` on stderr and return the exit status.
 
-    What none of our packages raises on purpose is a mistake of ours: it is told by its type alone, since its
-    message may hold anything, and `python -X dev -m bot` with the same words shows where it is.
+    An error that our packages do not raise on purpose is a bug. Only its type is printed, because its message may
+    contain anything; `python -X dev -m bot` with the same arguments shows the traceback.
     """
     cause = first_cause(error)
     if isinstance(cause, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(cause, ConfigError):
-        _say("The settings cannot be used:", *(f"  - {problem}" for problem in cause.problems))
+        _print_lines("The settings cannot be used:", *(f"  - {problem}" for problem in cause.problems))
         return MISUSED
     if isinstance(cause, _OURS) or _is_rehearsal_error(cause):
-        _say(*str(cause).splitlines())
+        _print_lines(*str(cause).splitlines())
         return FAILED
     if sys.flags.dev_mode:
         raise error
     if isinstance(cause, ImportError):
-        # Which library, and why not: our own modules are all there, or this one would not run.
-        _say(f"A library that Roomtone needs cannot be loaded: {cause}. Install it anew: `make clean setup`.")
+        # Only libraries can be missing: if our own modules were, this one would not run.
+        _print_lines(f"A library that Roomtone needs cannot be loaded: {cause}. Install it again: `make clean setup`.")
         return FAILED
     if isinstance(cause, OSError):
-        _say(f"The machine refused: {cause.strerror or type(cause).__name__}{_about(cause)}.")
+        _print_lines(f"The system reported an error: {cause.strerror or type(cause).__name__}{_about(cause)}.")
         return FAILED
-    _say(
+    _print_lines(
         f"Something in Roomtone broke ({type(cause).__name__}). Please report it with what "
-        "`python -X dev -m bot` and the same words print."
+        "`python -X dev -m bot` with the same arguments prints."
     )
     return FAILED
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """Return the first error inside a task group's."""
+    """Return the first error inside a (nested) exception group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def _is_rehearsal_error(error: BaseException) -> bool:
-    """Judge without importing the rehearsal, an optional part whose imports are slow."""
+    """Check without importing `rehearsal`, which is optional and slow to import."""
     module = sys.modules.get("rehearsal.errors")
     return module is not None and isinstance(error, module.RehearsalError)
 
@@ -70,6 +70,6 @@ def _about(error: OSError) -> str:
     return f" ({error.filename})" if error.filename else ""
 
 
-def _say(*lines: str) -> None:
+def _print_lines(*lines: str) -> None:
     for line in lines:
         sys.stderr.write(f"{line}\n")

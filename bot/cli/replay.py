@@ -1,4 +1,4 @@
-"""`roomtone replay`: a transcript through the real memory, and what a model would be sent after it."""
+"""`roomtone replay`: plays a transcript through the real memory and shows what a model would be sent after it."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ def command(
     ],
     summariser: Annotated[
         SummariserKind,
-        typer.Option(help="What folds old turns: no model (extractive), the configured text model (llm), or auto."),
+        typer.Option(help="The summariser of old turns: extractive (no model), llm (the configured model) or auto."),
     ] = SummariserKind.EXTRACTIVE,
-    mode: Annotated[Mode, typer.Option(help="How the session remembers what has left its window.")] = Mode.SUMMARY,
+    mode: Annotated[
+        Mode, typer.Option(help="How the session remembers turns that have left the window.")
+    ] = Mode.SUMMARY,
     report: Annotated[
-        Path | None, typer.Option(help="Write everything as JSON to this file.", metavar="FILE.json")
+        Path | None, typer.Option(help="Write the whole result as JSON to this file.", metavar="FILE.json")
     ] = None,
 ) -> None:
-    """Play a transcript through the real timeline and compactor; show each compaction and the final payload.
+    """Play a transcript through the real memory. Show each compaction and the final payload.
 
-    Nothing is kept: the session lives in a temporary database. `--summariser llm` asks the model of the settings
+    Nothing is stored: the session is in a temporary database. `--summariser llm` uses the configured model
     (llm.base_url, llm.api_key, llm.model).
     """
     from rich.console import Console
@@ -122,12 +124,12 @@ def _write(result: Replay, path: Path) -> None:
 
 
 def _tell(event: CompactionEvent, out: Console) -> None:
-    """Print a compaction as it happens; skipped checks are left to the log."""
+    """Print a compaction as it happens. Skipped checks are only logged."""
     from compaction.folding.events import FoldFailed, FoldLanded
 
     match event:
         case FoldLanded():
-            degraded = "  (degraded: the model is away)" if event.degraded else ""
+            degraded = "  (degraded: without the model)" if event.degraded else ""
             notes = f", {event.folded_note_count} notes" if event.folded_note_count else ""
             out.print(
                 f"compaction  cursor {event.old_cursor:>5} -> {event.new_cursor:<5} covered through "
@@ -165,5 +167,5 @@ def _show(result: Replay, out: Console) -> None:
         ("MISSING", covered.missing),
     ):
         if ranges:
-            told = ", ".join(f"{first}-{last}" for first, last in ranges)
-            out.print(f"{name}: turns {told}", markup=False, style="bold red" if name == "MISSING" else "")
+            listed = ", ".join(f"{first}-{last}" for first, last in ranges)
+            out.print(f"{name}: turns {listed}", markup=False, style="bold red" if name == "MISSING" else "")

@@ -1,4 +1,4 @@
-"""`roomtone run`: the bot on Discord; where there is no token, the rehearsal."""
+"""`roomtone run`: runs the bot on Discord, or the rehearsal if there is no token."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from config.schema import Settings
 
 WITHOUT_DISCORD = (
-    "DISCORD_TOKEN is not set, so there is no Discord to go to: playing the rehearsal instead. "
+    "DISCORD_TOKEN is not set, so the bot cannot join Discord: playing the rehearsal instead. "
     "Put the bot's token into DISCORD_TOKEN (or .env) to run on Discord; README.md says how to get one."
 )
 
 
 def command() -> None:
-    """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN: play the rehearsal on this machine.
+    """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine.
 
-    Sessions end in order at Ctrl-C and SIGTERM; after a crash the bot goes on where it was.
+    Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
     """
     from config.load import load
 
@@ -50,4 +50,4 @@ async def _run(settings: Settings) -> None:
             guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"
             typer.echo(f"{running.client.user} is on Discord, in {guilds}. Call it with /join. Log: {logs.path}")
             await running.run_until(stop)
-            typer.echo("Ending: last words become turns, sessions are stored …")
+            typer.echo("Stopping: storing the last turns and ending all sessions …")

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as an event, so that a command ends in order; asked again, it ends at once."""
+"""Turns SIGINT and SIGTERM into an event, so that a command shuts down properly; a second signal ends it at once."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# A runner (make, timeout, a shell) may pass one Ctrl-C on twice; a person who means it presses later.
+# A runner (make, timeout, a shell) may deliver one Ctrl-C twice; a person presses it again later than this.
 SAME_SIGNAL_S = 2.0
 
 
 @contextmanager
 def stop_on_signals(stop: asyncio.Event, *, end_at_once: Callable[[int], object] = os._exit) -> Iterator[None]:
-    """Set `stop` at the first signal. One that comes more than `SAME_SIGNAL_S` later ends the process at once.
+    """Set `stop` at the first signal. A signal more than `SAME_SIGNAL_S` later ends the process at once.
 
-    Nothing is lost by that: every turn is stored already, and the session is gone on with at the next start.
+    Nothing is lost then: every turn is stored already, and the next start resumes the session.
     """
     loop = asyncio.get_running_loop()
     first_at: float | None = None
@@ -49,9 +49,9 @@ def stop_on_signals(stop: asyncio.Event, *, end_at_once: Callable[[int], object]
 
 
 async def until_stopped(work: Coroutine[object, object, T]) -> T:
-    """Return what `work` returns, or end what was started for it (a model's server, say) at SIGINT or SIGTERM.
+    """Run `work` and return its result, or cancel it at SIGINT or SIGTERM and raise `typer.Abort`.
 
-    *Ownership*: its task is over when this returns. Raises `typer.Abort` at a signal.
+    *Ownership*: its task has ended when this returns.
     """
     stop = asyncio.Event()
     with stop_on_signals(stop):

@@ -1,7 +1,6 @@
-"""One log event as people read it: columns, words for what it means, colours for what matters.
+"""Formats one log event for people, as pieces of text with a style each.
 
-The four compaction events are told as sentences about the cursor; every other event as its fields. Nothing here
-prints; `format_event` gives pieces of text with a style each.
+Compaction and other memory events are described in words; all other events show their fields.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ COMPACTION = "voice_context_compaction_"
 _LEVEL_STYLES = {"debug": "dim", "info": "green", "warning": "yellow", "error": "bold red", "critical": "bold red"}
 _LEVEL_NAMES = {"warning": "warn", "critical": "fatal"}
 _TIME_STYLE, _QUIET, _FIGURE, _CURSOR, _TROUBLE = "dim", "dim", "cyan", "bold magenta", "red"
-# Shown in the first columns, or the same in every line of a room: `--json` has them.
+# Fields shown in the first columns or at the end.
 _HIDDEN = {"timestamp", "level", "event", "session_id"}
 _NEWLINE = "\n"
-# What people look for first.
+# The fields that people look for first.
 _FIRST = ("reason", "problem", "error_class", "error", "detail")
 
 
 def parse_event(line: bytes) -> tuple[str, Event] | None:
-    """Return a line's event, as text and as values, or None for rubbish.
+    """Return the event of a line, as text and as values, or None if there is none.
 
-    A line that a crash cut short and the next process wrote behind still ends with a whole event: that is found.
+    If a crash cut a line short and the next process appended to it, the last whole event is returned.
     """
     text = line.decode("utf-8", errors="replace").strip("\x00 \r\t")
     for candidate in (text, text[max(text.rfind('{"timestamp"'), 0) :]):
@@ -53,18 +52,18 @@ def format_event(event: Event, *, zone: tzinfo | None = None, with_session: bool
     yield _time(event.get("timestamp"), zone), _TIME_STYLE
     yield f"  {_LEVEL_NAMES.get(level, level)[:5]:<5}  ", _LEVEL_STYLES.get(level, "")
     yield f"{name:<{EVENT_WIDTH}}", "bold" if name.startswith(COMPACTION) else ""
-    teller = _TELLERS.get(name)
-    told = list(teller(event)) if teller is not None else list(_fields(event, _HIDDEN))
+    formatter = _FORMATTERS.get(name)
+    pieces = list(formatter(event)) if formatter is not None else list(_fields(event, _HIDDEN))
     if with_session and event.get("session_id") is not None:
-        told.append((f"session={_plain(event['session_id'])}", _QUIET))
-    for text, style in told:
+        pieces.append((f"session={_plain(event['session_id'])}", _QUIET))
+    for text, style in pieces:
         yield f"  {text}", style
 
 
 def _completed(event: Event) -> Iterator[Span]:
     old, new = _get(event, "old_cursor"), _get(event, "new_cursor")
     if event.get("repairs"):
-        yield f"{_plain(event['repairs'])} made again by the model", ""
+        yield f"{_plain(event['repairs'])} replaced by the model", ""
         yield f"cursor {new} stays", _CURSOR
     else:
         yield f"cursor {old} -> {new}", _CURSOR
@@ -83,7 +82,7 @@ def _completed(event: Event) -> Iterator[Span]:
 def _started(event: Event) -> Iterator[Span]:
     cursor, size = event.get("cursor"), event.get("batch_size")
     if event.get("repairs"):
-        yield f"makes {_plain(event['repairs'])} again", _CURSOR
+        yield f"replaces {_plain(event['repairs'])}", _CURSOR
     elif isinstance(cursor, int) and isinstance(size, int) and size > 0:
         yield f"cursor {cursor} -> {cursor + size} to come", _CURSOR
         yield f"turns {cursor} to {cursor + size - 1}", ""
@@ -120,7 +119,7 @@ def _failed(event: Event) -> Iterator[Span]:
     attempt = f"attempt {_get(event, 'attempt')}"
     yield f"{attempt}, again in {_number(again)} s" if again is not None else f"{attempt}, not tried again", ""
     if event.get("retryable") is False:
-        yield "will fail again until somebody mends it", _TROUBLE
+        yield "will fail again until it is repaired", _TROUBLE
     yield from _run(event)
 
 
@@ -130,7 +129,7 @@ def _run(event: Event) -> Iterator[Span]:
 
 
 def _context_built(event: Event) -> Iterator[Span]:
-    """Tell what a model was sent: for which turn, what it cost and of how much, which turns word for word."""
+    """Describe what a model was sent: for which turn, its tokens, and which turns word for word."""
     answer = event.get("answer_to")
     yield "for nobody in particular" if answer is None else f"for turn {_plain(answer)}", _CURSOR
     most = event.get("max_input_tokens")
@@ -180,7 +179,7 @@ def _called(event: Event) -> Iterator[Span]:
 
 
 def _tiers(event: Event) -> Iterator[Span]:
-    """Tell what a check of the tiers did."""
+    """Describe the changes of a tier check."""
     yield f"{_count(event.get('segment_count', '?'), 'segment')} at turn {_get(event, 'total_turns')}", ""
     share = event.get("context_share")
     if isinstance(share, int | float):
@@ -193,7 +192,7 @@ def _tiers(event: Event) -> Iterator[Span]:
     yield _milliseconds(event.get("duration_ms")), _FIGURE
 
 
-_TELLERS: Mapping[str, Callable[[Event], Iterator[Span]]] = {
+_FORMATTERS: Mapping[str, Callable[[Event], Iterator[Span]]] = {
     COMPACTION + "completed": _completed,
     COMPACTION + "started": _started,
     COMPACTION + "skipped": _skipped,
@@ -207,13 +206,13 @@ _TELLERS: Mapping[str, Callable[[Event], Iterator[Span]]] = {
 
 
 def _fields(event: Event, hidden: set[str]) -> Iterator[Span]:
-    """Yield the fields of an event without words of its own, what went wrong first."""
+    """Yield the fields of an event that has no formatter, problems first."""
     for key in (*_FIRST, *(each for each in event if each not in _FIRST)):
         if key not in event or key in hidden:
             continue
         value = event[key]
         if key == "exception":
-            # One line an event: the last line of a traceback says what happened.
+            # Only the last line of a traceback, to keep one line for each event.
             yield f"exception={_plain(str(value).strip().rpartition(_NEWLINE)[2])}", _TROUBLE
         elif key.endswith("_ms"):
             yield f"{_plain(key.removesuffix('_ms'))} {_milliseconds(value)}", _FIGURE
@@ -224,7 +223,7 @@ def _fields(event: Event, hidden: set[str]) -> Iterator[Span]:
 
 
 def _time(stamp: object, zone: tzinfo | None) -> str:
-    """Return `11-20 04:11:05.123` in the zone, or what stands there when it is no time."""
+    """Return `11-20 04:11:05.123` in the zone, or the text itself if it is not a time."""
     try:
         moment = datetime.fromisoformat(str(stamp))
     except ValueError:
@@ -263,6 +262,6 @@ def _value(value: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return text that stays on its line and steers no terminal: a display name may hold escape sequences."""
+    """Return printable text: a display name may contain newlines or terminal escape sequences."""
     text = value if isinstance(value, str) else str(value)
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)

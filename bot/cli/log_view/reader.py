@@ -1,6 +1,6 @@
-"""Reads a log that is being written, rotated and sometimes cut short, and gives its whole lines once, in order.
+"""Reads the lines of a log that is being written, rotated and sometimes truncated; each line once and in order.
 
-Owns where it has read to. It knows nothing of events: a line is bytes between two newlines.
+It knows nothing about events: a line is the bytes between two newlines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHUNK_BYTES = 1 << 16
-# No event is this long: what is, is rubbish, and would otherwise be held in memory for its missing newline.
+# No event is this long. A longer line is skipped, so that it does not fill the memory.
 MAX_LINE_BYTES = 1 << 20
 
 
@@ -30,9 +30,9 @@ def rotated_files(path: Path) -> list[Path]:
 
 
 class LogReader:
-    """The lines of one log and its rotated files. `read` again and again gives what has been added since.
+    """Reads one log and its rotated files. Each call of `read` yields the lines added since.
 
-    Use as a context manager; it holds one open file, by which it recognises a rotation.
+    Use it as a context manager: it holds one open file, by which it notices a rotation.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,10 +50,10 @@ class LogReader:
             self._file.close()
 
     def read(self) -> Iterator[bytes]:
-        """Yield the whole lines that were not read yet, rotated files first; a line being written waits."""
+        """Yield the complete lines that were not read yet, rotated files first."""
         if not self._begun:
             self._begun = True
-            # All are opened before any is read, for a rotation would change their names in between.
+            # Open all files before reading any: a rotation in between would change their names.
             older = [file for path in rotated_files(self._path) if (file := _opened(path)) is not None]
             self._file = _opened(self._path)
             for file in older:
@@ -63,32 +63,32 @@ class LogReader:
             if self._file is None:
                 return
             yield from self._more()
-            unread = self._files_after_ours()
+            unread = self._newer_files()
             if unread is None:
                 return
-            # Ours was rotated away: what was written to it between reading and noticing, then its successors.
+            # Our file was rotated: read what was written to it meanwhile, then the newer files.
             yield from self._more()
             yield from self.rest()
-            self._let_go()
+            self._close()
             for newer in unread:
                 yield from self._whole(newer)
 
     def rest(self) -> Iterator[bytes]:
-        """Yield the unfinished last line, for a reader who will not come back."""
+        """Yield the incomplete last line, if the caller does not read again."""
         partial, self._partial = self._partial, b""
         if partial and not self._too_long:
             yield partial
         self._too_long = False
 
     def _whole(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield all lines of a file nobody writes to any more, and close it."""
+        """Yield all lines of a finished file, and close it."""
         with file:
             while chunk := file.read(CHUNK_BYTES):
                 yield from self._lines(chunk)
             yield from self.rest()
 
     def _more(self) -> Iterator[bytes]:
-        """Yield what was added to the open file; a file cut back is read from its beginning."""
+        """Yield what was added to the open file. A truncated file is read from its beginning."""
         assert self._file is not None
         if self._status().st_size < self._file.tell():
             self._file.seek(0)
@@ -105,8 +105,8 @@ class LogReader:
         if len(self._partial) > MAX_LINE_BYTES:
             self._partial, self._too_long = b"", True
 
-    def _files_after_ours(self) -> list[BinaryIO] | None:
-        """Return the rotated files newer than the open one, oldest first; None while it is still the current one."""
+    def _newer_files(self) -> list[BinaryIO] | None:
+        """Return the rotated files newer than the open one, oldest first; None if the open one is the current log."""
         ours = self._status()
         if _is(self._path, ours):
             return None
@@ -114,14 +114,14 @@ class LogReader:
         for place, path in enumerate(older):
             if _is(path, ours):
                 return [file for newer in older[place + 1 :] if (file := _opened(newer)) is not None]
-        # Moved elsewhere or deleted by hand: the rotated files were read before. A successor may come yet.
+        # Moved or deleted by hand: the rotated files were read before, and a new log may still appear.
         return [] if self._path.exists() else None
 
     def _status(self) -> os.stat_result:
         assert self._file is not None
         return os.fstat(self._file.fileno())
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
         self._file = None

@@ -1,7 +1,4 @@
-"""The story of each session's memory, told from its log lines alone: what was folded, what failed, what a reply cost.
-
-Collects while events pass by; says one line a session at the end.
-"""
+"""Sums up each session's memory from its log events: what was folded, what failed, how full the context was."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from bot.cli.log_view.events import COMPACTION
 if TYPE_CHECKING:
     from bot.cli.log_view.events import Event
 
-# What `--event memory` stands for: everything that happens to what a room remembers.
+# The events that `--event memory` selects.
 MEMORY_EVENTS = (
     f"{COMPACTION}*",
     "model_context_built",
@@ -35,8 +32,8 @@ MEMORY_EVENTS = (
 
 
 @dataclass(slots=True)
-class _Chapter:
-    """What is known of one session."""
+class _SessionFigures:
+    """The collected figures of one session."""
 
     folds: int = 0
     first_cursor: int | None = None
@@ -55,97 +52,97 @@ class _Chapter:
 
 
 class SessionSummaries:
-    """Sessions as their events tell them, in the order in which they first appear."""
+    """Collects events and sums up each session, in order of first appearance."""
 
     def __init__(self) -> None:
-        self._chapters: dict[str, _Chapter] = {}
+        self._sessions: dict[str, _SessionFigures] = {}
 
     def add(self, event: Event) -> None:
-        """Take one event in; most are of no concern."""
+        """Add one event; events about other things are ignored."""
         session = event.get("session_id")
         if not isinstance(session, str):
             return
         name = event["event"]
         if name.startswith(COMPACTION) or name in {"model_context_built", "session_ended"}:
-            chapter = self._chapters.setdefault(session, _Chapter())
-            _tell(chapter, name.removeprefix(COMPACTION), event)
+            figures = self._sessions.setdefault(session, _SessionFigures())
+            _count_event(figures, name.removeprefix(COMPACTION), event)
 
     def sentences(self) -> list[str]:
-        """Return one line a session."""
-        return [f"{session}: {_summed_up(chapter)}" for session, chapter in self._chapters.items()]
+        """Return one line for each session."""
+        return [f"{session}: {_summarise(figures)}" for session, figures in self._sessions.items()]
 
 
-def _tell(chapter: _Chapter, name: str, event: Event) -> None:
+def _count_event(figures: _SessionFigures, name: str, event: Event) -> None:
     match name:
         case "completed" if event.get("repairs"):
-            chapter.repaired += 1
+            figures.repaired += 1
         case "completed":
-            _completed(chapter, event)
+            _completed(figures, event)
         case "failed":
-            chapter.failures[str(event.get("error_class", "?"))] += 1
+            figures.failures[str(event.get("error_class", "?"))] += 1
         case "skipped":
-            chapter.skips[str(event.get("reason", "?"))] += 1 if not event.get("repeated") else int(event["repeated"])
+            figures.skips[str(event.get("reason", "?"))] += 1 if not event.get("repeated") else int(event["repeated"])
         case "model_context_built":
-            chapter.replies += 1
-            chapter.evictions += event.get("evicted") is not None
-            share = _share(event)
+            figures.replies += 1
+            figures.evictions += event.get("evicted") is not None
+            share = _fill_share(event)
             if share is not None:
-                chapter.fullest = max(share, chapter.fullest or 0.0)
+                figures.fullest = max(share, figures.fullest or 0.0)
         case "session_ended":
-            chapter.ended = True
+            figures.ended = True
         case _:
             pass
 
 
-def _completed(chapter: _Chapter, event: Event) -> None:
+def _completed(figures: _SessionFigures, event: Event) -> None:
     old, new = event.get("old_cursor"), event.get("new_cursor")
-    chapter.folds += 1
-    chapter.degraded += bool(event.get("degraded"))
+    figures.folds += 1
+    figures.degraded += bool(event.get("degraded"))
     notes, latency = event.get("folded_note_count"), event.get("latency_ms")
-    chapter.notes += notes if isinstance(notes, int) else 0
+    figures.notes += notes if isinstance(notes, int) else 0
     if isinstance(latency, int | float):
-        chapter.slowest_ms = max(chapter.slowest_ms, float(latency))
+        figures.slowest_ms = max(figures.slowest_ms, float(latency))
     if isinstance(old, int) and isinstance(new, int):
-        if chapter.cursor is not None and chapter.cursor != old:
-            chapter.gaps += 1
-        chapter.first_cursor = old if chapter.first_cursor is None else chapter.first_cursor
-        chapter.cursor = new
+        if figures.cursor is not None and figures.cursor != old:
+            figures.gaps += 1
+        figures.first_cursor = old if figures.first_cursor is None else figures.first_cursor
+        figures.cursor = new
 
 
-def _share(event: Event) -> float | None:
+def _fill_share(event: Event) -> float | None:
     total, most = event.get("total_tokens"), event.get("max_input_tokens")
     if isinstance(total, int) and isinstance(most, int) and most > 0:
         return total / most
     return None
 
 
-def _summed_up(chapter: _Chapter) -> str:
-    told: list[str] = []
-    if chapter.folds:
-        told.append(f"{_count(chapter.folds, 'fold')}, cursor {chapter.first_cursor} -> {chapter.cursor}")
-        told.append(f"the slowest took {chapter.slowest_ms / 1000:.1f} s")
+def _summarise(figures: _SessionFigures) -> str:
+    parts: list[str] = []
+    if figures.folds:
+        parts.append(f"{_count(figures.folds, 'fold')}, cursor {figures.first_cursor} -> {figures.cursor}")
+        parts.append(f"the slowest took {figures.slowest_ms / 1000:.1f} s")
     else:
-        told.append("nothing was folded")
-    if chapter.notes:
-        told.append(f"{_count(chapter.notes, 'note')} folded")
-    if chapter.degraded:
-        again = f", {chapter.repaired} of them made again since" if chapter.repaired else ""
-        told.append(f"{chapter.degraded} without the model{again}")
-    if chapter.failures:
-        kinds = ", ".join(f"{count} {name}" for name, count in chapter.failures.most_common())
-        told.append(f"{_count(chapter.failures.total(), 'failure')} ({kinds})")
-    waited = chapter.skips["backing_off"]
+        parts.append("nothing was folded")
+    if figures.notes:
+        parts.append(f"{_count(figures.notes, 'note')} folded")
+    if figures.degraded:
+        again = f", {figures.repaired} of them replaced by the model since" if figures.repaired else ""
+        parts.append(f"{figures.degraded} without the model{again}")
+    if figures.failures:
+        kinds = ", ".join(f"{count} {name}" for name, count in figures.failures.most_common())
+        parts.append(f"{_count(figures.failures.total(), 'failure')} ({kinds})")
+    waited = figures.skips["backing_off"]
     if waited:
-        told.append(f"waited {_count(waited, 'time')} after failures")
-    if chapter.replies:
-        full = "" if chapter.fullest is None else f", the fullest at {100 * chapter.fullest:.0f} % of the room"
-        told.append(f"{_count(chapter.replies, 'prompt')} built{full}")
-    if chapter.evictions:
-        told.append(f"{_count(chapter.evictions, 'prompt')} had turns left out")
-    if chapter.gaps:
-        told.append(f"lines are missing in {_count(chapter.gaps, 'place')}: the cursor moved without one")
-    told.append("it has ended" if chapter.ended else "it has not ended")
-    return "; ".join(told) + "."
+        parts.append(f"waited {_count(waited, 'time')} after failures")
+    if figures.replies:
+        full = "" if figures.fullest is None else f", the fullest at {100 * figures.fullest:.0f} % of the room"
+        parts.append(f"{_count(figures.replies, 'prompt')} built{full}")
+    if figures.evictions:
+        parts.append(f"{_count(figures.evictions, 'prompt')} had turns left out")
+    if figures.gaps:
+        parts.append(f"lines are missing in {_count(figures.gaps, 'place')}: the cursor moved without one")
+    parts.append("it has ended" if figures.ended else "it has not ended")
+    return "; ".join(parts) + "."
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""`roomtone tail`: the log for people, one line an event, and the story of the memory in it."""
+"""`roomtone tail`: shows the log, one line for each event, with a summary of each session's memory."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ if TYPE_CHECKING:
     from bot.cli.log_view.events import Event
 
 _ALIASES = {"compaction": (COMPACTION + "*",), "memory": MEMORY_EVENTS}
-# Often enough to feel live, seldom enough to cost nothing.
+# Short enough to feel live, long enough to cost nothing.
 POLL_S = 0.25
 
 
 def command(
     session: Annotated[
-        str | None, typer.Option("--session", metavar="S", help="Only this session (its id, or how its id begins).")
+        str | None, typer.Option("--session", metavar="S", help="Only this session (its id or its beginning).")
     ] = None,
     event: Annotated[
         list[str] | None,
         typer.Option(
             "--event",
             metavar="NAME…",
-            help="Only these events; * stands for anything, `compaction` for all four, `memory` for all that happens "
-            "to what a room remembers.",
+            help="Only these events. * matches anything; `compaction` means the four compaction events, `memory` all "
+            "events about memory.",
         ),
     ] = None,
     more_events: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="More event names: --event takes several.")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log is written, until Ctrl-C.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the events as they are in the log, as JSON.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON, unchanged.")] = False,
     last: Annotated[
-        int | None, typer.Option("--last", "-n", metavar="N", min=1, help="Only the last N of what is there already.")
+        int | None, typer.Option("--last", "-n", metavar="N", min=1, help="Only the last N events already in the log.")
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Read this log instead of the configured one.")
     ] = None,
 ) -> None:
-    """Show what the bot did: aligned, coloured, one line an event, compactions with the cursor before and after.
+    """Show the log, one line for each event.
 
-    With --session or `--event compaction` (or `memory`) it ends with the story of the memory, a line a session.
+    With --session, `--event compaction` or `--event memory` it ends with one summary line for each session.
     """
     path = file if file is not None else log_path(load().storage.data_dir)
     if file is not None and not follow and not file.exists() and not rotated_files(file):
-        raise SetupError(f"There is no log {file}. Name one that is there, or leave --file away.")
+        raise SetupError(f"There is no log {file}. Name an existing one, or omit --file.")
     names = [*(event or []), *(more_events or [])]
     wanted = EventFilter(session=session, events=names)
     story = (
@@ -75,30 +75,30 @@ def command(
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
-        # `roomtone tail | head` is done; nothing may be flushed into the closed pipe any more.
+        # After `roomtone tail | head` the pipe is closed: do not flush into it.
         sys.stdout = None
 
 
 class EventFilter:
-    """Which events are shown."""
+    """Decides which events are shown."""
 
     def __init__(self, *, session: str | None, events: list[str]) -> None:
         self._session = session
         names = [name for each in events for name in each.split(",") if name]
         self._patterns = [pattern for name in names for pattern in _ALIASES.get(name, (name,))]
 
-    def session_of(self, event: Event) -> bool:
-        """Return whether an event is of the wanted session, or no session in particular is wanted."""
+    def matches_session(self, event: Event) -> bool:
+        """Return whether the event belongs to the selected session; True if none is selected."""
         return self._session is None or str(event.get("session_id", "")).startswith(self._session)
 
     def __contains__(self, event: Event) -> bool:
-        if not self.session_of(event):
+        if not self.matches_session(event):
             return False
         return not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns)
 
 
 class JsonPrinter:
-    """Prints the event as it is in the log."""
+    """Prints events unchanged, as JSON."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -109,7 +109,7 @@ class JsonPrinter:
 
 
 class LinePrinter:
-    """Prints the event for people: colours on a terminal, plain text into a pipe."""
+    """Prints events as aligned text, with colours on a terminal."""
 
     def __init__(self, out: TextIO, *, with_session: bool, zone: tzinfo | None = None) -> None:
         self._out = out
@@ -127,12 +127,12 @@ class LinePrinter:
 
 
 class LogTail:
-    """Reads one log and shows what is wanted. `notices` gets what is said beside the events."""
+    """Reads one log and shows the selected events. `notices`: the stream for everything else."""
 
     def __init__(
         self,
         path: Path,
-        wanted: EventFilter,
+        event_filter: EventFilter,
         show: Callable[[str, Event], None],
         *,
         notices: TextIO,
@@ -140,16 +140,16 @@ class LogTail:
         story: SessionSummaries | None = None,
     ) -> None:
         self._path = path
-        self._wanted = wanted
+        self._filter = event_filter
         self._show = show
         self._notices = notices
         self._sleep = sleep
         self._story = story
-        self._rubbish = 0
+        self._skipped = 0
         self._seen: Counter[str] = Counter()
 
     def run(self, *, follow: bool, last: int | None) -> None:
-        """Show what is there, and with `follow` what comes, until `sleep` raises."""
+        """Show the existing events, and with `follow` new ones until `sleep` raises."""
         if not self._path.exists() and not rotated_files(self._path):
             self._say(
                 f"There is no log yet at {self._path}. `roomtone run` and `roomtone rehearse` write it."
@@ -158,36 +158,36 @@ class LogTail:
             if not follow:
                 return
         with LogReader(self._path) as lines:
-            shown = self._show_all(self._there(lines, last, whole=not follow))
+            shown = self._show_all(self._existing(lines, last, whole=not follow))
             if not follow:
-                self._conclude(shown)
+                self._print_summary(shown)
                 return
             while True:
                 self._sleep(POLL_S)
-                self._show_all(self._chosen(lines.read()))
+                self._show_all(self._selected(lines.read()))
 
-    def _there(self, lines: LogReader, last: int | None, *, whole: bool) -> Iterator[tuple[str, Event]]:
-        """Yield what the log holds already; `whole` includes a last line that ends without a newline."""
+    def _existing(self, lines: LogReader, last: int | None, *, whole: bool) -> Iterator[tuple[str, Event]]:
+        """Yield the existing events. `whole`: include a last line without a newline."""
 
         def everything() -> Iterator[bytes]:
             yield from lines.read()
             if whole:
                 yield from lines.rest()
 
-        chosen = self._chosen(everything())
+        chosen = self._selected(everything())
         yield from chosen if last is None else deque(chosen, maxlen=last)
 
-    def _chosen(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
+    def _selected(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
         for line in lines:
             parsed = parse_event(line)
             if parsed is None:
-                self._rubbish += 1
+                self._skipped += 1
                 continue
             _, event = parsed
             self._seen[event["event"]] += 1
-            if self._story is not None and self._wanted.session_of(event):
+            if self._story is not None and self._filter.matches_session(event):
                 self._story.add(event)
-            if event in self._wanted:
+            if event in self._filter:
                 yield parsed
 
     def _show_all(self, chosen: Iterator[tuple[str, Event]]) -> int:
@@ -199,11 +199,11 @@ class LogTail:
             sys.stdout.flush()
         return count
 
-    def _conclude(self, shown: int) -> None:
+    def _print_summary(self, shown: int) -> None:
         for sentence in self._story.sentences() if self._story is not None and shown else ():
             self._say(sentence)
-        if self._rubbish:
-            self._say(f"Skipped what was cut short or is no event: {self._rubbish} line(s).")
+        if self._skipped:
+            self._say(f"Skipped {self._skipped} incomplete or unreadable line(s).")
         if not shown and self._seen:
             names = ", ".join(name for name, _ in self._seen.most_common(12))
             self._say(f"Nothing in {self._path} matches. The log has {self._seen.total()} events, such as {names}.")

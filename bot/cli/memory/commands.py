@@ -1,4 +1,4 @@
-"""`roomtone memory`: what the rooms remember, looked at and tended."""
+"""`roomtone memory`: the group of commands on the stored memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.cli.memory import tiers as memory_tiers
 
 app = typer.Typer(
     name="memory",
-    help="Search and tend what the rooms remember.",
+    help="Search, manage, export and delete what the bot remembers.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,4 +1,4 @@
-"""`roomtone memory export` and `import`: segments and queues as files, in the shapes of docs/memory.md."""
+"""`roomtone memory export` and `import`: segments and queues as files, in the formats of docs/memory.md."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _ARCHIVE_FOLDER = "archived_context"
 
 
 class ExchangeFileError(BotError):
-    """A file cannot be read or written; one plain sentence a file."""
+    """A file cannot be read or written. The message has one sentence for each file."""
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="Where to write; it is made if it is not there.", metavar="DIR")],
+    folder: Annotated[Path, typer.Argument(help="The folder to write to. It is created if needed.", metavar="DIR")],
     session: Annotated[
-        str | None, typer.Option("--session", help="Only this session (its id, or how it begins).", metavar="ID")
+        str | None,
+        typer.Option("--session", help="Only this session (its id or the beginning of its id).", metavar="ID"),
     ] = None,
 ) -> None:
     """Write segments and queues to files.
@@ -48,30 +49,29 @@ def import_files(
         list[Path], typer.Argument(help="Files, or folders as `roomtone memory export` writes them.", metavar="PATH")
     ],
     guild: Annotated[
-        int | None, typer.Option("--guild", help="The server that sessions new to this bot belong to.", metavar="ID")
+        int | None,
+        typer.Option("--guild", help="The id of the server that newly created sessions belong to.", metavar="ID"),
     ] = None,
 ) -> None:
-    """Take segments and queues in from files.
+    """Import segments and queues from files.
 
-    What is known is brought up to date; nothing is added to a session that has turns of its own. A file that cannot
-    be used is told and left out; the others are taken.
+    Known segments are updated. Nothing is added to a session that has turns of its own. A file that cannot be used is
+    reported and skipped.
     """
     from config.load import load
 
-    done = asyncio.run(_bring(load(), _found(paths), guild))
-    typer.echo(
-        f"Brought {done.new} new segments, brought {done.known} up to date, and {done.waiting} entries of queues."
-    )
-    if done.trouble:
-        raise ExchangeFileError("\n".join(done.trouble))
+    done = asyncio.run(_import_all(load(), _find_files(paths), guild))
+    typer.echo(f"Imported {done.new} new segments, updated {done.known}, and imported {done.queued} queue entries.")
+    if done.problems:
+        raise ExchangeFileError("\n".join(done.problems))
 
 
 @dataclass
-class _Done:
+class _ImportCounts:
     new: int = 0
     known: int = 0
-    waiting: int = 0
-    trouble: list[str] = field(default_factory=list)
+    queued: int = 0
+    problems: list[str] = field(default_factory=list)
 
 
 async def _overviews(settings: Settings, session: str | None) -> list[SegmentOverview]:
@@ -91,7 +91,7 @@ async def _overviews(settings: Settings, session: str | None) -> list[SegmentOve
 
 
 def _write(folder: Path, overview: SegmentOverview) -> int:
-    """Write one session's files; return how many segments they hold."""
+    """Write one session's files and return the number of segments."""
     from bot.memory.admin import file_name, location_of
     from compaction.memory.export_format import queue_json, record_json
 
@@ -115,8 +115,8 @@ def _write_json(path: Path, content: object) -> None:
         ) from error
 
 
-def _found(paths: list[Path]) -> list[Path]:
-    """Return the JSON files there, those of segments before those of queues."""
+def _find_files(paths: list[Path]) -> list[Path]:
+    """Return the JSON files under `paths`, segments before queues."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -130,44 +130,44 @@ def _found(paths: list[Path]) -> list[Path]:
     return sorted(found, key=lambda path: path.name.endswith(_QUEUE_ENDING))
 
 
-async def _bring(settings: Settings, files: list[Path], guild: int | None) -> _Done:
+async def _import_all(settings: Settings, files: list[Path], guild: int | None) -> _ImportCounts:
     from bot.store.database import open_database
     from bot.store.segment_import import SegmentImporter, SegmentImportError
     from compaction.memory.export_format import ExportFormatError
 
-    done = _Done()
+    done = _ImportCounts()
     storage = settings.storage
-    # The one command that may begin a memory: it brings one.
+    # The only `memory` command that may create the database.
     async with open_database(storage.database_path) as database:
-        bringing = SegmentImporter(database)
+        importer = SegmentImporter(database)
         for path in files:
             try:
-                await _bring_one(bringing, path, guild, done)
+                await _import_file(importer, path, guild, done)
             except (ExportFormatError, SegmentImportError, ExchangeFileError) as error:
-                done.trouble.append(f"{path}: {error}")
+                done.problems.append(f"{path}: {error}")
     return done
 
 
-async def _bring_one(bringing: object, path: Path, guild: int | None, done: _Done) -> None:
+async def _import_file(importer: object, path: Path, guild: int | None, done: _ImportCounts) -> None:
     from bot.clock import SystemClock
     from bot.store.segment_import import ImportResult, SegmentImporter
     from compaction.memory.export_format import is_queue, read_queue, read_record
     from compaction.model import SessionId
 
-    assert isinstance(bringing, SegmentImporter), "made by the caller"
+    assert isinstance(importer, SegmentImporter), "the caller made it"
     written = _read_json(path)
     if is_queue(written):
-        session_id = SessionId(_unfiled(path.name.removesuffix(_QUEUE_ENDING)))
-        count, missing = await bringing.import_queue(session_id, read_queue(written))
-        done.waiting += count
+        session_id = SessionId(_id_of_file(path.name.removesuffix(_QUEUE_ENDING)))
+        count, missing = await importer.import_queue(session_id, read_queue(written))
+        done.queued += count
         if missing:
-            done.trouble.append(f"{path}: not stored, so not queued: {', '.join(missing)}.")
+            done.problems.append(f"{path}: not stored, so not queued: {', '.join(missing)}.")
         return
     archived = _ARCHIVE_FOLDER in path.parts
-    brought = await bringing.import_record(
+    result = await importer.import_record(
         read_record(written), archived_at=SystemClock().now() if archived else None, guild_id=guild
     )
-    if brought is ImportResult.NEW:
+    if result is ImportResult.NEW:
         done.new += 1
     else:
         done.known += 1
@@ -179,11 +179,11 @@ def _read_json(path: Path) -> object:
     except OSError as error:
         raise ExchangeFileError(f"it cannot be read ({error.strerror or type(error).__name__}).") from error
     except (ValueError, RecursionError) as error:
-        raise ExchangeFileError("it is not JSON. Export it again, or mend it by hand.") from error
+        raise ExchangeFileError("it is not JSON. Export it again, or repair it by hand.") from error
 
 
-def _unfiled(name: str) -> str:
-    """Return the id that `bot.memory.admin.file_name` made a file's name of."""
+def _id_of_file(name: str) -> str:
+    """Return the id of a file name that `bot.memory.admin.file_name` made."""
     from urllib.parse import unquote
 
     return unquote(name)

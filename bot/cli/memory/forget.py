@@ -1,4 +1,4 @@
-"""`roomtone memory forget`: what a person said leaves the memory, everywhere, in one session, or in one turn."""
+"""`roomtone memory forget`: removes what a person said, everywhere, in one session or in one turn."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ if TYPE_CHECKING:
 
 def command(
     person: Annotated[
-        str, typer.Option("--person", help="Who wants to be forgotten: an id, or a display name.", metavar="NAME|ID")
+        str, typer.Option("--person", help="The person to forget: an id or a display name.", metavar="NAME|ID")
     ],
     session: Annotated[
-        str | None, typer.Option("--session", help="Only in this session (its id, or how it begins).", metavar="S")
+        str | None,
+        typer.Option("--session", help="Only in this session (its id or the beginning of its id).", metavar="S"),
     ] = None,
     turn: Annotated[
         int | None, typer.Option("--turn", help="Only this turn of the session.", metavar="N", min=0)
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Forget what a person said.
 
-    Turns keep their numbers and lose the words; facts, notes of their screen, summaries, search and what is kept about
-    them go. It cannot be undone. A running bot takes it over by itself.
+    Their words are removed from turns, facts, screen notes, summaries and search; turns keep their numbers. Facts about
+    the person are deleted. This cannot be undone. A running bot takes the change over by itself.
     """
     from bot.errors import SetupError
     from config.load import load
 
     if turn is not None and session is None:
-        raise typer.BadParameter("--turn needs --session: turns are numbered in each session anew.")
+        raise typer.BadParameter("--turn needs --session: each session numbers its turns from 0.")
     settings = load()
     found = asyncio.run(_find(settings, person, session))
     if not found:
         where = f" in session {session}" if session else ""
         raise SetupError(f"Nobody called {person}, and no id {person}, has said anything{where} that is stored.")
     if len(found) > 1:
-        told = "\n".join(f"  {each.id}  {', '.join(each.names)}, {each.turn_count} turns" for each in found)
-        raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{told}")
-    (whom,) = found
+        listed = "\n".join(f"  {each.id}  {', '.join(each.names)}, {each.turn_count} turns" for each in found)
+        raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{listed}")
+    (speaker,) = found
     if not yes:
         where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
-        where = where if session else f"all {len(whom.sessions)} sessions"
+        where = where if session else f"all {len(speaker.sessions)} sessions"
         typer.confirm(
-            f"Everything that {whom.names[0]} ({whom.id}) said in {where} will be forgotten. Go on?", abort=True
+            f"Everything that {speaker.names[0]} ({speaker.id}) said in {where} will be forgotten. Go on?", abort=True
         )
-    done = asyncio.run(_forget(settings, whom, session, turn))
+    done = asyncio.run(_forget(settings, speaker, session, turn))
     if not done.sessions:
-        raise SetupError(f"There was nothing of {whom.names[0]} to forget there.")
+        raise SetupError(f"There was nothing of {speaker.names[0]} to forget there.")
     typer.echo(
-        f"Forgotten: {done.turns} turns, {done.answers} answers that told of them, {done.facts} facts of segments, "
-        f"{done.notes} notes of what was on screen, and {done.about} things kept about {whom.names[0]}, in "
-        f"{len(done.sessions)} sessions."
+        f"Forgotten: {done.turns} turns, {done.answers} answers about them, {done.facts} facts in segments, "
+        f"{done.notes} screen notes and {done.about} facts about {speaker.names[0]}, in {len(done.sessions)} sessions."
     )
 
 
@@ -71,7 +71,7 @@ async def _find(settings: Settings, person: str, session: str | None) -> tuple[S
         return await SpeechForgetter(database, clock).find(person, session_id=of)
 
 
-async def _forget(settings: Settings, whom: StoredSpeaker, session: str | None, turn: int | None) -> ForgetReport:
+async def _forget(settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None) -> ForgetReport:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
@@ -80,4 +80,4 @@ async def _forget(settings: Settings, whom: StoredSpeaker, session: str | None, 
     async with open_existing_database(settings) as database:
         clock = SystemClock()
         of = None if session is None else await MemoryAdmin(database, clock).find_session(session)
-        return await SpeechForgetter(database, clock).forget(whom, session_id=of, seq=turn)
+        return await SpeechForgetter(database, clock).forget(speaker, session_id=of, seq=turn)

@@ -1,4 +1,4 @@
-"""`roomtone memory search`: what was said in any session, word for word, with who and when."""
+"""`roomtone memory search`: finds what was said in any session, word for word, with speaker and time."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ MOST = 50
 
 def command(
     query: Annotated[
-        str, typer.Argument(help="Words to look for; an empty text ('') lists what was said last.", metavar="QUERY")
+        str, typer.Argument(help="Words to search for. An empty text ('') lists the newest turns.", metavar="QUERY")
     ],
     speaker: Annotated[str | None, typer.Option(help="Only what this person said.", metavar="NAME")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only from then on: 21:04, 45m, 'yesterday 20:00', 2026-01-31.", metavar="WHEN")
+        str | None,
+        typer.Option(help="Only since that time: 21:04, 45m, 'yesterday 20:00', 2026-01-31.", metavar="WHEN"),
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Only before then.", metavar="WHEN")] = None,
+    until: Annotated[str | None, typer.Option(help="Only before that time.", metavar="WHEN")] = None,
     session: Annotated[str | None, typer.Option(help="Only this session.", metavar="ID")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Most quotes.")] = 8,
-    archived: Annotated[bool, typer.Option("--archived", help="Look into the archive of old segments too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="The most results to show.")] = 8,
+    archived: Annotated[bool, typer.Option("--archived", help="Search archived segments too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Find what was said, on all servers of this bot: the best first, and what holds before what it replaced."""
+    """Search what was said, on all servers of this bot.
+
+    The best results come first; a correction comes before what it corrects.
+    """
     from bot.cli.environment import local_zone
     from bot.clock import SystemClock
     from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -55,7 +59,7 @@ def command(
         typer.echo(json.dumps([_fields(each) for each in found], indent=2, ensure_ascii=False))
         return
     if not found:
-        typer.echo("Nothing that was said or shown is about that.")
+        typer.echo("Nothing was found.")
         return
     from bot.brain.tools.memory import format_recalled
 
@@ -63,7 +67,7 @@ def command(
 
 
 async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
-    """Search the database of the settings, indexing first what an earlier version stored."""
+    """Search the configured database, after indexing what an earlier version stored."""
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.embedding.factory import open_embedder
@@ -87,13 +91,13 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
         index = SqlRecallIndex(database, vectors)
         recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder, on_found=accesses.note)
         found = await recall.search(query, scope, limit=limit)
-        # What people look for is not cold.
+        # A search counts as an access: segments that people look for are not cold.
         await accesses.write()
         return found
 
 
 def _fields(recalled: RecallHit) -> dict[str, object]:
-    """Return one thing recalled as JSON has it; the keys are public."""
+    """Return one result as JSON. The keys are public."""
     by = recalled.superseded_by
     return {
         "kind": recalled.kind.value,

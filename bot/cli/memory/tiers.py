@@ -1,4 +1,4 @@
-"""`roomtone memory list`, `queue`, `compress`, `archive`, `prune`, `opt-out`, `opt-in`: tiers, looked at and tended."""
+"""`roomtone memory list`, `queue`, `compress`, `archive`, `prune`, `opt-out` and `opt-in`: shows and changes tiers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 Session = Annotated[
     str | None,
-    typer.Argument(help="A session's id, or how it begins; without one the last session.", metavar="SESSION"),
+    typer.Argument(help="A session's id or the beginning of it. Default: the latest session.", metavar="SESSION"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def list_segments(session: Session = None, as_json: AsJson = False) -> None:
-    """Show a session's segments, and how each is kept.
+    """List a session's segments.
 
-    Their turns, tier, tokens before and after, turns of silence since they were spoken of, how often they were found,
-    and their topic.
+    Shows turns, tier, tokens before and after compression, turns since the last mention (silent), how often search
+    found the segment, and its topic.
     """
     from config.load import load
 
@@ -48,51 +48,49 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
 
 
 def queue(session: Session = None) -> None:
-    """Print a session's compression queue, as its file has it (JSON)."""
+    """Print a session's compression queue as JSON, in the format of its file."""
     from compaction.memory.export_format import queue_json
     from config.load import load
 
     typer.echo(json.dumps(queue_json(asyncio.run(_overview(load(), session)).queue()), indent=2, ensure_ascii=False))
 
 
-_NOT_DUE = "Checked: nothing is due. (Segments move above 60 % of the context; --regardless does not ask for that.)"
-_NONE_COLD = "Checked: no segment is cold, which is 20 turns without a word about it and no thread of it open."
+_NOT_DUE = "Checked: nothing to do. (Segments move only above 60 % of the context; --regardless ignores that.)"
+_NONE_COLD = "Checked: no segment is cold. (Cold: not mentioned for 20 turns, and no open thread.)"
 
 
 def compress(
     session: Session = None,
     regardless: Annotated[
         bool,
-        typer.Option(
-            "--regardless", help="Compress every cold segment, however little of the context is used, and at once."
-        ),
+        typer.Option("--regardless", help="Compress every cold segment at once, even if the context is nearly empty."),
     ] = False,
 ) -> None:
-    """Check a session's segments now, not at the next ten turns.
+    """Check a session's segments now instead of at the next regular check.
 
-    Cold ones are queued, and what was queued before is compressed. Nothing happens below 60 % of the context; from
-    80 % on, what is compressed and old goes to the archive.
+    Cold segments are queued, and segments queued before are compressed. Nothing happens below 60 % of the context.
+    Above 80 %, old compressed segments are archived.
     """
     from config.load import load
 
     done = asyncio.run(_compress(load(), session, regardless=regardless))
-    typer.echo(_told(done) or (_NONE_COLD if regardless else _NOT_DUE))
+    typer.echo(_format_changes(done) or (_NONE_COLD if regardless else _NOT_DUE))
 
 
 def archive(
     session: Session = None,
     segments: Annotated[
         list[str] | None,
-        typer.Option("--segment", help="Only this segment (its id, or its turns as 0-10); may be repeated."),
+        typer.Option("--segment", help="Only this segment (its id, or its turns such as 0-10). May be repeated."),
     ] = None,
     clear: Annotated[
-        bool, typer.Option("--clear", help="Clear the archive instead: keep the short content of what is in it alone.")
+        bool, typer.Option("--clear", help="Clear the archive instead: keep only the short content of each segment.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --clear: do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --clear: do not ask for confirmation.")] = False,
 ) -> None:
     """Move compressed segments into the archive, or clear it.
 
-    Search finds archived segments only with --archived; what was said in them is found as ever.
+    Search finds archived segments only with --archived, but still finds the turns in them.
     """
     from config.load import load
 
@@ -100,27 +98,27 @@ def archive(
         if not yes:
             where = f"of session {session}" if session else "of all sessions"
             typer.confirm(
-                f"The facts of every archived segment {where} will be deleted; a few sentences each stay. Go on?",
+                f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?",
                 abort=True,
             )
         count = asyncio.run(_clear(load(), session))
-        typer.echo(f"Cleared: {_count(count, 'segment')} in the archive kept the short content alone.")
+        typer.echo(f"Cleared: {_count(count, 'archived segment')} reduced to the short content.")
         return
     chosen = asyncio.run(_archive(load(), session, tuple(segments or ())))
     if not chosen:
         typer.echo(
-            "Nothing to archive: no segment of the session is compressed. `roomtone memory compress --regardless` does "
-            "that with those that are cold."
+            "Nothing to archive: no segment of the session is compressed. `roomtone memory compress --regardless` "
+            "compresses the cold ones."
         )
         return
     typer.echo(f"Archived {_count(len(chosen), 'segment')}: {', '.join(chosen)}.")
 
 
 def prune() -> None:
-    """Prune the archive, and delete what is over its time.
+    """Prune old archived segments and delete old sessions.
 
-    What has been in the archive for tiers.prune_after_days keeps its short content alone; sessions that ended
-    tiers.retention_days ago are deleted with everything in them.
+    Segments archived for tiers.prune_after_days keep only their short content. Sessions that ended tiers.retention_days
+    ago are deleted with everything in them.
     """
     from config.load import load
 
@@ -132,19 +130,18 @@ def prune() -> None:
 
 
 Guild = Annotated[int | None, typer.Option("--guild", help="A server's id.", metavar="ID")]
-OfSession = Annotated[str | None, typer.Option("--session", help="A session's id, or how it begins.", metavar="ID")]
+OfSession = Annotated[
+    str | None, typer.Option("--session", help="A session's id or the beginning of it.", metavar="ID")
+]
 
 
 def opt_out(guild: Guild = None, session: OfSession = None) -> None:
-    """Leave the tiers of a server or session alone.
-
-    Without an option: show who has opted out.
-    """
+    """Stop tier changes for a server or session. Without an option, list the opt-outs."""
     _opt(guild, session, out=True)
 
 
 def opt_in(guild: Guild = None, session: OfSession = None) -> None:
-    """Take an opt-out back."""
+    """Allow tier changes for a server or session again."""
     _opt(guild, session, out=False)
 
 
@@ -162,22 +159,22 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
     from bot.store.tiers import TierStore
 
     async with open_existing_database(settings) as database:
-        shelf = TierStore(database)
+        tiers = TierStore(database)
         wanted: list[tuple[str, str]] = []
         if guild is not None:
             wanted.append(("guild", str(guild)))
         if session is not None:
             wanted.append(("session", await MemoryAdmin(database, SystemClock()).find_session(session)))
-        told: list[str] = []
+        lines: list[str] = []
         for scope, name in wanted:
             what = "Server" if scope == "guild" else "Session"
-            new = await shelf.set_opt_out(scope, name, out=out)
-            now = "is left alone from now on" if out else "is tended again"
-            told.append(f"{what} {name} {now}." if new else f"{what} {name}: nothing changed, it was so already.")
+            new = await tiers.set_opt_out(scope, name, out=out)
+            now = "has opted out" if out else "has opted in again"
+            lines.append(f"{what} {name} {now}." if new else f"{what} {name}: nothing changed.")
         if not wanted:
-            everybody = await shelf.opt_outs()
-            told = [f"{scope} {name}" for scope, name in everybody] or ["Nobody has opted out."]
-        return told
+            everybody = await tiers.opt_outs()
+            lines = [f"{scope} {name}" for scope, name in everybody] or ["Nobody has opted out."]
+        return lines
 
 
 async def _overview(settings: Settings, session: str | None) -> SegmentOverview:
@@ -233,7 +230,7 @@ async def _prune(settings: Settings) -> tuple[int, tuple[str, ...]]:
 
 
 def segment_state(tier: StoredTier) -> str:
-    """Return where a segment stands, in a word."""
+    """Return the state of a segment in one word."""
     kept = tier.kept
     if kept.pruned_at is not None:
         return "pruned"
@@ -281,12 +278,12 @@ def _show(overview: SegmentOverview) -> None:
         out.print(table)
 
 
-def _told(done: TierChanges) -> str:
+def _format_changes(done: TierChanges) -> str:
     lines = [done.report()] if done.compress else []
     if done.queue:
         lines.append(f"Queued {_count(len(done.queue), 'segment')}: {', '.join(done.queue)}.")
     if done.release:
-        lines.append(f"{_count(len(done.release), 'segment')} left the queue: they were spoken of again.")
+        lines.append(f"{_count(len(done.release), 'segment')} left the queue: they were mentioned again.")
     if done.archive:
         lines.append(f"Archived {_count(len(done.archive), 'segment')}: {', '.join(done.archive)}.")
     return "\n".join(lines)

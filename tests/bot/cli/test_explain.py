@@ -68,7 +68,7 @@ def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.
     assert f"the reply to turn {last}, built " in out
     assert "tokens: system " in out
     assert "Nothing was left out." in out
-    assert "word for word what was sent (the log's digest agrees)" in out
+    assert "exactly what was sent (the digest in the log matches)" in out
     assert "participants  system" in out
     assert "Where the summary comes from:" in out
     assert "    segment evening:0-10 (turns 0-9, by extractive)" in out

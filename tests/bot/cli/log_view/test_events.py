@@ -58,7 +58,7 @@ def test_a_repair_says_which_segment_was_made_again() -> None:
     line = line_of(
         event="voice_context_compaction_completed", old_cursor=40, new_cursor=40, degraded=False, repairs="evening:0-10"
     )
-    assert "evening:0-10 made again by the model  cursor 40 stays" in line
+    assert "evening:0-10 replaced by the model  cursor 40 stays" in line
     assert "->" not in line
 
 

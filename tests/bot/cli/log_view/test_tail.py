@@ -109,7 +109,7 @@ def test_rubbish_is_skipped_and_counted(path: Path) -> None:
         file.write('{"timestamp": "x", "event": "three"}')
     shown, said = tail(path)
     assert re.findall(r"\b(one|two|three)\b", shown) == ["one", "two", "three"]
-    assert said == "Skipped what was cut short or is no event: 2 line(s).\n"
+    assert said == "Skipped 2 incomplete or unreadable line(s).\n"
 
 
 def test_nothing_to_show_is_told(path: Path) -> None:

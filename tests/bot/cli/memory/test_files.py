@@ -35,15 +35,15 @@ def test_what_is_exported_comes_back_elsewhere(
         "context_queue/evening_pending.json",
         "sessions/evening/archived_context/evening:0-10.json",
     ]
-    assert "up to date" in told(capsys, "memory", "import", "out")
+    assert "updated 4" in told(capsys, "memory", "import", "out")
     told(capsys, "memory", "export", "again")
     assert files(tmp_path / "again") == out | {
         "context_queue/evening_pending.json": files(tmp_path / "again")["context_queue/evening_pending.json"]
     }
 
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "elsewhere"))
-    assert "Brought 4 new segments" in told(capsys, "memory", "import", "out", "--guild", "77")
-    assert "Brought 0 new segments, brought 4 up to date" in told(capsys, "memory", "import", "out")
+    assert "Imported 4 new segments" in told(capsys, "memory", "import", "out", "--guild", "77")
+    assert "Imported 0 new segments, updated 4" in told(capsys, "memory", "import", "out")
     told(capsys, "memory", "export", "elsewhere-out")
     there = files(tmp_path / "elsewhere-out")
     assert {key: value for key, value in there.items() if "_pending" not in key} == {
@@ -53,7 +53,7 @@ def test_what_is_exported_comes_back_elsewhere(
     assert isinstance(queue, dict)
     assert queue["last_check_turn"] == 100
     assert [each["compressed_at_turn"] for each in queue["compressed"]] == [10, 100, 100, 100]
-    assert "Nothing that was said" in told(capsys, "memory", "search", "gate code")
+    assert "Nothing was found." in told(capsys, "memory", "search", "gate code")
     (found,) = json.loads(told(capsys, "memory", "search", "gate code", "--archived", "--json"))
     assert (found["kind"], found["seq_from"], found["seq_to"]) == ("segment", 0, 9)
     assert "4411" in found["text"]
@@ -74,7 +74,7 @@ def test_what_waits_is_queued_again(tmp_path: Path, capsys: pytest.CaptureFixtur
     }
     path = tmp_path / "evening_pending.json"
     path.write_text(json.dumps({"pending": [entry], "compressed": [], "last_check_turn": 90}))
-    assert "1 entries of queues" in told(capsys, "memory", "import", str(path))
+    assert "imported 1 queue entries" in told(capsys, "memory", "import", str(path))
     (pending,) = json.loads(told(capsys, "memory", "queue"))["pending"]
     assert pending == entry | {
         "topic": pending["topic"],
@@ -97,7 +97,7 @@ def test_every_mistake_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
     (folder / "b.json").write_text(json.dumps(good | {"topic": 7}))
     (folder / "c.json").write_text(json.dumps(good | {"segment_id": "evening:500-510"}))
     out = told(capsys, "memory", "import", "out", status=1)
-    assert "brought 4 up to date" in out
+    assert "updated 4" in out
     assert "a.json: it is not JSON" in out
     assert 'b.json: "topic" in a segment must be some text' in out
     assert "c.json: Session evening has turns of its own and no segment evening:500-510" in out
@@ -117,7 +117,7 @@ def test_the_specifications_own_segment_can_be_brought(
     from tests.compaction.memory.test_export_format import EXAMPLE
 
     Path("seg_42_0.json").write_text(json.dumps(EXAMPLE))
-    assert "Brought 1 new segments" in told(capsys, "memory", "import", "seg_42_0.json")
+    assert "Imported 1 new segments" in told(capsys, "memory", "import", "seg_42_0.json")
     Path("twin.json").write_text(json.dumps(EXAMPLE | {"segment_id": "twin"}))
     assert "has another segment of turns 15 to 35" in told(capsys, "memory", "import", "twin.json", status=1)
     found = json.loads(told(capsys, "memory", "search", "OAuth2 authentication", "--json"))

@@ -23,9 +23,9 @@ def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) ->
     """Told with how much it was; afterwards nobody of that name is known."""
     out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
     assert out.startswith("Forgotten: ")
-    assert "1 things kept about Ada, in 1 sessions." in out
+    assert "1 facts about Ada, in 1 sessions." in out
     assert "Nobody called ada" in told(capsys, "memory", "forget", "--person", "ada", "--yes", status=1)
-    assert "Nothing that was said" in told(capsys, "memory", "search", "Lisbon")
+    assert "Nothing was found." in told(capsys, "memory", "search", "Lisbon")
     assert "4411" in told(capsys, "memory", "search", "gate code")
 
 

@@ -38,7 +38,7 @@ def test_segments_are_listed_with_how_they_are_kept(capsys: pytest.CaptureFixtur
 @pytest.mark.usefixtures("data_dir")
 def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing below 60 % unless it is asked regardless; then the tokens before and after."""
-    assert "nothing is due" in told(capsys, "memory", "compress")
+    assert "nothing to do" in told(capsys, "memory", "compress")
     out = told(capsys, "memory", "compress", "--regardless")
     assert out.startswith("Compressed 4 segments (")
     assert "tokens)" in out
@@ -60,7 +60,7 @@ def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str]) -
     found = json.loads(told(capsys, "memory", "search", "gate code", "--json"))
     assert {each["kind"] for each in found} == {"turn"}
     assert "Pruned 0 archived segments" in told(capsys, "memory", "prune")
-    assert "Cleared: 4 segments" in told(capsys, "memory", "archive", "--clear", "--yes")
+    assert "Cleared: 4 archived segments" in told(capsys, "memory", "archive", "--clear", "--yes")
     assert states(capsys) == ["pruned"] * 4
 
 
@@ -68,13 +68,13 @@ def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str]) -
 def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
     """A session or a server; a check by hand then says why it does nothing."""
     assert told(capsys, "memory", "opt-out") == "Nobody has opted out.\n"
-    assert "Session evening is left alone from now on." in told(capsys, "memory", "opt-out", "--session", "even")
-    assert "it was so already" in told(capsys, "memory", "opt-out", "--session", "even")
+    assert "Session evening has opted out." in told(capsys, "memory", "opt-out", "--session", "even")
+    assert "nothing changed" in told(capsys, "memory", "opt-out", "--session", "even")
     assert "has opted out" in told(capsys, "memory", "compress", status=1)
-    assert "Server 77 is left alone" in told(capsys, "memory", "opt-out", "--guild", "77")
+    assert "Server 77 has opted out" in told(capsys, "memory", "opt-out", "--guild", "77")
     assert told(capsys, "memory", "opt-out") == "guild 77\nsession evening\n"
     told(capsys, "memory", "opt-in", "--guild", "77", "--session", "evening")
-    assert "nothing is due" in told(capsys, "memory", "compress")
+    assert "nothing to do" in told(capsys, "memory", "compress")
 
 
 def test_retention_deletes_whole_sessions(
