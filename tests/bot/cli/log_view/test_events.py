@@ -53,7 +53,7 @@ def test_completed_shows_the_cursor_before_and_after() -> None:
 def test_a_repair_says_which_segment_was_made_again() -> None:
     """The cursor stays, so the segment tells what changed."""
     line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=10, repairs="evening:0-10")
-    assert "makes evening:0-10 again" in line
+    assert "replaces evening:0-10" in line
     assert "to come" not in line
     line = line_of(
         event="voice_context_compaction_completed", old_cursor=40, new_cursor=40, degraded=False, repairs="evening:0-10"
@@ -108,7 +108,7 @@ def test_failed_shows_what_and_when_again(again: float | None, said: str) -> Non
         run_id="r2",
     )
     assert f"cursor 10 stays  CompletionError: did not answer in time  timed out  30,000 ms  {said}" in line
-    assert ("somebody mends it" in line) == (again is None)
+    assert ("until it is repaired" in line) == (again is None)
 
 
 def test_incomplete_compactions_are_still_told() -> None:
