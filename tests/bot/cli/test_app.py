@@ -119,7 +119,11 @@ def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> 
         (ScenarioError(("one.", "two.")), 1, "one.\ntwo.\n"),
         (ConfigError(("a.b is wrong.",)), 2, "The settings cannot be used:\n  - a.b is wrong.\n"),
         (ExceptionGroup("tasks", [SetupError("First.")]), 1, "First.\n"),
-        (PermissionError(13, "Permission denied", "/data"), 1, "The system reported an error: Permission denied (/data).\n"),
+        (
+            PermissionError(13, "Permission denied", "/data"),
+            1,
+            "The system reported an error: Permission denied (/data).\n",
+        ),
         (
             ImportError("libopus.so.0: file too short"),
             1,
