@@ -1,7 +1,6 @@
-"""What Roomtone needs in order to run, one small check each: what was found, and what to do about it.
+"""The checks of `roomtone doctor`. Each returns what was found and what to do about it.
 
-A check is given what it looks at, changes nothing and raises nothing. Which of them are made and how they are
-shown is `doctor`'s.
+Checks change nothing and never raise.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ if TYPE_CHECKING:
 
 # `requires-python` of pyproject.toml.
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
-# voice/transport leans on private parts of these two; other versions are deaf or mute.
+# voice/transport uses private parts of these two; with other versions the bot cannot hear or speak.
 PINNED = {"discord.py": "2.7.1", "davey": "0.1.7"}
 REHEARSAL_PARTS = ("cryptography", "jiwer", "whisper-normalizer")
-# Below this nothing of an evening fits, and the database cannot even grow its journal.
+# Below this the database cannot even grow its journal.
 HOPELESS_BYTES = 20_000_000
 # Below this much free disk the check warns: an evening of talk takes a few MB, the rotated logs 120.
 SCARCE_BYTES = 500_000_000
@@ -54,7 +53,7 @@ _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Status(StrEnum):
-    """How a check ended: only what is missing keeps Roomtone from running."""
+    """The result of a check. Only `MISSING` keeps Roomtone from running."""
 
     OK = "ok"
     WARNING = "warning"
@@ -63,7 +62,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check's result: what was found, and what to do, empty when there is nothing to do."""
+    """What a check found. `remedy`: what to do, empty if nothing."""
 
     name: str
     status: Status
@@ -72,7 +71,7 @@ class Finding:
 
 
 def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
-    """Judge the interpreter's version."""
+    """Check the interpreter's version."""
     found = "Python " + ".".join(map(str, version))
     if PYTHON_FROM <= version < PYTHON_BELOW:
         return Finding("python", Status.OK, found)
@@ -85,7 +84,7 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
 
 
 def check_packages(version_of: Callable[[str], str] = metadata.version) -> Finding:
-    """Judge the packages whose exact version matters."""
+    """Check the packages whose exact version matters."""
     wrong = [
         f"{name} {found or 'is absent'}, {wanted} is needed"
         for name, wanted in PINNED.items()
@@ -97,7 +96,7 @@ def check_packages(version_of: Callable[[str], str] = metadata.version) -> Findi
 
 
 def check_opus(load: Callable[[], object]) -> Finding:
-    """Judge whether libopus can be loaded."""
+    """Check whether libopus can be loaded."""
     try:
         load()
     except OpusMissingError as error:
@@ -107,7 +106,7 @@ def check_opus(load: Callable[[], object]) -> Finding:
 
 
 def check_recogniser(settings: AsrSettings) -> Finding:
-    """Judge the Whisper model: there, readable, and of a known model every byte as it should be.
+    """Check the Whisper model: there, readable, and of a known model every byte as it should be.
 
     Behind an endpoint it is what takes over when that fails, so nothing ends without it.
     """
@@ -138,7 +137,7 @@ def _check_local_recogniser(settings: AsrSettings) -> Finding:
 
 
 def check_voice(models_dir: Path, *, installed: bool) -> Finding:
-    """Judge the embedded voice: its engine and its model. Without one the bot answers in writing."""
+    """Check the embedded voice: its engine and its model. Without one the bot answers in writing."""
     if not installed:
         detail = "Piper, the engine of the embedded voice, is absent: the bot answers in writing"
         return Finding("voice", Status.WARNING, detail, "Run `pip install 'roomtone[piper]'`.")
@@ -150,7 +149,7 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
 
 
 def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
-    """Judge the two small models of listening. Without them the bot hears, and ends turns less well."""
+    """Check the two small models of listening. Without them the bot hears, and ends turns less well."""
     wanted = (TURN_SMART, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
     found = [_check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
@@ -174,7 +173,7 @@ def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[]
 
 
 def check_engine(error: ImportError) -> Finding:
-    """Judge a recogniser whose own libraries cannot be loaded."""
+    """Report a recogniser whose own libraries cannot be loaded."""
     return Finding(
         "recogniser",
         Status.MISSING,
@@ -184,7 +183,7 @@ def check_engine(error: ImportError) -> Finding:
 
 
 def check_discord(settings: DiscordSettings) -> Finding:
-    """Judge the bot's token by its form alone; only Discord knows whether it is valid."""
+    """Check the bot's token by its form alone; only Discord knows whether it is valid."""
     token = settings.token.get_secret_value() if settings.token is not None else ""
     where = (
         "Discord's developer portal (https://discord.com/developers/applications, your application, Bot, Reset Token)"
@@ -209,7 +208,7 @@ def check_discord(settings: DiscordSettings) -> Finding:
 async def check_language_model(
     settings: LlmSettings, served: Callable[[LlmSettings], Awaitable[tuple[str, ...]]]
 ) -> Finding:
-    """Judge whether the chat model's endpoint answers, takes the key and knows the model."""
+    """Check whether the chat model's endpoint answers, takes the key and knows the model."""
     if not settings.configured:
         return Finding(
             "language model",
@@ -238,7 +237,7 @@ async def check_language_model(
 async def check_mcp_server(
     settings: McpServerSettings, offered: Callable[[McpServerSettings], Awaitable[tuple[str, ...]]]
 ) -> Finding:
-    """Judge whether an MCP server answers and offers what may be called of it. Without it the bot runs all the same."""
+    """Check whether an MCP server answers and offers what may be called of it. Without it the bot runs all the same."""
     name = f"mcp {settings.name}"
     try:
         tools = await offered(settings)
@@ -258,7 +257,7 @@ async def check_mcp_server(
 
 
 def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) -> Finding:
-    """Judge whether people can share screens. Nothing else is kept from running without it.
+    """Check whether people can share screens. Nothing else is kept from running without it.
 
     `installed`: whether the part that reads text is there.
     """
@@ -288,7 +287,7 @@ def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) 
 
 
 def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] | None = None) -> Finding:
-    """Judge whether the data directory, or the one it will be made in, can be written and has room."""
+    """Check whether the data directory, or the one it will be made in, can be written and has room."""
     place = settings.data_dir.absolute()
     existing = place
     elsewhere = "or set storage.data_dir to another directory."
@@ -312,7 +311,7 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
 
 
 def check_database(path: Path) -> Finding:
-    """Judge the database, if there is one already."""
+    """Check the database, if there is one already."""
     try:
         if not _is_there(path):
             return Finding("database", Status.OK, "none yet; the first session makes it")
@@ -326,7 +325,7 @@ def check_database(path: Path) -> Finding:
 
 
 def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Finding:
-    """Judge whether sockets can be opened: UDP for voice, TCP on this machine for the rehearsal."""
+    """Check whether sockets can be opened: UDP for voice, TCP on this machine for the rehearsal."""
     try:
         for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
             (bind or _bind)(kind)
@@ -341,7 +340,7 @@ def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Find
 
 
 def check_rehearsal(version_of: Callable[[str], str] = metadata.version) -> Finding:
-    """Judge whether the parts of the local Discord are installed."""
+    """Check whether the parts of the local Discord are installed."""
     absent = [name for name in REHEARSAL_PARTS if _version(name, version_of) is None]
     if not absent:
         return Finding("rehearsal", Status.OK, "its parts are installed")

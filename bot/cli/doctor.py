@@ -1,4 +1,4 @@
-"""`roomtone doctor`: what is missing to run, each with what to do about it."""
+"""`roomtone doctor`: checks whether Roomtone can run, and says what to do if not."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _MARK_WIDTH, _NAME_WIDTH = 9, 16
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
 ) -> None:
-    """Check what Roomtone needs in order to run; exit status 0 when it can, 1 when something is missing."""
-    findings = examine_all()
+    """Check whether Roomtone can run here. Exit status 0 if it can, 1 if something is missing."""
+    findings = run_checks()
     can_run = all(finding.status is not Status.MISSING for finding in findings)
     if as_json:
         typer.echo(json.dumps({"can_run": can_run, "findings": [asdict(each) for each in findings]}, indent=2))
@@ -60,14 +60,14 @@ def command(
         raise typer.Exit(1)
 
 
-def examine_all() -> list[Finding]:
-    """Make every check there is, on the settings in force; on the defaults where those cannot be used."""
+def run_checks() -> list[Finding]:
+    """Run all checks with the configured settings, or with the defaults if those have mistakes."""
     try:
         settings, findings = load(), [Finding("settings", Status.OK, "no mistakes in them")]
     except ConfigError as error:
         settings = Settings()
         findings = [
-            Finding("settings", Status.MISSING, problem, "Mend it; the checks below are made with the defaults.")
+            Finding("settings", Status.MISSING, problem, "Correct it; the checks below use the defaults.")
             for problem in error.problems
         ]
     return [
@@ -99,7 +99,7 @@ def _check_hearing(settings: Settings) -> list[Finding]:
 
 
 def _check_device(settings: AsrSettings) -> Finding:
-    # Slow to import, so not at the top of a command line's module.
+    # Imported here because it is slow.
     try:
         from voice.asr.whisper import choose_placement, cuda_device_count
     except ImportError as error:
@@ -113,7 +113,7 @@ async def _check_language_models(settings: Settings) -> list[Finding]:
 
     first = await check_language_model(settings.llm, list_served_models)
     behind = [await check_language_model(each, list_served_models) for each in settings.llm.fallbacks()]
-    # Without one of these the bot runs all the same.
+    # The bot can run without fallback models.
     softened = [
         replace(each, name="fallback model", status=Status.WARNING if each.status is Status.MISSING else each.status)
         for each in behind
@@ -141,7 +141,7 @@ def _show(findings: Sequence[Finding]) -> None:
     missing = sum(finding.status is Status.MISSING for finding in findings)
     notes = sum(finding.status is Status.WARNING for finding in findings)
     if missing:
-        verdict = Text(f"Roomtone cannot run yet: {missing} to mend.", "bold red")
+        verdict = Text(f"Roomtone cannot run yet: {missing} to fix.", "bold red")
     else:
         verdict = Text("Roomtone can run here" + (f"; {notes} to note." if notes else "."), "bold green")
     console.print()

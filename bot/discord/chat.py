@@ -1,7 +1,7 @@
-"""A room's text chat on Discord: files people dropped, and what the bot posts there.
+"""Implements `bot.channel.chat.Chat` for Discord: reads posted files and posts messages.
 
-Discord shows a bot the files of messages that mention it; of all messages only with the message content intent
-(discord.message_content).
+Without the message content intent (discord.message_content), Discord shows a bot only the files of messages that
+mention it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from bot.channel.port import ChatError, DroppedFile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Messages of each channel that are looked through for files.
+# Messages of each channel that are searched for files.
 MOST_MESSAGES = 50
 TIMEOUT_S = 8.0
-# Discord's own limit of a message.
+# Discord's limit for one message.
 MESSAGE_CHARS = 2000
 
 _NO_RIGHT = "I may not {what} in this channel's chat. Give me the right {right} there."
@@ -27,12 +27,12 @@ _FAILED = "Discord did not let me {what} in this channel's chat just now. Try ag
 
 
 class DiscordChat:
-    """The chat of one voice channel, and the text channel that its notices go to; the same one counts once."""
+    """The chat of a voice channel, and the text channel for notices, which may be the same."""
 
     def __init__(self, voice_channel: discord.abc.Messageable, text_channel: discord.abc.Messageable) -> None:
         self._text_channel = text_channel
         self._channels = (voice_channel,) if voice_channel is text_channel else (voice_channel, text_channel)
-        # Those that were listed last, by id.
+        # The files listed last, by id.
         self._attachments: dict[int, discord.Attachment] = {}
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
@@ -54,7 +54,7 @@ class DiscordChat:
         """Return a file's content. Raises `ChatError`."""
         attachment = self._attachments.get(file.id)
         if attachment is None or attachment.size > max_bytes:
-            raise ChatError(f"{file.name} is gone, or too large to read.")
+            raise ChatError(f"{file.name} was deleted, or is too large to read.")
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 content = await attachment.read()
@@ -65,7 +65,7 @@ class DiscordChat:
         return content
 
     async def post(self, text: str) -> None:
-        """Write into the chat, mentioning nobody. Raises `ChatError`."""
+        """Post a message that mentions nobody. Raises `ChatError`."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._text_channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())

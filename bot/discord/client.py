@@ -1,6 +1,6 @@
-"""The bot on Discord: its gateway connection, its commands, and what it hears of people's comings and goings.
+"""The bot's connection to Discord: the gateway client, its slash commands, and who joins or leaves voice channels.
 
-It decides nothing: commands and movements are handed to whoever keeps the rooms.
+It decides nothing: it forwards commands and movements to the room supervisor.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Seconds for discord.py to say goodbye before its task is cancelled.
+# How long discord.py may take to close before its task is cancelled.
 CLOSE_TIMEOUT_S = 10.0
 # Seconds to wait for Discord's READY at start: discord.py's own reconnects fit inside.
 CONNECT_TIMEOUT_S = 30.0
 
 
-class Household(Rooms, Protocol):
-    """What the client asks of whoever keeps the rooms."""
+class VoiceEvents(Rooms, Protocol):
+    """What the client calls; `bot.room.supervisor.RoomSupervisor` implements it."""
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""
@@ -49,24 +49,24 @@ class Household(Rooms, Protocol):
 
 
 class RoomtoneClient(discord.Client):
-    """discord.py's client with our commands. Made and run by `connected`."""
+    """discord.py's client with our slash commands. Created by `connected`."""
 
     def __init__(
         self,
         settings: DiscordSettings,
-        household: Household,
+        supervisor: VoiceEvents,
         more_commands: Sequence[AddCommands] = (),
         metronome: Metronome | None = None,
     ) -> None:
-        # Membership and speech need no privileged intent; what people write is read where the operator wants it.
+        # Only reading messages needs a privileged intent, and it is optional.
         intents = discord.Intents(
             guilds=True, voice_states=True, guild_messages=True, message_content=settings.message_content
         )
         super().__init__(intents=intents, connector=connector(settings))
-        self._household = household
+        self._supervisor = supervisor
         self._metronome = metronome
         self.tree = app_commands.CommandTree(self)
-        add_room_commands(self.tree, household, metronome)
+        add_room_commands(self.tree, supervisor, metronome)
         for add in more_commands:
             add(self.tree)
         self.tree.error(_command_failed)
@@ -74,56 +74,56 @@ class RoomtoneClient(discord.Client):
         self.running: asyncio.Task[None] | None = None
 
     async def setup_hook(self) -> None:
-        """Register the commands, once the token is known to be right."""
+        """Register the slash commands after login."""
         await self.tree.sync()
 
     async def on_ready(self) -> None:
-        """Note that the guilds are known."""
+        """Record that all guilds are known."""
         log.info("discord_connected", guild_count=len(self.guilds))
         self.settled.set()
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """Take movements at once, then let discord.py tell its listeners.
+        """Handle voice state updates at once, then let discord.py run its listeners.
 
-        A listener runs in a task of its own, later; discord.py goes on changing the state it was handed, so of
-        two quick moves it would see the second one twice.
+        Listeners run later, in tasks of their own, while discord.py keeps changing the state object: of two quick moves
+        they would see the second one twice.
         """
         if event == "voice_state_update":
             self._moved(*args)
         super().dispatch(event, *args, **kwargs)
 
     def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
-        """Hand on who came and went; mutes and the like are not movements.
+        """Forward who joined or left a voice channel; mutes and other changes are ignored.
 
-        The bot's own coming and going is the voice connection's to judge: it leaves and comes back to mend itself. It
-        never changes from one channel into another of itself.
+        The voice connection handles the bot's own joins and leaves, because it also reconnects by leaving and joining.
+        The bot never moves itself between channels, so such a move was made by somebody else.
         """
         if before.channel == after.channel:
             return
         if self.user is not None and member.id == self.user.id:
             place = self.place(member.guild.id, after.channel.id) if before.channel and after.channel else None
             if place is not None:
-                self._household.on_bot_moved(place)
+                self._supervisor.on_bot_moved(place)
             return
         person = person_of(member)
         if before.channel is not None:
-            self._household.on_membership(member.guild.id, before.channel.id, MembershipChange(person, joined=False))
+            self._supervisor.on_membership(member.guild.id, before.channel.id, MembershipChange(person, joined=False))
         if after.channel is not None:
-            self._household.on_membership(member.guild.id, after.channel.id, MembershipChange(person, joined=True))
+            self._supervisor.on_membership(member.guild.id, after.channel.id, MembershipChange(person, joined=True))
 
     async def on_voice_state_update(
         self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState
     ) -> None:
-        """Have the bot heard when it has come onto a stage; whom a moderator makes audience later, stays it."""
+        """Ask to speak when the bot joins a stage. If a moderator moves it to the audience later, it stays there."""
         came_suppressed = before.channel is None and after.channel is not None and after.suppress
         if self.user is None or member.id != self.user.id or not came_suppressed:
             return
-        here, stage = self._household.place_of(member.guild.id), after.channel
+        here, stage = self._supervisor.place_of(member.guild.id), after.channel
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage, here)
 
     def place(self, guild_id: int, channel_id: int) -> Place | None:
-        """Return a voice channel by its ids, its own chat as the text channel; None when it is gone."""
+        """Return a voice channel by its ids, with its own chat as the text channel; None if it does not exist."""
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
@@ -134,11 +134,11 @@ class RoomtoneClient(discord.Client):
 @asynccontextmanager
 async def connected(
     settings: DiscordSettings,
-    household: Household,
+    supervisor: VoiceEvents,
     more_commands: Sequence[AddCommands] = (),
     metronome: Metronome | None = None,
 ) -> AsyncIterator[RoomtoneClient]:
-    """Connect to Discord and hand out the client once its guilds are known.
+    """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: each puts commands on the tree, besides those of the rooms. `metronome` sends what the bot says.
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. Later losses are
@@ -148,7 +148,7 @@ async def connected(
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, household, more_commands, metronome)
+    client = RoomtoneClient(settings, supervisor, more_commands, metronome)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, CONNECT_TIMEOUT_S)

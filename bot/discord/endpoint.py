@@ -1,7 +1,7 @@
-"""Which Discord the bot talks to: the real one, or a local one for rehearsals.
+"""Points discord.py at the real Discord, or at a local one for rehearsals.
 
-discord.py keeps these two addresses as class attributes; they are repointed here and nowhere else, once a
-process, before the first client is made.
+discord.py keeps the two addresses as class attributes. They are set only here, once in a process, before the first
+client is created.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _REAL_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
 
 
 def point_at(settings: DiscordSettings) -> None:
-    """Let discord.py talk to the Discord that `settings` name. Affects the whole process."""
+    """Set the addresses that discord.py uses. Affects the whole process."""
     discord.http.Route.BASE = settings.api_base.rstrip("/") or _REAL_API
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway) if settings.gateway else _REAL_GATEWAY
 
 
 def connector(settings: DiscordSettings) -> aiohttp.BaseConnector | None:
-    """Return the connector that trusts a local Discord's certificate, or None for discord.py's own.
+    """Return a connector that trusts a local Discord's certificate, or None for discord.py's default.
 
-    Call it on the running loop; the client owns what it returns. Raises `SetupError`.
+    Call it in the running event loop. The client owns the connector. Raises `SetupError`.
     """
     if not settings.ca_file:
         return None

@@ -1,4 +1,4 @@
-"""A voice channel on Discord, as a room sees it."""
+"""Implements `bot.channel.port` for a Discord voice channel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WRITE_TIMEOUT_S = 10.0
-# Discord's own limit of a message.
+# Discord's limit for one message.
 MESSAGE_CHARS = 2000
 
 
@@ -40,7 +40,7 @@ class DiscordPlace:
         text_channel: discord.abc.Messageable,
         metronome: Metronome | None = None,
     ) -> None:
-        """`client` knows the channel; `metronome` sends what the bot says, without one each connection does."""
+        """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own."""
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
@@ -50,34 +50,34 @@ class DiscordPlace:
 
     @property
     def guild_id(self) -> int:
-        """Return the guild."""
+        """The guild's id."""
         return self._guild_id
 
     @property
     def channel_id(self) -> int:
-        """Return the voice channel."""
+        """The voice channel's id."""
         return self._last_seen.id
 
     @property
     def name(self) -> str:
-        """Return the voice channel's name."""
+        """The voice channel's name."""
         return self._channel.name
 
     @property
     def guild_name(self) -> str:
-        """Return the guild's name."""
+        """The guild's name."""
         return self._channel.guild.name
 
     @property
     def chat(self) -> DiscordChat:
-        """Return the text chat, for tools."""
+        """The text chat, for tools."""
         return self._chat
 
     @property
     def _channel(self) -> VoiceChannel:
-        """The channel as Discord shows it now: a new main session makes all it shows anew.
+        """The present channel object: a new gateway session creates all objects again.
 
-        While it shows nothing, as it was before.
+        Until the channel is known again, this is the previous object.
         """
         guild = self._client.get_guild(self._guild_id)
         found = None if guild is None else guild.get_channel(self.channel_id)
@@ -86,12 +86,12 @@ class DiscordPlace:
         return self._last_seen
 
     def members(self) -> Sequence[Person]:
-        """Return who is in the channel now, without the bot itself."""
+        """Return the people in the channel, without the bot itself."""
         channel = self._channel
         return [person_of(member) for member in channel.members if member.id != channel.guild.me.id]
 
     async def write(self, sentence: str) -> None:
-        """Write into the text channel; a failure is logged and swallowed, because nothing depends on it."""
+        """Write into the text channel. A failure is only logged, because nothing depends on it."""
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await self._text_channel.send(sentence[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
@@ -102,7 +102,7 @@ class DiscordPlace:
     async def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[Link]:
-        """Enter the channel, hand on what is heard, and speak `source` into it. Raises `LinkError`."""
+        """Join the channel, pass received audio to `sink`, and play `source`. Raises `LinkError`."""
         async with VoiceLink.open(
             self._channel,
             sink=sink,
@@ -111,17 +111,17 @@ class DiscordPlace:
             metronome=self._metronome,
         ) as link:
             link.play(source)
-            yield _Line(link)
+            yield _DiscordLink(link)
 
     def _is_bot(self, user_id: int) -> bool:
-        """Return whether a member is a bot, whose sound is never decrypted. Called from the reader's thread."""
+        """Return whether a member is a bot; audio of bots is never decrypted. Called from the reader's thread."""
         guild = self._client.get_guild(self._guild_id)
         member = None if guild is None else guild.get_member(user_id)
         return member is not None and member.bot
 
 
-class _Line:
-    """`VoiceLink` as rooms know a connection."""
+class _DiscordLink:
+    """Implements `bot.channel.port.Link` on a `VoiceLink`."""
 
     def __init__(self, link: VoiceLink) -> None:
         self._link = link
@@ -143,11 +143,11 @@ class _Line:
 
 
 def _log_event(event: LinkEvent) -> None:
-    """Log what becomes of the voice connection; its fields hold no speech."""
+    """Log an event of the voice connection. Its fields never contain speech."""
     fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
     log.info(f"link_{type(event).__name__.lower()}", **fields)
 
 
 def person_of(member: discord.Member) -> Person:
-    """Return a member as rooms know people."""
+    """Return a Discord member as a `Person`."""
     return Person(member.id, member.display_name, member.bot, member.guild_permissions.manage_guild)

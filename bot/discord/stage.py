@@ -1,4 +1,4 @@
-"""How the bot gets onto a stage: whoever comes into a stage channel is among the audience, whom nobody hears."""
+"""Stage channels: the bot joins as part of the audience, which nobody hears, and must become a speaker."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TIMEOUT_S = 10.0
 
 
 async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place: Place) -> None:
-    """Become a speaker where the bot may; else ask to speak, and write into the room's chat what helps.
+    """Become a speaker if permitted. Otherwise request to speak and write into the chat how to help.
 
-    `me`: the bot, in the audience of `stage`, which rooms know as `place`.
+    `me`: the bot as a member in the audience of `stage`. `place`: the same channel as rooms see it.
     """
     try:
         async with asyncio.timeout(TIMEOUT_S):

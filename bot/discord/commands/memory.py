@@ -1,6 +1,6 @@
-"""The commands by which people see and delete what is kept about them: /memory me, /memory forget.
+"""The slash commands to see and delete facts about oneself: /memory me and /memory forget.
 
-Answers are seen by the person who asked alone.
+Only the member who used the command sees the answer.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ if TYPE_CHECKING:
 
     from compaction.memory.people import PersonFact
 
-# Discord's own limit of a message, with room for the last sentence.
+# Discord's limit for one message, minus the last sentence.
 _MOST_CHARS = 1_800
 NOTHING = "I keep nothing that you said of yourself. What was said here is remembered as part of its sessions."
 
 
-class AboutPeople(Protocol):
-    """What the commands ask of the service; `bot.memory.people.PeopleBook` implements it."""
+class PersonFacts(Protocol):
+    """What the commands need; `bot.memory.people.PeopleBook` implements it."""
 
     async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
-        """Return everything that is kept about a person in a guild, history included. Raises `StoreError`."""
+        """Return all facts about a person in a guild, history included. Raises `StoreError`."""
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
-        """Delete everything that is kept about a person in a guild; return how much. Raises `StoreError`."""
+        """Delete all facts about a person in a guild and return how many. Raises `StoreError`."""
 
 
-def add_memory_commands(tree: app_commands.CommandTree[Any], *, people: AboutPeople, zone: tzinfo) -> None:
-    """Put /memory on `tree`. `zone`: whose clock dates are told by."""
+def add_memory_commands(tree: app_commands.CommandTree[Any], *, people: PersonFacts, zone: tzinfo) -> None:
+    """Put /memory on `tree`. `zone`: the time zone of the dates shown."""
     group: app_commands.Group = app_commands.Group(
         name="memory", description="What I remember of you, and forgetting it.", guild_only=True
     )
 
     @group.command(name="me", description="See what I keep about you on this server.")
     async def me(interaction: discord.Interaction) -> None:
-        await _answer(interaction, await shown(people, interaction.guild_id, str(interaction.user.id), zone))
+        await _answer(interaction, await format_facts(people, interaction.guild_id, str(interaction.user.id), zone))
 
     @group.command(name="forget", description="Delete what I keep about you on this server.")
     async def forget(interaction: discord.Interaction) -> None:
-        await _answer(interaction, await forgotten(people, interaction.guild_id, str(interaction.user.id)))
+        await _answer(interaction, await delete_facts(people, interaction.guild_id, str(interaction.user.id)))
 
     tree.add_command(group)
 
 
-async def shown(people: AboutPeople, guild_id: int | None, person_id: str, zone: tzinfo) -> str:
-    """Return what is kept about a person, in their own words, with when they said it."""
+async def format_facts(people: PersonFacts, guild_id: int | None, person_id: str, zone: tzinfo) -> str:
+    """Return the facts about a person with their dates, as one message."""
     try:
         facts = await people.facts_about(guild_id, person_id)
     except StoreError as error:
@@ -61,16 +61,16 @@ async def shown(people: AboutPeople, guild_id: int | None, person_id: str, zone:
     former = [_line(fact, zone) for fact in facts if not fact.is_current]
     if not holding and not former:
         return NOTHING
-    told = ["What you have said of yourself on this server:", *holding] if holding else []
+    lines = ["What you have said of yourself on this server:", *holding] if holding else []
     if former:
-        told += ["No longer so, as far as I know:", *former]
+        lines += ["No longer so, as far as I know:", *former]
     return _within(
-        "\n".join(told), "\nThere is more. /memory forget deletes all of it.", "\n/memory forget deletes it."
+        "\n".join(lines), "\nThere is more. /memory forget deletes all of it.", "\n/memory forget deletes it."
     )
 
 
-async def forgotten(people: AboutPeople, guild_id: int | None, person_id: str) -> str:
-    """Delete what is kept about a person and return what they are told."""
+async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> str:
+    """Delete the facts about a person and return the answer."""
     try:
         count = await people.forget(guild_id, person_id)
     except StoreError as error:

@@ -1,7 +1,8 @@
-"""The commands that say when the bot speaks, what it is called, and whom it hears: /quiet, /talk, /voice-mode,
-/wake-names, /opt-out, /opt-in.
+"""The slash commands for when the bot speaks, its names, and whom it hears: /quiet, /talk, /voice-mode, /wake-names,
+/opt-out and /opt-in.
 
-Anybody may silence it for now, or be left out; what holds for good, or for everybody, is a moderator's.
+Everybody may silence the bot for now and opt out of being heard. Permanent changes and changes for everybody need a
+moderator.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from bot.participation.guild_participation import GuildParticipations
 
-# Longer silences than a day are what `always` is for.
+# For longer silences there is `always`.
 MOST_MINUTES = 24 * 60
 MOST_NAMES = 5
 MOST_NAME_CHARS = 32
@@ -33,7 +34,7 @@ MODES = {
     "whoever is alone with me",
     VoiceMode.FREE: "free: I also answer questions to the room, if nobody in particular is asked",
 }
-NOT_A_MODERATOR = "Only a moderator can do that (who may manage channels or mute members)."
+NOT_A_MODERATOR = "Only a moderator (who may manage channels or mute members) can do that."
 SILENCED_FOR_GOOD = (
     "A moderator has silenced me on this server. Only a moderator can let me talk again (who may manage channels or "
     "mute members), with /talk."
@@ -62,12 +63,12 @@ def _add_silence(tree: app_commands.CommandTree[Any], participation: GuildPartic
         minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
         always: bool = False,
     ) -> None:
-        await _answer(interaction, lambda: quieted(participation, interaction, minutes=minutes, always=always))
+        await _answer(interaction, lambda: silence(participation, interaction, minutes=minutes, always=always))
 
     @tree.command(name="talk", description="Let me speak again after /quiet. A moderator's silence takes a moderator.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
-        await _answer(interaction, lambda: talking(participation, interaction))
+        await _answer(interaction, lambda: end_silence(participation, interaction))
 
 
 def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
@@ -79,7 +80,7 @@ def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildPartic
     async def voice_mode(
         interaction: discord.Interaction, mode: Literal["name", "engaged", "free", "default"] | None = None
     ) -> None:
-        await _answer(interaction, lambda: mode_chosen(participation, interaction, mode))
+        await _answer(interaction, lambda: set_voice_mode(participation, interaction, mode))
 
     @tree.command(name="wake-names", description="Show what I am called on this server; moderators can change it.")
     @app_commands.describe(names="Up to five names with commas between them, or the word default for my own.")
@@ -87,7 +88,7 @@ def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildPartic
     async def wake_names(
         interaction: discord.Interaction, names: app_commands.Range[str, 1, 200] | None = None
     ) -> None:
-        await _answer(interaction, lambda: names_chosen(participation, interaction, names))
+        await _answer(interaction, lambda: set_wake_names(participation, interaction, names))
 
 
 def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
@@ -96,19 +97,19 @@ def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildPartici
     )
     @app_commands.guild_only()
     async def opt_out(interaction: discord.Interaction) -> None:
-        await _answer(interaction, lambda: opted(participation, interaction, out=True))
+        await _answer(interaction, lambda: set_opt_out(participation, interaction, out=True))
 
     @tree.command(name="opt-in", description="Have me hear you again after /opt-out.")
     @app_commands.guild_only()
     async def opt_in(interaction: discord.Interaction) -> None:
-        await _answer(interaction, lambda: opted(participation, interaction, out=False))
+        await _answer(interaction, lambda: set_opt_out(participation, interaction, out=False))
 
 
-async def quieted(
+async def silence(
     participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None, always: bool
 ) -> str:
-    """Silence the bot and return what the person is told."""
-    guild_id, by = _where(interaction), interaction.user.id
+    """Silence the bot and return the answer."""
+    guild_id, by = _guild_of(interaction), interaction.user.id
     if always:
         if not is_moderator(interaction.permissions):
             return f"{NOT_A_MODERATOR} /quiet without `always` silences me for now."
@@ -120,17 +121,17 @@ async def quieted(
     return f"I am silent for {minutes} {'minute' if minutes == 1 else 'minutes'}, or until /talk. I go on listening."
 
 
-async def talking(participation: GuildParticipations, interaction: discord.Interaction) -> str:
-    """Let the bot talk, as far as that person may, and return what they are told."""
+async def end_silence(participation: GuildParticipations, interaction: discord.Interaction) -> str:
+    """End a silence if the member may, and return the answer."""
     moderator = is_moderator(interaction.permissions)
-    if await participation.lift_silence(_where(interaction), by=interaction.user.id, moderator=moderator):
+    if await participation.lift_silence(_guild_of(interaction), by=interaction.user.id, moderator=moderator):
         return "I may speak again."
     return SILENCED_FOR_GOOD
 
 
-async def mode_chosen(participation: GuildParticipations, interaction: discord.Interaction, mode: str | None) -> str:
-    """Choose the mode, if one is given, and return which one holds."""
-    guild_id = _where(interaction)
+async def set_voice_mode(participation: GuildParticipations, interaction: discord.Interaction, mode: str | None) -> str:
+    """Set the mode if one is given; return the answer with the mode in force."""
+    guild_id = _guild_of(interaction)
     refused = ""
     if mode is not None:
         if is_moderator(interaction.permissions):
@@ -142,15 +143,17 @@ async def mode_chosen(participation: GuildParticipations, interaction: discord.I
     return f"{refused}I take part in the mode {MODES[standing.voice_mode]}."
 
 
-async def names_chosen(participation: GuildParticipations, interaction: discord.Interaction, names: str | None) -> str:
-    """Choose the names, if some are given, and return which ones hold."""
-    guild_id = _where(interaction)
+async def set_wake_names(
+    participation: GuildParticipations, interaction: discord.Interaction, names: str | None
+) -> str:
+    """Set the names if any are given; return the answer with the names in force."""
+    guild_id = _guild_of(interaction)
     refused = ""
     if names is not None:
         if not is_moderator(interaction.permissions):
             refused = f"{NOT_A_MODERATOR} "
         else:
-            wanted = None if names.strip().casefold() == DEFAULT else named(names)
+            wanted = None if names.strip().casefold() == DEFAULT else parse_names(names)
             if wanted == ():
                 return (
                     f"Give me one to {MOST_NAMES} names of letters, with commas between them, each of at most "
@@ -162,9 +165,9 @@ async def names_chosen(participation: GuildParticipations, interaction: discord.
     return f"{refused}I listen to: {called}."
 
 
-async def opted(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> str:
-    """Leave that person out, or take them back in, and return what they are told."""
-    await participation.set_opt_out(_where(interaction), interaction.user.id, out=out)
+async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> str:
+    """Opt the member out or in, and return the answer."""
+    await participation.set_opt_out(_guild_of(interaction), interaction.user.id, out=out)
     if not out:
         return "I hear you again on this server."
     return (
@@ -173,25 +176,25 @@ async def opted(participation: GuildParticipations, interaction: discord.Interac
     )
 
 
-def named(names: str) -> tuple[str, ...]:
-    """Return the names somebody wrote; none if they cannot be used."""
+def parse_names(names: str) -> tuple[str, ...]:
+    """Parse a list of names; empty if it is not usable."""
     wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in names.split(",") if name.strip()))
     usable = all(len(name) <= MOST_NAME_CHARS and re.search(r"[^\W\d_]{2}", name) for name in wanted)
     return wanted if usable and len(wanted) <= MOST_NAMES else ()
 
 
 def is_moderator(permissions: discord.Permissions) -> bool:
-    """Return whether somebody with these permissions decides for a voice channel."""
+    """Return whether these permissions make somebody a moderator of voice channels."""
     return permissions.administrator or permissions.manage_channels or permissions.mute_members
 
 
-def _where(interaction: discord.Interaction) -> int:
+def _guild_of(interaction: discord.Interaction) -> int:
     assert interaction.guild_id is not None, "guild_only"
     return interaction.guild_id
 
 
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[str]]) -> None:
-    """Do what was asked and answer, seen by the person alone; a failure is told."""
+    """Run the command and answer, visible only to the member; a failure becomes the answer."""
     try:
         sentence = await do()
     except StoreError as error:

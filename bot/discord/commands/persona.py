@@ -1,6 +1,6 @@
-"""/persona: how the bot is on this server, in the moderators' own words; it goes into every prompt here.
+"""/persona: instructions for the bot on one server, in its moderators' words. They are part of every prompt there.
 
-Everybody may read it; who may manage the server may change it. It takes effect at the next reply.
+Everybody may read them; only members who may manage the server may change them. They take effect with the next reply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# As much as every prompt of the server can do without.
+# It costs tokens in every prompt of the server.
 MOST_CHARS = 1_500
 DEFAULT = "default"
 
@@ -27,8 +27,8 @@ DEFAULT = "default"
 def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -> None:
     """Put /persona on `tree`."""
 
-    @tree.command(name="persona", description="Show or set how I am on this server, in your own words.")
-    @app_commands.describe(text="For example: You are a dry old innkeeper. Say `default` to give it up again.")
+    @tree.command(name="persona", description="Show or set how I behave on this server, in your own words.")
+    @app_commands.describe(text="For example: You are a dry old innkeeper. Say `default` to remove it.")
     @app_commands.guild_only()
     async def persona(
         interaction: discord.Interaction, text: app_commands.Range[str, 1, MOST_CHARS] | None = None
@@ -42,10 +42,12 @@ async def _persona(interaction: discord.Interaction, text: str | None, choices: 
     try:
         before = await choices.choice(guild_id)
         if text is None:
-            await _answer(interaction, told(before.persona))
+            await _answer(interaction, format_persona(before.persona))
             return
         if not interaction.permissions.manage_guild:
-            await _answer(interaction, f"Only who may manage the server can change this. {told(before.persona)}")
+            await _answer(
+                interaction, f"Only members who may manage the server can change this. {format_persona(before.persona)}"
+            )
             return
         wanted = text.strip()[:MOST_CHARS]
         after = replace(before, persona=None if wanted.casefold() in {"", DEFAULT} else wanted)
@@ -59,16 +61,16 @@ async def _persona(interaction: discord.Interaction, text: str | None, choices: 
         char_count=len(after.persona or ""),
         user_id=interaction.user.id,
     )
-    await _answer(interaction, f"{told(after.persona)}\nThis takes effect at my next reply.")
+    await _answer(interaction, f"{format_persona(after.persona)}\nThis takes effect at my next reply.")
 
 
-def told(persona: str | None) -> str:
-    """Return what holds, as a person reads it."""
+def format_persona(persona: str | None) -> str:
+    """Return the sentences that a member reads about the persona in force."""
     if persona is None:
-        return "Here I am as my settings make me. Moderators can change that: /persona text."
-    return f"Here I am told to be so:\n{persona}"
+        return "I follow my default settings here. Moderators can change that: /persona text."
+    return f"These are my instructions here:\n{persona}"
 
 
 async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    """Answer the command, seen by the person alone; nobody is mentioned."""
+    """Answer the command, visible only to the member, mentioning nobody."""
     await interaction.response.send_message(sentence, ephemeral=True, allowed_mentions=discord.AllowedMentions.none())

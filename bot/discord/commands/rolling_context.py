@@ -1,6 +1,6 @@
-"""/rolling-context: how this server's sessions remember, and whether every call is kept within the model's room.
+"""/rolling-context: how the sessions of a server remember, and whether every model call is kept within its token limit.
 
-Everybody may ask; who may manage the server may change it. It takes effect at the next reply.
+Everybody may read it; only members who may manage the server may change it. It takes effect with the next reply.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_TOLD = {
+_MODE_TEXTS = {
     Mode.SUMMARY: "summary: what leaves the last 50 turns is folded into a summary",
     Mode.ROLLING: "rolling: when the model is full the oldest turns are dropped, and memory search finds them",
     Mode.OFF: "off: I see the last 50 turns and nothing older",
@@ -31,7 +31,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class MemoryDefaults:
-    """What holds where a guild has chosen nothing. `searchable`: there is memory search, which rolling needs."""
+    """What applies to a guild that has chosen nothing. `searchable`: memory search exists (rolling needs it)."""
 
     mode: Mode
     budget_enabled: bool
@@ -70,12 +70,15 @@ async def _rolling_context(
     try:
         before = await choices.choice(guild_id)
         if mode is None and budget is None:
-            await _answer(interaction, told(before, defaults))
+            await _answer(interaction, format_choice(before, defaults))
             return
         if not interaction.permissions.manage_guild:
-            await _answer(interaction, f"Only who may manage the server can change this. {told(before, defaults)}")
+            await _answer(
+                interaction,
+                f"Only members who may manage the server can change this. {format_choice(before, defaults)}",
+            )
             return
-        after = chosen(before, mode=mode, budget=budget)
+        after = change_choice(before, mode=mode, budget=budget)
         await choices.choose(guild_id, after, by=interaction.user.id)
     except StoreError as error:
         await _answer(interaction, f"That could not be stored. {error}")
@@ -87,11 +90,11 @@ async def _rolling_context(
         budget_enabled=after.budget_enabled,
         user_id=interaction.user.id,
     )
-    await _answer(interaction, f"{told(after, defaults)} This takes effect at my next reply.")
+    await _answer(interaction, f"{format_choice(after, defaults)} This takes effect at my next reply.")
 
 
-def chosen(before: GuildChoice, *, mode: str | None, budget: str | None) -> GuildChoice:
-    """Return the choice after a change; what is None stays, `default` is given up."""
+def change_choice(before: GuildChoice, *, mode: str | None, budget: str | None) -> GuildChoice:
+    """Return the choice after a change. None keeps a value, `default` resets it."""
     after = before
     if mode is not None:
         after = replace(after, mode=None if mode == DEFAULT else Mode(mode))
@@ -100,11 +103,11 @@ def chosen(before: GuildChoice, *, mode: str | None, budget: str | None) -> Guil
     return after
 
 
-def told(choice: GuildChoice, defaults: MemoryDefaults) -> str:
-    """Return a choice and what follows from it, in plain sentences."""
+def format_choice(choice: GuildChoice, defaults: MemoryDefaults) -> str:
+    """Return the sentences that a member reads about the choice in force."""
     mode = defaults.mode if choice.mode is None else choice.mode
     own = "my settings" if choice.mode is None else "chosen here"
-    sentences = [f"Mode {_TOLD[mode]} ({own})."]
+    sentences = [f"Mode {_MODE_TEXTS[mode]} ({own})."]
     if mode is Mode.ROLLING and not defaults.searchable:
         sentences.append("There is no memory search to find dropped turns, so I work as in summary until there is.")
     kept = defaults.budget_enabled if choice.budget_enabled is None else choice.budget_enabled
@@ -117,5 +120,5 @@ def told(choice: GuildChoice, defaults: MemoryDefaults) -> str:
 
 
 async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    """Answer the command, seen by the person alone."""
+    """Answer the command, visible only to the member."""
     await interaction.response.send_message(sentence, ephemeral=True)

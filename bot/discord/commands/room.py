@@ -1,4 +1,4 @@
-"""The commands that call the bot into a voice channel, send it away, and ask how it is."""
+"""The slash commands /join, /leave and /status."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ log = structlog.get_logger()
 
 
 class Rooms(Protocol):
-    """What the commands ask of the service; `bot.room.supervisor` implements it."""
+    """What the commands need; `bot.room.supervisor` implements it."""
 
     async def join(self, place: Place) -> None:
-        """Open a room; return when the bot hears it. Raises `BotError` or `VoiceError` with a plain sentence."""
+        """Open a room; return when the bot can hear. Raises `BotError` or `VoiceError`."""
 
     async def leave(self, guild_id: int) -> bool:
-        """Close the guild's room; return False when there is none."""
+        """Close the guild's room; return False if there is none."""
 
     def place_of(self, guild_id: int) -> Place | None:
-        """Return where the bot is in this guild."""
+        """Return the channel that the bot is in, or None."""
 
     def status(self, guild_id: int) -> str:
-        """Return how the guild's room is, in plain sentences."""
+        """Return the state of the guild's room in sentences."""
 
 
 def add_room_commands(
@@ -93,7 +93,7 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, metronome: Metro
 
 
 async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    """Answer the command, seen by the person alone; what Discord takes of a long answer, rather than none."""
+    """Answer the command, visible only to the member. A long answer is cut to Discord's limit."""
     await interaction.response.send_message(sentence[:MESSAGE_CHARS], ephemeral=True)
 
 

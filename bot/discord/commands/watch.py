@@ -1,6 +1,6 @@
-"""The commands about shared screens: /watch start, stop, status and look.
+"""The slash commands for shared screens: /watch start, stop, status and look.
 
-Answers are seen by the person who asked alone: the link is theirs, and so is what they look up.
+Only the member who used the command sees the answer.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Discord's own limit of a message, with room for what stands around it.
+# Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800
 LOCAL = (
     "\nThe link works in a browser on the machine that I run on. Whoever runs me can make it work everywhere: "
     "PUBLIC_URL."
 )
-NOT_A_MODERATOR = "Only a moderator can end what others share (who may manage channels or mute members)."
+NOT_A_MODERATOR = "Only a moderator (who may manage channels or mute members) can end what others share."
 
 
-class Watching(Protocol):
-    """What the commands ask of the service; `bot.screen.watch_service.WatchService` implements it."""
+class ScreenSharing(Protocol):
+    """What the commands need; `bot.screen.watch_service.WatchService` implements it."""
 
     @property
     def is_local(self) -> bool:
-        """Return whether links work on the bot's own machine alone."""
+        """Whether links work only on the bot's own machine."""
 
     @property
     def valid_s(self) -> float:
-        """Return how long a link may wait to be opened."""
+        """How long a link can be opened."""
 
     async def link(self, guild_id: int, user_id: int) -> str:
-        """Return a link for somebody. Raises `BotError` or `StoreError`, as all of these."""
+        """Return a link for a member. Like all methods here, it raises `BotError` or `StoreError`."""
 
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
-        """End somebody's share, or everybody's; return how many ended."""
+        """End a member's share, or all shares; return how many ended."""
 
     def status(self, guild_id: int) -> str:
         """Return who shares what."""
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
-        """Return what is on a shared screen now, for somebody who asks."""
+        """Return an answer about a shared screen as it is now."""
 
 
-def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: Watching) -> None:
+def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenSharing) -> None:
     """Put /watch on `tree`."""
     group: app_commands.Group = app_commands.Group(
         name="watch", description="Let me watch a screen together with you.", guild_only=True
@@ -69,7 +69,7 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: Watchin
         async def stopped(guild_id: int) -> str:
             if everybody and not is_moderator(interaction.permissions):
                 return NOT_A_MODERATOR
-            return ended(await watching.stop(guild_id, interaction.user.id, everybody=everybody))
+            return format_ended(await watching.stop(guild_id, interaction.user.id, everybody=everybody))
 
         await _answer(interaction, stopped)
 
@@ -87,14 +87,14 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: Watchin
     ) -> None:
         async def seen(guild_id: int) -> str:
             who = None if whose is None else whose.display_name
-            return quoted(await watching.look(guild_id, interaction.user.id, question[:300], who=who))
+            return escape_quote(await watching.look(guild_id, interaction.user.id, question[:300], who=who))
 
         await _answer(interaction, seen)
 
     tree.add_command(group)
 
 
-async def _link(watching: Watching, guild_id: int, user_id: int) -> str:
+async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> str:
     url = await watching.link(guild_id, user_id)
     minutes = max(1, round(watching.valid_s / 60))
     return (
@@ -104,21 +104,21 @@ async def _link(watching: Watching, guild_id: int, user_id: int) -> str:
     )
 
 
-def ended(count: int) -> str:
-    """Return how many shares were ended, as a sentence."""
+def format_ended(count: int) -> str:
+    """Return the sentence about ended shares."""
     if not count:
         return "You share no screen with me."
     return "Sharing has ended." if count == 1 else f"{count} shares have ended."
 
 
-def quoted(seen: str) -> str:
-    """Return what is on a screen so that none of it is markup, within a message."""
+def escape_quote(seen: str) -> str:
+    """Return screen text without markup and mentions, cut to one message."""
     text = discord.utils.escape_markdown(discord.utils.escape_mentions(seen))
     return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + " …"
 
 
 async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[str]]) -> None:
-    """Answer with what `tell` returns, seen by the person alone; it may take longer than Discord waits."""
+    """Answer with the result of `tell`, visible only to the member. It may take longer than Discord's 3 seconds."""
     assert interaction.guild_id is not None, "guild_only"
     await interaction.response.defer(ephemeral=True, thinking=True)
     try:

@@ -35,7 +35,7 @@ def test_missing_models_are_told_with_the_command_that_brings_them() -> None:
     assert "missing  recogniser" in result.stdout
     assert "-> Run `roomtone models pull whisper-base`." in result.stdout
     assert "note     discord" in result.stdout
-    assert result.stdout.rstrip().endswith("to mend.")
+    assert result.stdout.rstrip().endswith("to fix.")
     assert "\x1b" not in result.stdout
 
 

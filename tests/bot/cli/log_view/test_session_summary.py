@@ -42,8 +42,8 @@ def test_an_evening_is_told_in_one_line() -> None:
     )
     assert line == (
         "evening: 2 folds, cursor 0 -> 20; the slowest took 8.4 s; 2 notes folded; 1 without the model, 1 of them "
-        "replaced by the model since; 1 failure (1 CompletionError); waited 5 times after failures; 2 prompts built, the "
-        "fullest at 90 % of the room; 1 prompt had turns left out; it has ended."
+        "replaced by the model since; 1 failure (1 CompletionError); waited 5 times after failures; 2 prompts built, "
+        "the fullest at 90 % of the room; 1 prompt had turns left out; it has ended."
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.client import connected
-from bot.discord.commands.memory import NOTHING, add_memory_commands, forgotten, shown
+from bot.discord.commands.memory import NOTHING, add_memory_commands, delete_facts, format_facts
 from compaction.errors import StoreError
 from compaction.memory.people import PersonFact
 from compaction.model import Seq, SessionId
@@ -20,7 +20,7 @@ from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, s
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from bot.discord.commands.memory import AboutPeople
+    from bot.discord.commands.memory import PersonFacts
 
 AT = 1_760_000_000.0  # 9 October 2025
 
@@ -73,7 +73,7 @@ class Broken:
 
 
 @asynccontextmanager
-async def online(people: AboutPeople) -> AsyncIterator[LocalDiscord]:
+async def online(people: PersonFacts) -> AsyncIterator[LocalDiscord]:
     """Start a local Discord with our client in it, which has the commands."""
     commands = partial(add_memory_commands, people=people, zone=UTC)
     async with (
@@ -112,15 +112,15 @@ async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
 @pytest.mark.asyncio
 async def test_a_store_that_fails_is_a_sentence() -> None:
     """With its own remedy."""
-    assert await shown(Broken(), 7, "1", UTC) == "I cannot look that up now. The disk is full."
-    assert "The disk is full." in await forgotten(Broken(), 7, "1")
+    assert await format_facts(Broken(), 7, "1", UTC) == "I cannot look that up now. The disk is full."
+    assert "The disk is full." in await delete_facts(Broken(), 7, "1")
 
 
 @pytest.mark.asyncio
 async def test_a_long_list_fits_a_message() -> None:
     """It says that there is more, and cuts no line."""
     book = Book(*(fact(number, f"My dog number {number} is called *Rex*.") for number in range(100)))
-    told = await shown(book, 7, str(ADA), UTC)
+    told = await format_facts(book, 7, str(ADA), UTC)
     assert len(told) <= 2000
     assert told.endswith("There is more. /memory forget deletes all of it.")
     assert all(line.endswith("(9 October 2025)") for line in told.splitlines()[1:-1])

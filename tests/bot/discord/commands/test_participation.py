@@ -16,7 +16,7 @@ from bot.discord.commands.participation import (
     SILENCED_FOR_GOOD,
     add_participation_commands,
     is_moderator,
-    named,
+    parse_names,
 )
 from bot.guild import VoiceMode
 from bot.participation.guild_participation import GuildParticipations
@@ -166,7 +166,7 @@ async def test_a_store_that_fails_is_told() -> None:
 )
 def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
     """They must be few, short, and have letters."""
-    assert named(names) == wanted
+    assert parse_names(names) == wanted
 
 
 @pytest.mark.parametrize("permission", ["administrator", "manage_channels", "mute_members"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.client import connected
-from bot.discord.commands.persona import add_persona, told
+from bot.discord.commands.persona import add_persona, format_persona
 from bot.guild import GuildChoice
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore
@@ -53,15 +53,15 @@ async def test_a_moderator_sets_it_and_everybody_sees_it(tmp_path: Path) -> None
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
             await guilds.choose(local.guild.id, GuildChoice(mode=Mode.ROLLING), by=ADA)
-            assert await say(local, BEN) == told(None)
+            assert await say(local, BEN) == format_persona(None)
             changed = await say(local, ADA, text="You are a dry innkeeper.")
             assert "You are a dry innkeeper." in changed
             assert "next reply" in changed
-            assert (await say(local, BEN, text="You are a cat.")).startswith("Only who may manage the server")
+            assert (await say(local, BEN, text="You are a cat.")).startswith("Only members who may manage the server")
             fresh = GuildStore(database, FakeClock())
             choice = await fresh.choice(local.guild.id)
             assert (choice.persona, choice.mode) == ("You are a dry innkeeper.", Mode.ROLLING)
-            assert told(None) in await say(local, ADA, text="Default")
+            assert format_persona(None) in await say(local, ADA, text="Default")
             assert (await guilds.choice(local.guild.id)).persona is None
 
 

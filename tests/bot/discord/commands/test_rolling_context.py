@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.client import connected
-from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, chosen, told
+from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, change_choice, format_choice
 from bot.guild import GuildChoice
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore
@@ -74,7 +74,7 @@ async def test_others_may_not_change_it(tmp_path: Path) -> None:
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
             answer = await say(local, BEN, mode="off")
-            assert answer.startswith("Only who may manage the server can change this. Mode summary: ")
+            assert answer.startswith("Only members who may manage the server can change this. Mode summary: ")
             assert await guilds.choice(local.guild.id) == GuildChoice()
 
 
@@ -100,14 +100,14 @@ async def test_a_store_that_fails_is_told() -> None:
 def test_a_change_leaves_the_rest() -> None:
     """What is not named stays, `default` gives it up."""
     before = GuildChoice(Mode.OFF, False)
-    assert chosen(before, mode="rolling", budget=None) == GuildChoice(Mode.ROLLING, False)
-    assert chosen(before, mode=None, budget="on") == GuildChoice(Mode.OFF, True)
-    assert chosen(before, mode="default", budget="default") == GuildChoice()
+    assert change_choice(before, mode="rolling", budget=None) == GuildChoice(Mode.ROLLING, False)
+    assert change_choice(before, mode=None, budget="on") == GuildChoice(Mode.OFF, True)
+    assert change_choice(before, mode="default", budget="default") == GuildChoice()
 
 
 def test_rolling_without_search_says_what_happens() -> None:
     """It works as in summary."""
     defaults = MemoryDefaults(mode=Mode.OFF, budget_enabled=False, max_input_tokens=1_000, searchable=False)
-    assert "no memory search" in told(GuildChoice(Mode.ROLLING), defaults)
-    assert "no memory search" not in told(GuildChoice(), defaults)
-    assert told(GuildChoice(), defaults).startswith("Mode off: ")
+    assert "no memory search" in format_choice(GuildChoice(Mode.ROLLING), defaults)
+    assert "no memory search" not in format_choice(GuildChoice(), defaults)
+    assert format_choice(GuildChoice(), defaults).startswith("Mode off: ")

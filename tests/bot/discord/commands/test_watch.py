@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.client import connected
-from bot.discord.commands.watch import LOCAL, NOT_A_MODERATOR, add_watch_commands, ended, quoted
+from bot.discord.commands.watch import LOCAL, NOT_A_MODERATOR, add_watch_commands, escape_quote, format_ended
 from bot.screen.messages import ScreenError
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
@@ -101,7 +101,7 @@ async def test_stopping_is_for_oneself_and_moderators() -> None:
         assert await say(local, BEN, "stop", everybody=True) == NOT_A_MODERATOR
         assert await say(local, ADA, "stop", everybody=True) == "2 shares have ended."
     assert desk.stopped == [(BEN, False), (ADA, True)]
-    assert ended(0) == "You share no screen with me."
+    assert format_ended(0) == "You share no screen with me."
 
 
 @pytest.mark.asyncio
@@ -121,5 +121,5 @@ async def test_a_look_is_answered_without_markup() -> None:
 
 def test_a_long_screen_fits_a_message() -> None:
     """It is cut, and says so."""
-    assert len(quoted("word " * 1000)) < 2000
-    assert quoted("word " * 1000).endswith(" …")
+    assert len(escape_quote("word " * 1000)) < 2000
+    assert escape_quote("word " * 1000).endswith(" …")
