@@ -1,4 +1,4 @@
-"""What a fact claims, read off its words once, and whether a later claim takes its place."""
+"""Claims: what a fact says, analysed once, and whether a later claim corrects it."""
 
 from __future__ import annotations
 
@@ -49,11 +49,10 @@ _REFERENCE = re.compile(r"^(?P<own>.+?) \((?:asked|about): (?P<reference>.+)\)\.
 
 @dataclass(frozen=True, slots=True)
 class FactClaim:
-    """A fact with what can be told of its words.
+    """A fact with the analysis of its text.
 
-    `core`: its topics as stems, without the words that announce a change and the
-    talk around it; `values`: its figures, names, days and times. `reference`: what a bare correction is about, in the
-    words in which that was said; `core` has its topics too, `values` are the correction's own.
+    `core`: stems of its topics, without words that announce a change or introduce a fact. `values`: its figures, names,
+    days and times. `reference`: what a bare correction is about, quoted; `core` includes its topics, `values` does not.
     """
 
     fact: Fact
@@ -119,9 +118,9 @@ def _core(text: str) -> frozenset[str]:
 def corrects(new: FactClaim, old: FactClaim) -> bool:
     """Return whether `new`, said later, gives another value for what `old` says.
 
-    Shy, because a fact that is taken for corrected is lost to the summary: they must be about the same thing, and
-    the new one must have something in place of what the old one had. What people say of themselves is corrected by
-    themselves alone; questions and what is on a screen correct nothing and aren't corrected.
+    Cautious, because a corrected fact is lost to the summary: both must be about the same thing, and the new one must
+    have another value in place of the old one's. Only the speaker corrects what they said about themselves. Questions
+    and screen notes neither correct nor are corrected.
     """
     if new.adds or new.asks or new.fact.note_id is not None or old.fact.note_id is not None:
         return False

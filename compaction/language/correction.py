@@ -1,7 +1,7 @@
-"""Which of two statements still holds: whether a later one gives another value for what an earlier one said. Pure.
+"""Decides whether a later statement corrects an earlier one: whether it gives another value for the same thing. Pure.
 
-Judged on the words alone, so it is shy: what merely adds to a statement, what somebody says of themselves after
-somebody else did, and questions replace nothing. English cues; elsewhere figures and names still tell.
+Judges by the words alone and is therefore cautious: additions, statements of different people about themselves, and
+questions correct nothing. The cues are English; in other languages figures and names still count.
 """
 
 from __future__ import annotations

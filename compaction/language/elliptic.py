@@ -1,8 +1,7 @@
-"""Corrections that don't say of what: 'No, Sunday now', 'Actually, make that nine'. What they are about was said just
-before: the nearest question or statement with a value that theirs can take the place of. Pure.
+"""Elliptical corrections, which don't say what they correct: 'No, Sunday now', 'Actually, make that nine'. Pure.
 
-Looked for among what was said in the last few turns alone: later, people say what they mean. Shy about numbers, which
-are everywhere; English.
+`find_reference` finds what such a sentence is about: the nearest question or statement of the last few turns with a
+value that it can replace. Cautious about numbers, which are everywhere. English.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _DAYS = frozenset({Kind.WEEKDAY, Kind.DATE})
 
 @dataclass(frozen=True, slots=True)
 class SpokenSentence:
-    """One sentence as it was said: in which turn (seq), by whom (id)."""
+    """One sentence with its turn (`seq`) and the id of its speaker."""
 
     seq: int
     speaker: str

@@ -1,4 +1,4 @@
-"""The word lists and cues of `wording`: English, closed, and each with the reason it is there."""
+"""The English word lists and cues of this package. `STOPWORDS` is the one stop-word list, also for the bot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def _set(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-# Words that carry no meaning of their own.
+# Words without a meaning of their own.
 STOPWORDS = _set(
     """a about above actually after again all almost already also although always am an and another any anybody anyone
     anything are aren't around as at away back be because been before being but by came can can't cannot come could

@@ -1,6 +1,6 @@
-"""Whether the bot repeated what somebody said: by a run of the same words, or by naming the person.
+"""Whether a text quotes another one, by a run of the same words, or names a person.
 
-An answer often quotes who asked or who was asked about, so whoever wants to be forgotten is to be forgotten there too.
+The bot's answers often quote people, so forgetting a person must also find the quotations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from compaction.language.terms import UNSPACED, plain_words
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-# So many words in a row are a quotation; fewer are in everybody's mouth ('I would like to').
+# So many words in a row are a quotation; shorter runs are common ('I would like to').
 RUN_WORDS = 4
 # In writing without spaces two characters are about a word.
 _WORD_WEIGHT = 2
@@ -24,7 +24,7 @@ Run: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs of words that each make a quotation. `lengths`: theirs, which each look at a text needs."""
+    """Runs of words, each long enough to be a quotation. `lengths`: the lengths that occur."""
 
     runs: frozenset[Run] = frozenset()
     lengths: frozenset[int] = field(init=False)
@@ -37,7 +37,7 @@ NO_RUNS = Runs()
 
 
 def runs_of(texts: Iterable[str]) -> Runs:
-    """Return every run of words that makes a quotation of one of these texts. A shorter text is one run itself."""
+    """Return every run of words that would be a quotation of one of these texts. A shorter text is one run."""
     found: set[tuple[str, ...]] = set()
     for text in texts:
         said = _pieces(text)

@@ -1,4 +1,4 @@
-"""Bounded caches of what was made of people's sentences, which can all be emptied when somebody is to be forgotten."""
+"""Bounded caches for functions of people's sentences. All can be cleared at once when words are forgotten."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_emptying: list[Callable[[], None]] = []
+_clear_functions: list[Callable[[], None]] = []
 
 
 def sentence_cache(*, most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return what lets a pure function keep its last `most` results. Its arguments must be hashable."""
+    """Decorate a pure function to cache its last `most` results. Its arguments must be hashable."""
 
-    def keeping(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(maxsize=most)(function)
-        _emptying.append(cached.cache_clear)
+        _clear_functions.append(cached.cache_clear)
         return cast("Callable[P, R]", cached)
 
-    return keeping
+    return decorate
 
 
 def clear_sentence_caches() -> None:
-    """Forget every sentence that any of them keeps; the next answers are only slower."""
-    for empty in _emptying:
-        empty()
+    """Clear all these caches."""
+    for clear in _clear_functions:
+        clear()

@@ -1,6 +1,6 @@
-"""The sentences in which people say lasting things of themselves, as patterns: English, closed, each with its topic.
+"""Patterns of sentences in which people say lasting facts about themselves, each with its topic. English.
 
-A topic names what can have one value at a time: `home` has one, `language: {value}` as many as are spoken.
+A topic has one value at a time: there is one `home`, and one `language: {value}` for each language.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which words of a text count when it is searched: the same for what is stored and for what is asked. Pure.
+"""Search terms: the words of a text that the index stores and a query searches for. Pure.
 
 Words lose case and accents and become English stems, number words become digits, stop words are left out. Scripts
 written without spaces give overlapping pairs of characters. A term has letters and digits alone, so nothing that

@@ -1,7 +1,7 @@
-"""The values in a sentence, each by its kind: times of day, days, dates, figures, names. Pure.
+"""The values in a sentence by kind: times of day, weekdays, dates, figures, names. Pure.
 
-A correction puts one value in the place of another of its kind, so 'quarter to ten' must be one time and not a ten,
-and 'the 9th of July' one date and not a nine and a month. English words; digits everywhere.
+A correction replaces a value by another one of its kind, so 'quarter to ten' must be one time and not the figure ten,
+and 'the 9th of July' one date. Number words are English; digits work in all languages.
 """
 
 from __future__ import annotations

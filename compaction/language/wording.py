@@ -1,6 +1,6 @@
-"""What can be read off words without a model: sentences, names, numbers, concepts, and the cues of a lasting fact.
+"""Analyses text without a model: sentences, names, numbers, concepts, and cues of lasting facts.
 
-English in the first place. In other languages sentences, numbers and names still work; cues are simply absent.
+Made for English. In other languages sentences, numbers and names still work; cues are not found.
 """
 
 from __future__ import annotations
