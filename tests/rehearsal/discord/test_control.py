@@ -85,7 +85,7 @@ async def test_the_network_is_set_and_told() -> None:
         ):
             assert await control.post("/network", body) == (400, {"error": says})
         status, answer = await control.post("/network", text="loss=1")
-        assert (status, answer["error"]) == (400, 'The request\'s body is no JSON. An example: {"loss": 0.05}.')
+        assert (status, answer["error"]) == (400, 'The request\'s body is not JSON. An example: {"loss": 0.05}.')
         assert local.network.loss == 0.5
 
 
@@ -183,8 +183,8 @@ async def test_whatever_it_does_not_have_is_said() -> None:
         assert "has no GET /control/weather" in answer["error"]
         status, answer = await control.post("/members/9/join")
         assert status == 400
-        assert answer["error"].startswith("User 9 is no member of the guild.")
+        assert answer["error"].startswith("User 9 is not a member of the guild.")
         status, answer = await control.post("/members/somebody/join")
         assert answer == {"error": "the user id is a Discord id, for example 2001; 'somebody' is not."}
         status, answer = await control.post(f"/members/{ADA}/join", {"channel_id": "601"})
-        assert answer["error"].startswith("Channel 601 is no voice channel")
+        assert answer["error"].startswith("Channel 601 is not a voice channel")

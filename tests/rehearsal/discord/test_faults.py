@@ -228,7 +228,7 @@ async def test_faults_that_cannot_be_are_plain_sentences() -> None:
             await local.fault("rtcp")
         with pytest.raises(LocalDiscordError, match="Ada is not connected to voice"):
             await local.fault("rtcp", user_id=ADA)
-        with pytest.raises(LocalDiscordError, match="User 9 is no member"):
+        with pytest.raises(LocalDiscordError, match="User 9 is not a member"):
             await local.fault("rtcp", user_id=9)
         with pytest.raises(LocalDiscordError, match=r"rtcp has no option 'speed'\. Its options: count"):
             await local.fault("rtcp", speed=1)

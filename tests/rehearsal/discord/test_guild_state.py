@@ -88,7 +88,7 @@ def test_only_voice_channels_can_be_entered(channel_id: int) -> None:
     world = GuildState(GuildSpec(voice_channels=(Channel(600, "Evening"),)))
     if channel_id == 600:
         return
-    with pytest.raises(LocalDiscordError, match=r"is no voice channel of the guild\. There is 600\."):
+    with pytest.raises(LocalDiscordError, match=r"is not a voice channel\. The voice channels are 600\."):
         world.enter_voice(ADA, channel_id)
     assert world.voice_states() == []
 

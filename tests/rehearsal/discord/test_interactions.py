@@ -101,7 +101,7 @@ async def test_moderators_commands_are_for_moderators() -> None:
 async def test_a_bot_that_does_not_answer_is_reported() -> None:
     """Three seconds without an answer are an error, as in Discord's client."""
     async with LocalDiscord(response_timeout_s=0.05) as local, stock_bot(local, BOT, prepare=_commands):
-        with pytest.raises(LocalDiscordError, match=r"/mute was answered with 0 replies within 0\.05 s"):
+        with pytest.raises(LocalDiscordError, match=r"/mute had 0 replies within 0\.05 s"):
             await local.invoke(ADA, "mute")
 
 
@@ -130,18 +130,18 @@ async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
         async with stock_bot(local, BOT, prepare=_commands):
             mistakes: dict[str, tuple[str, dict[str, object], str]] = {
                 "/nope": ("nope", {}, "Registered commands: /greet"),
-                "subcommand": ("memory", {}, "wants one of its subcommands: search"),
+                "subcommand": ("memory", {}, "needs one of its subcommands: search"),
                 "other subcommand": ("memory forget", {}, "has no subcommand 'forget'"),
                 "missing": ("greet", {"who": BEN}, "needs the option 'times'"),
                 "unknown": ("greet", {"when": 1}, "has no option 'when'"),
                 "type": ("greet", {"who": BEN, "times": "many"}, "times takes a value of type integer"),
                 "choice": ("greet", {"who": BEN, "times": 1, "tone": "cold"}, "tone is one of warm"),
-                "stranger": ("greet", {"who": 9, "times": 1}, "User 9 is no member"),
+                "stranger": ("greet", {"who": 9, "times": 1}, "User 9 is not a member"),
                 "channel": ("memory search", {"words": "x", "channel": 9}, "no channel 9"),
             }
             for name, options, says in mistakes.values():
                 with pytest.raises(LocalDiscordError, match=says):
                     await local.invoke(ADA, name, options)
         await until(lambda: not any(member["online"] for member in local.status()["members"]), "the bot's end")
-        with pytest.raises(LocalDiscordError, match="The bot that has /greet is offline"):
+        with pytest.raises(LocalDiscordError, match="The bot with /greet is offline"):
             await local.invoke(ADA, "greet", {"who": BEN, "times": 1})

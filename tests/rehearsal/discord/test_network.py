@@ -29,7 +29,7 @@ def test_a_share_is_a_number_from_0_to_1(share: object) -> None:
 
 def test_an_unknown_share_is_refused() -> None:
     """The sentence says what there is."""
-    with pytest.raises(LocalDiscordError, match=r"has no 'delay'\. Set any of loss, padding, reorder"):
+    with pytest.raises(LocalDiscordError, match=r"has no setting 'delay'\. Its settings are loss, padding, reorder"):
         NetworkConditions().update({"delay": 0.1})
     with pytest.raises(LocalDiscordError):
         NetworkConditions(loss=2)

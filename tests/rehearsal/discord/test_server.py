@@ -156,9 +156,9 @@ async def test_a_taken_port_is_a_plain_sentence() -> None:
 async def test_strangers_and_unknown_places_are_plain_sentences() -> None:
     """A mistake names what there is."""
     async with LocalDiscord(guild=GuildSpec(people=(Member(7, "Gus"),))) as local:
-        with pytest.raises(LocalDiscordError, match=r"User 8 is no member of the guild\. Its members are 7 \(Gus\)"):
+        with pytest.raises(LocalDiscordError, match=r"User 8 is not a member of the guild\. Its members are 7 \(Gus\)"):
             await local.join(8)
-        with pytest.raises(LocalDiscordError, match="Channel 601 is no voice channel"):
+        with pytest.raises(LocalDiscordError, match="Channel 601 is not a voice channel"):
             await local.join(7, channel_id=601)
         with pytest.raises(LocalDiscordError, match="Gus is in no voice channel"):
             await local.leave(7)
