@@ -138,8 +138,8 @@ def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int])
     """Return the tool calls of one earlier question and their results as one part. It is recorded, not sent."""
     lines = [f"{each.name}({each.arguments})" for message in messages for each in message.tool_calls]
     lines += [f"{message.name}: {message.content}" for message in messages if message.role is ChatRole.TOOL]
-    made = keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines)))
-    return replace(made, tokens=sum(message_tokens(message, count) for message in messages))
+    part = keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines)))
+    return replace(part, tokens=sum(message_tokens(message, count) for message in messages))
 
 
 def _offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:

@@ -138,14 +138,14 @@ def build_realtime_instructions(
         _Priority.CONTINUITY: [plain(each) for each in continuity],
     }
     left = max_chars
-    kept: dict[_Priority, str] = {}
+    sections: dict[_Priority, str] = {}
     for priority in _Priority:
         must = priority in {_Priority.RULES, _Priority.SUMMARY}
         text = _section(priority, offered[priority], left if not must else max_chars)
         if text:
-            kept[priority] = text
+            sections[priority] = text
             left -= len(text) + len(_BETWEEN)
-    parts = tuple(_part(priority, kept[priority], session) for priority in _ORDER if priority in kept)
+    parts = tuple(_part(priority, sections[priority], session) for priority in _ORDER if priority in sections)
     return RealtimeInstructions(_BETWEEN.join(each.content for each in parts), parts)
 
 
@@ -162,8 +162,8 @@ def _section(priority: _Priority, lines: Sequence[str], room: int) -> str:
             kept.append(line)
             left -= len(line) + 1
             continue
-        if priority in _CUT_AT_A_SENTENCE and (begun := whole_sentences(line, max(0, left))):
-            kept.append(begun)
+        if priority in _CUT_AT_A_SENTENCE and (beginning := whole_sentences(line, max(0, left))):
+            kept.append(beginning)
         break
     if priority is _Priority.NOTES:
         # Taken newest first, written oldest first.

@@ -62,7 +62,7 @@ class ModelResponder:
         if nothing was said yet and a reply is sure to follow.
         """
         steps: list[ToolExchange] = []
-        said = False
+        spoke = False
         try:
             while True:
                 text, end = "", StreamEnd(FinishReason.STOP)
@@ -73,20 +73,20 @@ class ModelResponder:
                             continue
                         text += piece
                         yield piece
-                said = said or bool(text.strip())
+                spoke = spoke or bool(text.strip())
                 if not end.calls or context.tools is None:
                     break
                 if len(steps) >= self._settings.max_steps:
                     # The server ignores that no more calls are allowed.
-                    self._give_up(said=said)
+                    self._give_up(spoke=spoke)
                     break
                 if text.strip():
                     yield _SENTENCE_END
                 running = asyncio.create_task(_run_all(context.tools, end.calls), name="tools")
                 try:
                     # No filler before a reply that may be skipped.
-                    if not (said or context.may_skip) and await self._is_slow(running):
-                        said = True
+                    if not (spoke or context.may_skip) and await self._is_slow(running):
+                        spoke = True
                         yield self._settings.filler + _SENTENCE_END
                     results = await running
                 finally:
@@ -137,9 +137,9 @@ class ModelResponder:
         done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)
         return not done
 
-    def _give_up(self, *, said: bool) -> None:
+    def _give_up(self, *, spoke: bool) -> None:
         log.warning("tool_step_limit_exceeded", model=self._model.model)
-        if not said:
+        if not spoke:
             raise ChatModelError(
                 f"The language model {self._model.model} called tools over and over and said nothing. Ask again, or "
                 "choose another llm.model.",

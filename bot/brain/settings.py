@@ -1,4 +1,4 @@
-"""Settings set about who the bot is and how soon a answers."""
+"""Settings of who the bot is and how soon it answers."""
 
 from __future__ import annotations
 

@@ -116,16 +116,16 @@ async def unless_spoken_skip(
     write its replies down. *Ownership*: closes `pieces`.
     """
     held: list[ReplyPiece] = []
-    words, begun = "", False
+    words, is_reply = "", False
     async with aclosing(pieces):
         async for piece in pieces:
             held.append(piece)
             words += piece.words
             if not may_become_skip(words):
-                begun = True
+                is_reply = True
                 break
         sounds = any(piece.pcm is not None for piece in held)
-        if begins_with_skip(words) if begun else bool(words.strip()) or not sounds:
+        if begins_with_skip(words) if is_reply else bool(words.strip()) or not sounds:
             on_skip(held)
             return
         for piece in held:

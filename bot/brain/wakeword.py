@@ -191,8 +191,8 @@ def _is_mention(text: str, words: tuple[_Word, ...], first: int, last: int) -> b
     joined = before in _CONJUNCTIONS and first > 1 and not _pause(text, words, first - 2)
     if begins or (before in _OPENERS and not (joined and words[first - 2].text not in GREETINGS)):
         behind = words[last + 2].text if last + 2 < len(words) else ""
-        asked = after in _QUESTION_VERBS and behind in _QUESTION_SUBJECTS
-        return not asked and (after in _AFTER_MENTION or (after.endswith("ed") and len(after) > _SHORTEST_PAST))
+        is_question = after in _QUESTION_VERBS and behind in _QUESTION_SUBJECTS
+        return not is_question and (after in _AFTER_MENTION or (after.endswith("ed") and len(after) > _SHORTEST_PAST))
     return True
 
 
@@ -254,10 +254,10 @@ def _names(wake_names: tuple[str, ...]) -> tuple[_Name, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _distance(heard: tuple[str, ...], name: _Name) -> float:
+def _distance(spoken: tuple[str, ...], name: _Name) -> float:
     """Return the phonetic distance of these words from the name, divided by the phonemes of the name."""
-    if heard == (name.joined + "s",):  # a possessive without its apostrophe
+    if spoken == (name.joined + "s",):  # a possessive without its apostrophe
         return 0.0
     if len(name.phonemes) < FEWEST_PHONEMES:
         return inf
-    return phonetic_distance("".join(map(to_phonemes, heard)), name.phonemes) / len(name.phonemes)
+    return phonetic_distance("".join(map(to_phonemes, spoken)), name.phonemes) / len(name.phonemes)

@@ -1,4 +1,4 @@
-"""Settings an operator can set about the language model."""
+"""Settings of the language model."""
 
 from __future__ import annotations
 

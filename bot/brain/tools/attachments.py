@@ -55,15 +55,15 @@ def attachment_tool(chat: Chat, *, max_bytes: int, zone: tzinfo) -> RoomTool:
     """Return the tool for one room's chat. `zone`: time zone of the times in its output."""
 
     async def read(arguments: Mapping[str, object]) -> str:
-        wanted, page = arguments.get("file"), arguments.get("page", 1)
+        name, page = arguments.get("file"), arguments.get("page", 1)
         assert isinstance(page, int), "the schema says so"
         try:
             files = await chat.files(most=NEWEST)
             if not files:
                 return NOTHING
-            file = _find_file(files, wanted if isinstance(wanted, str) else "")
+            file = _find_file(files, name if isinstance(name, str) else "")
             if file is None:
-                return f"There is no file named {wanted!r}. {_list_files(files, zone)}"
+                return f"There is no file named {name!r}. {_list_files(files, zone)}"
             if not _is_text(file):
                 return f"{file.name} is not a text file, so I can't read it. {_list_files(files, zone)}"
             if file.size_bytes > max_bytes:
@@ -97,9 +97,9 @@ def as_text(content: bytes) -> str | None:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _find_file(files: Sequence[DroppedFile], wanted: str) -> DroppedFile | None:
+def _find_file(files: Sequence[DroppedFile], name_or_part: str) -> DroppedFile | None:
     """Return the file with that name or part of a name. Of several the newest."""
-    name = wanted.strip().casefold()
+    name = name_or_part.strip().casefold()
     exact = [file for file in files if file.name.casefold() == name]
     alike = [file for file in files if name in file.name.casefold()]
     return next(iter(exact or alike), None)

@@ -64,7 +64,7 @@ class ToolExchanges:
         self, max_cost: int, *, turns: Container[int], cost: Callable[[ChatMessage], int]
     ) -> dict[int, list[ChatMessage]]:
         """Return the messages of the newest questions among `turns` that cost at most `max_cost` together, by turn."""
-        kept: dict[int, list[ChatMessage]] = {}
+        messages_by_turn: dict[int, list[ChatMessage]] = {}
         for turn, steps in reversed(self._by_turn.items()):
             if turn not in turns:
                 continue
@@ -72,8 +72,8 @@ class ToolExchanges:
             max_cost -= sum(map(cost, messages))
             if max_cost < 0:
                 break
-            kept[turn] = messages
-        return kept
+            messages_by_turn[turn] = messages
+        return messages_by_turn
 
 
 def insert_exchanges(
@@ -81,9 +81,9 @@ def insert_exchanges(
 ) -> tuple[ChatMessage, ...]:
     """Return `messages` with the exchanges of each question right after it. `messages`: each with its turn, if it is
     one."""
-    whole: list[ChatMessage] = []
+    placed: list[ChatMessage] = []
     for message, turn in messages:
-        whole.append(message)
+        placed.append(message)
         if turn is not None:
-            whole += exchanges.get(turn, ())
-    return tuple(whole)
+            placed += exchanges.get(turn, ())
+    return tuple(placed)

@@ -121,15 +121,15 @@ def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None
 
 
 def _join_bounded(pieces: list[str]) -> str:
-    kept: list[str] = []
+    included: list[str] = []
     room = MAX_CHARS - 100
     for piece in pieces:
         if len(piece) + 2 > room:
-            kept.append(f"({len(pieces) - len(kept)} more left out; ask for less at once)")
+            included.append(f"({len(pieces) - len(included)} more left out; ask for less at once)")
             break
-        kept.append(piece)
+        included.append(piece)
         room -= len(piece) + 2
-    return "\n\n".join(kept)
+    return "\n\n".join(included)
 
 
 def _text(arguments: Mapping[str, object], name: str) -> str:

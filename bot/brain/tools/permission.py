@@ -61,11 +61,11 @@ def refusal(tool: RoomTool, asker: Asker) -> str | None:
 def asks_for(tool: RoomTool, text: str) -> bool:
     """Return whether `text` contains one of the words that ask for `tool`."""
     spoken = {word.casefold() for word in _WORD.findall(text)}
-    wanted = [word.casefold() for word in tool.words]
-    if any(_WITHIN.fullmatch(word) and word in text.casefold() for word in wanted):
+    requested = [word.casefold() for word in tool.words]
+    if any(_WITHIN.fullmatch(word) and word in text.casefold() for word in requested):
         return True
     return any(
         each == word or (len(word) >= _SHORTEST_BEGINNING and each.startswith(word))
-        for word in wanted
+        for word in requested
         for each in spoken
     )

@@ -82,10 +82,10 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
     return given
 
 
-def _coerced(value: object, wanted: object) -> object:
+def _coerced(value: object, property_schema: object) -> object:
     """Return a number or boolean that a small model wrote as text, or an integer it wrote as 3.0, in the right type;
     every other value as it is."""
-    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    kind = property_schema.get("type") if isinstance(property_schema, dict) else None
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, str):

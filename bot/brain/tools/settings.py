@@ -1,4 +1,4 @@
-"""Settings set about the model's tools."""
+"""Settings of the model's tools."""
 
 from __future__ import annotations
 
