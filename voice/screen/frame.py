@@ -1,7 +1,7 @@
-"""What a picture of a screen must be before anything looks at it, and the small grey copy that the gate compares.
+"""Validate a picture of a shared screen, and make the small grey copy for change detection.
 
-It comes from a browser that anybody may drive: nothing of it is believed before it is checked, and checking it must
-cost little whatever it is.
+Pictures come from browsers that anybody may control, so nothing is trusted before it is checked, and the check must be
+cheap for any input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a picture is worth reading again: compares small grey copies and says where something changed.
+"""Detect changes between pictures, by comparing small grey copies, to decide what to read again.
 
 Reading a whole screen costs half a second of a core, comparing it a fraction of a millisecond. The thresholds are
 measured on pictures of 1280x720 over a noisy scene (`roomtone bench screen`): writing one as JPEG anew moves a tile by
@@ -36,12 +36,12 @@ CELLS_Y: Final = 36
 
 
 class ChangeKind(StrEnum):
-    """What a picture is, beside the one that was read last."""
+    """How a picture differs from the one that was read last."""
 
-    # There is no other.
+    # There is none before it.
     FIRST = "first"
     SAME = "same"
-    # Here and there; `FrameChange.boxes` says where.
+    # Small areas changed: see `FrameChange.boxes`.
     TEXT = "text"
     # Much of it moved: a map, a walk, a video.
     VISUAL = "visual"
@@ -74,13 +74,13 @@ class FrameChange:
 
 
 class ChangeDetector:
-    """Compares each picture with the one that was last worth reading, so that slow changes add up. Not thread-safe."""
+    """Compares each picture with the last one worth reading, so that slow changes add up. Not thread-safe."""
 
     def __init__(self) -> None:
         self._before: NDArray[np.uint8] | None = None
 
     def look(self, luma: NDArray[np.uint8]) -> FrameChange:
-        """Judge a picture, and remember it when it was worth reading. `luma`: uint8, (180, 320)."""
+        """Return how a picture changed; remember it if it is worth reading. `luma`: uint8, (180, 320)."""
         verdict = compare_frames(self._before, luma)
         if verdict.change is not ChangeKind.SAME:
             self._before = luma
@@ -164,7 +164,7 @@ def _grown(bounds: tuple[int, int, int, int]) -> Box:
 
 
 def merge_boxes(boxes: list[Box]) -> tuple[Box, ...]:
-    """Return the boxes with those that overlap made one, until none do: no word is read twice."""
+    """Merge overlapping boxes until none overlap, so that no word is read twice."""
     apart = list(boxes)
     while (pair := _overlapping(apart)) is not None:
         first, second = pair

@@ -1,8 +1,7 @@
-"""When a changing screen is looked at next. Pure.
+"""Decide when to read a changing screen again. Pure.
 
-Reading text costs no money, and its reader keeps its own share of the processor: whatever changed is read at once. A
-model's look costs a call: a new scene is worth one soon, movement one now and then, small changes one more rarely, and
-a screen that stands still none.
+OCR costs no money and limits its own CPU share, so every change is read at once. A vision model costs a call each time:
+soon for a new scene, now and then for movement, rarely for small changes, never for a still screen.
 """
 
 from __future__ import annotations

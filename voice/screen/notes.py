@@ -1,6 +1,6 @@
-"""What is noted of a shared screen, and when: few short sentences a person on the sofa would have taken in.
+"""Take notes of a shared screen: few and short, like what a person who watches along would remember.
 
-A small state machine for one share: readings go in, notes come out. It decides nothing about the memory they go to.
+A small state machine for one share: readings in, notes out. It knows nothing of the memory that stores them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ MAX_NOTE_CHARS: Final = 220
 # Text notes come no closer than this; what is new meanwhile waits for the next. The buffer holds twelve, and a chat
 # that scrolls would fill it within seconds.
 TEXT_SPACING_S: Final = 4.0
-# So few signs of news wait for more, or for the next note: half a word, a price.
+# Fewer new characters than this (half a word, a price) wait for more.
 _LEAST_SIGNS: Final = 4
-# What was noted so lately is no news when it comes back: a menu that is opened and closed, a blinking sign.
+# Lines noted this recently are not new when they come back: a menu opened and closed, a blinking sign.
 _REMEMBERED_LINES: Final = 60
 _BETWEEN: Final = " · "
 _OPENS, _CLOSES, _PLAIN_QUOTE = "“", "”", '"'

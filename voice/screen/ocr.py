@@ -1,4 +1,4 @@
-"""Reads the text on screens by character recognition, without a language model.
+"""Read the text on screens by OCR, without a language model.
 
 The model runs in a process of its own (`ocr_worker`): a hang or a crash over a picture ends that process and nothing
 else, and it takes no time from the event loop. It is started with the first picture, and rests after each in

@@ -1,7 +1,7 @@
-"""The text on a screen from one reading to the next: what is where, and what of it is new.
+"""Track the text on a screen between readings, and find the new lines.
 
-A reader sees the same line a little differently each time, and only the parts that changed are read again. So lines
-are compared by likeness, figures by how far they moved, and what stands still is news to nobody.
+OCR reads the same line a little differently each time, and only changed areas are read again. So lines are compared by
+similarity, and numbers by how far they moved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What reads a picture of a screen: the port, and the values that go through it.
+"""The port of screen readers, and the values that pass through it.
 
 Embedded character recognition (`voice.screen.ocr`) implements it; the service brings a vision model.
 """
@@ -35,8 +35,8 @@ class NoPictureError(VisionError):
 
 @dataclass(frozen=True, slots=True)
 class VisionRequest:
-    """What is to be read. `boxes`: which parts; `who` shares the screen; `before`: what was noted of it last, so that
-    a model tells what is new; `question`: what somebody wants to know, empty for none."""
+    """A picture to read. `boxes`: which parts; `who`: who shares it; `before`: the last note, so that a model can tell
+    what is new; `question`: what somebody wants to know, or empty."""
 
     jpeg: bytes
     boxes: tuple[Box, ...] = (WHOLE,)
@@ -47,7 +47,7 @@ class VisionRequest:
 
 @dataclass(frozen=True, slots=True)
 class VisionReading:
-    """What a reader made of it: lines of text with their places (OCR), or a description in words (a model)."""
+    """The result: lines of text with their places (OCR), or a description (a model)."""
 
     source: VisionSource
     lines: tuple[OcrLine, ...] = ()

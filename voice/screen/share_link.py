@@ -1,4 +1,4 @@
-"""Who may share a screen: links signed by us, good once, and the secret with which a broken connection goes on.
+"""Links for sharing a screen: signed, valid once, with a secret to resume a broken connection.
 
 A link's token says for whom it is and when it ends, and is signed; nobody else can make or change one. Redeeming it
 uses it up and gives a resume secret, which only the page that redeemed it knows. It never leaves memory: a process

@@ -1,4 +1,4 @@
-"""How many pictures a second somebody may send: a token bucket."""
+"""A token bucket that limits how many pictures a second somebody may send."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the transport hands on: decoded sound of one person, and the marks between talkspurts.
+"""The transport's output: one person's decoded sound, and the ends of talkspurts.
 
-Times are seconds of `time.monotonic()`. `captured_at` is where the sound sits on the speaker's own time line:
-the arrival of the talkspurt's first packet plus the RTP distance from it, so jitter and buffering do not show.
+Times are seconds of `time.monotonic()`. `captured_at` is the time on the speaker's own time line: the arrival of the
+talkspurt's first packet plus the RTP distance from it, so jitter and buffering do not matter.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TalkspurtEnded:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerLeft:
-    """The person left the channel; nothing more of them will come."""
+    """The person left the channel; no more events of theirs follow."""
 
     user_id: int
     at: float

@@ -1,4 +1,4 @@
-"""What the voice gateway's close codes mean for us: which end a session for good, and which let it be resumed.
+"""The voice gateway's close codes: which end a session for good, and which allow a resume.
 
 Source: Discord's developer documentation, "Voice Close Event Codes", and discord.py 2.7.1 for those missing there.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 # The voice server crashed: discord.py resumes after this code alone.
 SERVER_CRASHED = 4015
-# 1001 and 1006 are a server that goes and a line that breaks: the session lives on for a while.
+# 1001 (server going away) and 1006 (connection lost): the session stays alive for a while.
 RESUMABLE = frozenset({1001, 1006, SERVER_CRASHED})
 
-# Trying again does not change these.
+# Retrying does not help with these.
 _FATAL = {
     4004: "Discord refused the voice token (4004). Join again; if it stays, Discord has trouble.",
     4011: "Discord does not know the voice server (4011). Move the channel to another region.",
@@ -23,5 +23,5 @@ _FATAL = {
 
 
 def fatal_reason(code: int | None) -> str | None:
-    """Return what to do about a code after which trying again is no use, as a plain sentence, or None."""
+    """Return a plain sentence with the remedy if retrying after `code` is useless, else None."""
     return None if code is None else _FATAL.get(code)

@@ -1,4 +1,4 @@
-"""What became of every packet: one number a reason, so that deafness can be told from silence."""
+"""Count what became of every packet, by reason, so that a deaf bot can be told from a silent room."""
 
 from __future__ import annotations
 

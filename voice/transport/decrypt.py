@@ -1,7 +1,7 @@
-"""From a datagram to an Opus frame: transport decryption, then Discord's end-to-end encryption (DAVE).
+"""Decrypt a datagram to an Opus frame: transport encryption, then Discord's end-to-end encryption (DAVE).
 
-Keys are read from the live connection at every packet: a snapshot goes deaf at the first re-key. What cannot be
-decrypted is named and dropped; ciphertext never reaches Opus.
+Keys are read from the live connection at every packet, because a copy would be wrong after the first re-key. A frame
+that cannot be decrypted is dropped with a reason; ciphertext never reaches Opus.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _DAVE_SHORTEST_TRAILER = 8 + 1 + 1 + 2
 class DecryptFailure(StrEnum):
     """Why a frame could not be decrypted. Each value names the packet counter that it adds to."""
 
-    NOT_READY = "not_ready"  # the group is being made, or this is no key of ours yet
+    NOT_READY = "not_ready"  # the group is not ready, or our key is not there yet
     DAVE_FAILED = "dave_failures"
 
 
 @dataclass(frozen=True, slots=True)
 class DecryptedFrame:
-    """Whose key opened a frame, and the Opus frame: it cannot be opened twice, a nonce is accepted once."""
+    """The sender whose key fits, and the Opus frame. A frame cannot be decrypted twice: a nonce is accepted once."""
 
     user_id: int
     frame: bytes
 
 
 class LiveKeys(Protocol):
-    """Where the keys of now are read: discord.py's `VoiceConnectionState` has this shape."""
+    """Access to the current keys: discord.py's `VoiceConnectionState` has this shape."""
 
     @property
     def secret_key(self) -> Sequence[int]:
@@ -63,7 +63,7 @@ class LiveKeys(Protocol):
 
     @property
     def dave_downgraded(self) -> bool:
-        """True from a downgrade to version 0 until the transition that ends it was executed."""
+        """True from a downgrade to version 0 until the transition that ends it is executed."""
 
 
 def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[int]) -> bytes | None:
@@ -83,7 +83,7 @@ def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[in
 
 
 def looks_encrypted(frame: bytes) -> bool:
-    """Return whether `frame` ends as a DAVE frame does. One clear frame in a million does, too."""
+    """Return whether `frame` ends like a DAVE frame. One unencrypted frame in a million does too."""
     return (
         frame.endswith(_DAVE_MARKER)
         and len(frame) >= _DAVE_SHORTEST_TRAILER
@@ -94,8 +94,8 @@ def looks_encrypted(frame: bytes) -> bool:
 def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFailure:
     """Return the Opus frame that `user_id` sent, or why there is none.
 
-    In the clear come: silence frames always, everything at protocol version 0, and what is under way while the
-    room goes up to encryption again. An encrypted straggler after a downgrade is still decrypted.
+    Unencrypted are: silence frames always, everything at protocol version 0, and late packets while the room returns to
+    encryption. A late encrypted frame after a downgrade is still decrypted.
     """
     if frame == SILENCE_FRAME:
         return frame
@@ -109,16 +109,16 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFai
 
 
 def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
-    """Return whether some key of now may tell who sent `frame`.
+    """Return whether trying the current keys can identify the sender of `frame`.
 
-    A frame in the clear tells nobody: a decryptor that lets clear frames pass would name the first candidate.
+    An unencrypted frame cannot: a decryptor that passes such frames would name the first candidate.
     """
     session = keys.dave_session
     return session is not None and session.ready and looks_encrypted(frame)
 
 
 def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> DecryptedFrame | None:
-    """Return which of `candidates` sent `frame`, by whose key opens it, or None.
+    """Return which of `candidates` sent `frame`, by trying their keys, or None.
 
     Keys are per sender, so at most one fits.
     """

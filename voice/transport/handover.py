@@ -1,7 +1,7 @@
-"""From the reader thread to the event loop: what was heard, in batches, with one wake-up each.
+"""Pass audio events from the reader thread to the event loop, in batches with one wake-up each.
 
-Owns what waits between the two. However slow the loop is, one callback is scheduled at a time and no more than
-a set length of sound waits; marks (talkspurt ended, speaker left) are never dropped.
+However slow the loop is, only one callback is scheduled at a time and only a limited length of sound waits. Events
+without sound (talkspurt ended, speaker left) are never dropped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Handover:
         self._scheduled = False
 
     def put(self, batch: Sequence[AudioEvent]) -> None:
-        """Take a batch, from any thread. Returns at once; drops the oldest sound when too much waits."""
+        """Add a batch, from any thread, without blocking. Drops the oldest sound if too much waits."""
         with self._lock:
             self._waiting.extend(batch)
             self._samples += sum(len(item.pcm) for item in batch if isinstance(item, SpeechFrames))

@@ -1,8 +1,8 @@
-"""One stream's packets put in order: each frame at most once, and gaps named so that they can be concealed.
+"""A jitter buffer: puts one stream's packets in order, drops duplicates, and reports gaps for concealment.
 
-A pure state machine over (packet, now). It decides order, loss and where a talkspurt begins and ends; it does not
-decode. Nobody plays this sound out, so a packet in its turn is released at once, and only a gap waits for its
-packet: 60 ms of latency where something is missing, none where nothing is.
+A pure state machine over (packet, now). It decides order, loss, and where a talkspurt begins and ends; it does not
+decode. This sound is not played in real time, so packets in order are released at once, and only a gap waits: 60 ms of
+latency where a packet is missing, none otherwise.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PushResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrderedFrame:
-    """One frame in its turn. `captured_at` is its start on the speaker's own time line."""
+    """The next frame in order. `captured_at`: its start on the speaker's own time line."""
 
     payload: bytes
     captured_at: float
@@ -55,7 +55,7 @@ class OrderedFrame:
 
 @dataclass(frozen=True, slots=True)
 class MissingFrame:
-    """One frame that did not come. `next_payload`: the packet after it, which may carry a copy (FEC)."""
+    """A lost frame. `next_payload`: the packet after it, which may carry a copy (FEC)."""
 
     captured_at: float
     ticks: int
@@ -64,7 +64,7 @@ class MissingFrame:
 
 @dataclass(frozen=True, slots=True)
 class SpurtEnded:
-    """Nothing more belongs to this talkspurt. `at`: the end of its last sound on the speaker's time line."""
+    """The talkspurt is over. `at`: the end of its last sound on the speaker's time line."""
 
     at: float
 
@@ -98,7 +98,7 @@ class _Spurt:
 
 
 class JitterBuffer:
-    """Order for one SSRC. Not thread-safe. `lost` counts the places in the sequence that stayed empty."""
+    """The buffer of one SSRC. Not thread-safe. `lost` counts missing sequence numbers."""
 
     def __init__(self, *, hold_s: float = 0.06, silence_s: float = 0.2, max_concealed: int = 5) -> None:
         """`hold_s`: how long a gap waits. `silence_s`: without a packet so long, the talkspurt is over.
@@ -151,7 +151,7 @@ class JitterBuffer:
         return PushResult.ACCEPTED
 
     def release(self, now: float) -> list[Released]:
-        """Return everything whose turn has come."""
+        """Return everything that is due."""
         return self._release(now, force=False)
 
     def close(self) -> list[Released]:
@@ -161,7 +161,7 @@ class JitterBuffer:
         return out
 
     def discard(self) -> int:
-        """Drop what is waiting, unheard, and return how many packets it was."""
+        """Drop all waiting packets; return how many."""
         dropped = len(self._waiting)
         self._waiting.clear()
         self._spurt = None
@@ -175,7 +175,7 @@ class JitterBuffer:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `release` has something to decide although nothing arrived, or None."""
+        """Return when to call `release` even if nothing arrives, or None."""
         if self._waiting:
             return self._oldest() + self._hold_s
         return self._last_arrival + self._silence_s if self._spurt is not None else None

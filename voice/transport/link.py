@@ -1,7 +1,7 @@
-"""The bot's place in one voice channel: joins it, hears it, speaks in it, comes back when the line breaks.
+"""The bot's connection to one voice channel: joins, receives, sends, and reconnects.
 
-Owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. What is heard
-goes to `sink` in batches on the event loop; what becomes of the link goes to `on_event`.
+Owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. Audio events go to
+`sink` in batches on the event loop; changes of the connection go to `on_event`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The link is down. `final`: nobody tries to bring it back; `reason` is a plain sentence."""
+    """The link is down. `final`: there is no further attempt; `reason` is a plain sentence."""
 
     at: float
     reason: str
@@ -65,7 +65,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Recovering:
-    """Something is being mended: the encrypted group, or the whole connection."""
+    """The encrypted group or the whole connection is being restored."""
 
     at: float
     reason: str
@@ -73,7 +73,7 @@ class Recovering:
 
 @dataclass(frozen=True, slots=True)
 class Deaf:
-    """`user_id` was announced as speaking, and nothing of them was heard."""
+    """`user_id` was announced as speaking, but nothing was received."""
 
     at: float
     user_id: int
@@ -165,7 +165,7 @@ class VoiceLink:
 
     @property
     def connected(self) -> bool:
-        """Return whether sound can come and go now."""
+        """Return whether sound can be received and sent now."""
         return self._client is not None and self._client.is_connected()
 
     @property
@@ -309,7 +309,7 @@ class VoiceLink:
                     assert_never(verdict)
 
     async def _reconnect(self) -> None:
-        """Make a new voice client in place of one that nobody keeps alive any more."""
+        """Replace a voice client that has stopped for good."""
         started = self._down_since = self._down_since or time.monotonic()
         self._emit(Recovering(started, "The voice connection ended and is made anew."))
         wait_s = _FIRST_RETRY_S
@@ -358,7 +358,7 @@ class VoiceLink:
 
 
 def _check_entry(channel: VoiceChannel) -> None:
-    """Raise `LinkError` where Discord would only keep silent: it answers a forbidden join with nothing."""
+    """Raise `LinkError` for a forbidden join, which Discord does not answer at all."""
     if channel.guild.get_channel(channel.id) is None:
         raise LinkError(f"The voice channel {channel.name} is gone.", retryable=False)
     rights = channel.permissions_for(channel.guild.me)

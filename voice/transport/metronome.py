@@ -1,9 +1,9 @@
-"""Sends ready datagrams at their times, whatever keeps this process's interpreter busy: in a small process of its own.
+"""A pacer: sends finished datagrams at their times from a small separate process, however busy this one is.
 
-Threads share one interpreter, and a frame that is due waits until another thread gives it up: with ten rooms beside a
-busy event loop the jitter's P99 was 4 to 9 ms, with one process for all of them 0.6 ms. It needs Unix's way to lend a
-socket to another process; where that is missing, or the process is gone, rooms send for themselves. One that ends is
-started again, some times in a row and then no more; what it held, 40 ms at most, is lost.
+Threads share one interpreter lock, so a due frame waits for other threads: with ten rooms beside a busy event loop the
+jitter's P99 was 4 to 9 ms, with one process for all rooms 0.6 ms. It needs a Unix socket that can pass file
+descriptors; without it, or when the process is gone, rooms send for themselves. A process that ends is restarted some
+times in a row; the datagrams that it held (40 ms at most) are lost.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _END_TIMEOUT_S = 2.0
-# So many ends in a row, each within a minute of its start, are no accident: something here ends such processes.
+# So many ends in a row, each within a minute of the start, mean that something ends the process on purpose.
 MOST_ENDS_IN_A_ROW = 5
 STABLE_S = 60.0
-# The first time it is started at once; then the system may need a moment. Doubled each time.
+# The wait before the second restart, doubled each time; the first restart is immediate.
 FIRST_WAIT_S = 1.0
 
 ENDED = "Something outside ended it."
@@ -59,14 +59,14 @@ class Restarts:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One process, and our end of the socket on which it takes messages: it ends when that is closed."""
+    """The process, and our end of its message socket. It ends when that is closed."""
 
     messages: socket.socket
     process: subprocess.Popen[bytes]
 
 
 class Metronome:
-    """The process that sends. Lent by `running_metronome`; every call may come from any thread, and none blocks.
+    """The sending process. Created by `running_metronome`; every call may come from any thread, and none blocks.
 
     *Ownership*: a thread waits for the process's end and starts it again; `close` ends both.
     """
@@ -84,7 +84,7 @@ class Metronome:
 
     @property
     def alive(self) -> bool:
-        """Return whether what is handed over is sent."""
+        """Return whether datagrams are sent."""
         return self._worker is not None
 
     @property
@@ -93,7 +93,7 @@ class Metronome:
         return self._outage
 
     def line(self, sock: socket.socket) -> MetronomeLine:
-        """Lend a connected UDP socket; what is sent over the line leaves through it."""
+        """Register a connected UDP socket; return the line that sends through it."""
         line = MetronomeLine(self, next(self._numbers), sock)
         with self._lock:
             self._lines[line.number] = line
@@ -101,18 +101,18 @@ class Metronome:
         return line
 
     def give_back(self, line: MetronomeLine) -> None:
-        """Forget a line."""
+        """Unregister a line."""
         with self._lock:
             self._lines.pop(line.number, None)
             self._tell(process.HEADER.pack(process.CLOSE, line.number, 0.0))
 
     def send(self, line: int, at: float, datagram: bytes) -> None:
-        """Hand a datagram over. What cannot be handed over is lost, and nobody is waited for."""
+        """Pass a datagram to the process. Never blocks; if the process cannot take it, it is lost."""
         with self._lock:
             self._tell(process.HEADER.pack(process.SEND, line, at) + datagram)
 
     def close(self) -> None:
-        """End the process. What it still holds is not sent."""
+        """End the process. Datagrams that it still holds are not sent."""
         self._closing.set()
         with self._lock:
             worker, self._worker = self._worker, None
@@ -145,7 +145,7 @@ class Metronome:
             self._lose(error)
 
     def _lose(self, error: OSError) -> None:
-        """It is gone, or stuck with some seconds of sound before it, which must not come later all at once."""
+        """Kill a process that is gone or stuck: it must not send seconds of old sound at once later."""
         worker, self._worker = self._worker, None
         assert worker is not None, "something was sent to it"
         _log.error("metronome_lost", error_class=type(error).__name__, problem=ENDED)
@@ -172,7 +172,7 @@ class Metronome:
             worker = again
 
     def _start_again(self, restarts: Restarts, lived_s: float) -> Worker | None:
-        """Return a new process that knows the lines; None if there is to be none."""
+        """Restart the process with all lines; return None if it is given up or closing."""
         since = time.monotonic()
         while (wait_s := restarts.wait_s(lived_s)) is not None:
             self._outage = Outage(since, since + wait_s, ENDED)
@@ -187,7 +187,7 @@ class Metronome:
         return None
 
     def _put_in(self, worker: Worker) -> bool:
-        """Let a new process send; return False where none is wanted any more."""
+        """Use a new process from now on; return False if we are closing."""
         with self._lock:
             wanted = not self._closing.is_set()
             if wanted:
@@ -203,7 +203,7 @@ class Metronome:
 
 
 class MetronomeLine:
-    """One room's way out: a lent socket. Made by `Metronome.line`; closed with the connection it belongs to."""
+    """One room's registered socket. Created by `Metronome.line`; close it with its connection."""
 
     def __init__(self, metronome: Metronome, number: int, sock: socket.socket) -> None:
         self.sock = sock
@@ -221,7 +221,7 @@ class MetronomeLine:
 
 @contextmanager
 def running_metronome() -> Iterator[Metronome | None]:
-    """Start the process and lend it; None where this system has no such thing, or the process does not start."""
+    """Run the process; yield None if this system does not support it or it does not start."""
     worker = _started()
     if worker is None:
         yield None
@@ -235,7 +235,7 @@ def running_metronome() -> Iterator[Metronome | None]:
 
 def _started() -> Worker | None:
     if sys.platform != "linux":
-        # Elsewhere there is no packet-keeping local socket that tells when its other end is gone.
+        # Only Linux has SOCK_SEQPACKET local sockets that report when their other end is gone.
         return None
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:

@@ -1,7 +1,7 @@
-"""The other process of `metronome`: it holds ready datagrams for a moment and sends each at its time. Nothing else.
+"""The process of `metronome`: holds finished datagrams and sends each at its time.
 
-Run as a file, by Python alone: it imports little and none of ours, so it takes 8 MB and starts in a blink. It has an
-interpreter of its own, so nothing that keeps the bot's busy delays what it holds.
+Run as a file; it imports little and nothing of ours, so it takes 8 MB and starts quickly. It has its own interpreter,
+so a busy bot does not delay it.
 
     argument: the number of the inherited socket on which messages come
     message: kind (one byte), line (uint32), time (double, CLOCK_MONOTONIC), the datagram
@@ -22,7 +22,7 @@ HEADER = struct.Struct("=BId")
 OPEN, CLOSE, SEND = 1, 2, 3
 # A voice datagram is a few hundred bytes; the largest Opus frame with everything around it is smaller than this.
 LARGEST_BYTES = 8192
-# Rather this much too early than asleep for one more turn of the kernel's clock.
+# Sending this much too early is better than sleeping for another kernel tick.
 EARLY_S = 0.00005
 
 

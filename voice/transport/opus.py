@@ -1,8 +1,8 @@
-"""Opus through libopus itself: a decoder straight to the rate the listener wants, and an encoder.
+"""Opus through libopus: a decoder to any rate that the listener needs, and an encoder.
 
-Decides where libopus comes from and what a refused packet means. It knows nothing of RTP or Discord.
-Discord's own binding is not used: its decoder goes by a Python list (about 100 µs a frame, here 26-30 µs),
-and cannot decode to 16 kHz mono, which spares us a resampler.
+It finds libopus and turns its errors into ours; it knows nothing of RTP or Discord. discord.py's binding is not used:
+its decoder is slower (about 100 µs a frame, here 26-30 µs) and cannot decode to 16 kHz mono, which saves us a
+resampler.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _REMEDY = (
 
 
 def candidates() -> tuple[str, ...]:
-    """Return where libopus may lie, best first: the system's, then the one inside the PyAV wheel."""
+    """Return possible paths of libopus, best first: the system's, then the one in the PyAV wheel."""
     found = [name for name in (ctypes.util.find_library("opus"),) if name]
     spec = importlib.util.find_spec("av")
     if spec is not None and spec.origin is not None:
@@ -160,7 +160,7 @@ class Decoder:
 class Encoder:
     """One stream's encoder for speech. Not thread-safe.
 
-    The dear part of speaking: 155 µs a mono frame at complexity 5, 305 at 10, FEC included (2 shared cores).
+    The expensive part of speaking: 155 µs a mono frame at complexity 5, 305 at 10, FEC included (2 shared cores).
     """
 
     __slots__ = ("_channels", "_lib", "_out", "_state")

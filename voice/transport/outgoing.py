@@ -1,10 +1,9 @@
-"""The bot's own voice on its way out: 20 ms frames pulled, encoded, sealed, paced, and announced as speaking.
+"""The sending thread: pulls 20 ms frames of the bot's voice, encodes, encrypts and paces them, and announces speaking.
 
-Owns the sending thread. Frames are made ready to the last byte before their time: where the carrier keeps them until
-then (`metronome`), two of them, so that nothing in this process delays them; else one, so that at its time one system
-call is left to do. More is not made ahead: what was made is no longer taken back when somebody speaks.
-discord.py's player is not used: it ends with its source, cannot be silent in between, and catches up with a burst
-after every pause. What is said is the source's business (voice/speaking).
+Datagrams are finished ahead of their time: two if the sender holds them until then (`metronome`), so that this process
+cannot delay them; else one, so that only a system call is left at its time. Not more, because finished frames cannot be
+taken back when somebody interrupts. discord.py's player is not used: it ends with its source, cannot be silent in
+between, and sends a burst after every pause. The frames come from voice/speaking.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ OPUS_COMPLEXITY = 5
 OPUS_EXPECTED_LOSS_PERCENT = 10
 # Discord: "send five frames of silence before stopping", or listeners' decoders run on into noise.
 _SILENCE_FRAMES_AT_END = 5
-# A stall longer than this is not caught up: listeners would hear a burst that their buffers drop.
+# A longer stall is not caught up, because listeners' buffers would drop the burst.
 _LONGEST_LAG_S = 0.1
 # Handed over before their time: so long does a busy interpreter delay nothing, and somebody who speaks waits for it.
 _AHEAD_S = 2 * _FRAME_S
@@ -47,7 +46,7 @@ _LONGEST_WAIT_FOR_GROUP_S = 5.0
 
 
 class FrameSource(Protocol):
-    """Where the link gets what it sends."""
+    """The source of the frames that the link sends."""
 
     def next_frame(self) -> Pcm | None:
         """Return the next 20 ms (mono int16, 48 kHz, 960 samples), or None: nothing to say now.
@@ -57,7 +56,7 @@ class FrameSource(Protocol):
 
 
 class PacketSender(Protocol):
-    """What takes the frames to Discord. Every call may come from any thread."""
+    """Sends packets to Discord. Every call may come from any thread."""
 
     @property
     def can_send(self) -> bool:
@@ -68,24 +67,24 @@ class PacketSender(Protocol):
 
     @property
     def keys(self) -> object:
-        """Something that is another once what was sealed before can no longer be opened by the room."""
+        """A value that changes whenever datagrams sealed before can no longer be decrypted by the room."""
 
     def seal(self, packet: bytes) -> bytes:
         """Return the datagram of the next Opus packet of 20 ms, encrypted as the room is now."""
 
     @property
     def keeps_time(self) -> bool:
-        """Whether it sends what it is given before its time at its time; else it sends at once."""
+        """Whether `send` holds a datagram until its time; otherwise it sends at once."""
 
     def send(self, datagram: bytes, *, at: float) -> None:
-        """Send what was sealed, at `at` (monotonic seconds) or now."""
+        """Send a sealed datagram, at `at` (monotonic seconds) or now."""
 
     def set_speaking(self, speaking: bool) -> None:
         """Tell the room whether we speak."""
 
 
 class SlotAction(Enum):
-    """What a 20 ms slot is used for."""
+    """What to do in a 20 ms slot."""
 
     START = auto()  # announce that we speak, and send the frame
     SOUND = auto()
@@ -96,7 +95,7 @@ class SlotAction(Enum):
 
 @dataclass(slots=True)
 class Talkspurt:
-    """Decides what each slot is used for. Pure."""
+    """Decides what to do in each slot. Pure."""
 
     _speaking: bool = False
     _silent: int = 0
@@ -134,7 +133,7 @@ class SlotTimer:
 
 @dataclass(frozen=True, slots=True)
 class _Sealed:
-    """A frame that only has to be sent, by whom, and with which keys it was sealed."""
+    """A finished datagram, with its sender and the keys it was sealed with."""
 
     carrier: PacketSender
     keys: object
@@ -150,7 +149,7 @@ class _Sealed:
 
 @dataclass(slots=True)
 class Readiness:
-    """Decides whether a frame may be pulled although it cannot be sent yet. Pure."""
+    """Decides whether to pull a frame that cannot be sent yet. Pure."""
 
     _unready_since: float | None = None
 
@@ -168,7 +167,7 @@ class Readiness:
 
 
 class Outgoing:
-    """The thread that speaks. Owned by the link; ends with `stop`."""
+    """The sending thread. Owned by the link; ends with `stop`."""
 
     def __init__(
         self,
@@ -229,7 +228,7 @@ class Outgoing:
         if not self._readiness.may_pull(self._clock(), connected=connected, can_send=can_send):
             return
         if carrier is None or not can_send:
-            # Time passes for the source, and nobody hears it.
+            # The source goes on although nobody hears it.
             self._source.next_frame()
             return
         if ahead is not None and ahead.carrier is not carrier:

@@ -1,9 +1,9 @@
 """The one file that touches private parts of discord.py (2.7.1, pinned): its receive side is ours.
 
-discord.py owns the voice handshake, the end-to-end group and what is sent. Here its connection state, voice
-websocket and socket reader are taken over where they must be: to hear datagrams, to survive what the voice
-server may send, and to close three races. Nothing here decides what a packet means. `tests/.../test_private.py`
-fails when the touched parts change; docs/decisions/0002-discord-private-parts.md says why we lean on them.
+discord.py owns the voice handshake, the end-to-end group and sending. Its connection state, voice websocket and socket
+reader are overridden here where necessary: to receive datagrams, to survive bad messages of the voice server, and to
+fix three races. Nothing here interprets packets. `tests/.../test_private.py` fails when the touched parts change;
+docs/decisions/0002-discord-private-parts.md says why we lean on them.
 """
 
 from __future__ import annotations
@@ -440,7 +440,7 @@ class ReceivingState(VoiceConnectionState):
 
 
 class ReceivingClient(discord.VoiceClient):
-    """discord.py's voice client, with ears. Made by `channel.connect(cls=…)`."""
+    """discord.py's voice client that also receives. Created by `channel.connect(cls=…)`."""
 
     # Discord offers others only to old clients, and the receiver opens this one alone.
     supported_modes = ("aead_xchacha20_poly1305_rtpsize",)

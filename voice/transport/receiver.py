@@ -1,4 +1,4 @@
-"""The reader thread's work: datagrams in, each person's sound out, everything else counted by reason.
+"""Turn datagrams into each person's sound, on the reader thread; everything else is counted by reason.
 
 Owns the streams (one jitter buffer and decoder per SSRC) and the roster. discord.py's reader thread calls
 `datagram` and `flush`; the event loop calls the rest. One lock guards it all, held for one datagram at a time.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# The reader thread looks around this often although nothing is due.
+# The reader thread checks this often even if nothing is due.
 _IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
 # Seconds of sound handed on at once. More saves CPU in rooms with many speakers, and comes later.
@@ -53,7 +53,7 @@ _CONTIGUOUS_S = 0.002
 
 
 class _Stream:
-    """One SSRC: its order, its decoder, and the run of sound that the next batch takes."""
+    """One SSRC: its jitter buffer, its decoder, and the sound for the next batch."""
 
     __slots__ = ("concealed", "decoder", "jitter", "lost", "pieces", "samples", "ssrc", "started_at", "user_id")
 
@@ -98,7 +98,7 @@ class _Stream:
 
 
 class Receiver:
-    """Hears one voice connection.
+    """Receives one voice connection.
 
     `deliver` gets the batches, in the thread that calls `flush` (or `reset`, `left`, …); `is_excluded` is asked
     at every packet, in the reader thread too, so it must be quick and safe there. Excluded people's packets are
@@ -245,7 +245,7 @@ class Receiver:
     # Under the lock.
 
     def _of_somebody(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
-        """Keep a frame of an unknown SSRC until it is known, and try whose key opens it."""
+        """Hold a frame of an unknown SSRC, and try the members' keys on it."""
         if held.frame == opus.SILENCE_FRAME:
             self._counters.silence += 1
             return
@@ -261,7 +261,7 @@ class Receiver:
         self._of_stream(self._stream(ssrc, found.user_id), held, found.frame)
 
     def _place(self, ssrc: int, user_id: int) -> None:
-        """Give `ssrc` to `user_id`, and take up what waited there."""
+        """Assign `ssrc` to `user_id`, and process the frames held for it."""
         stream = self._streams.get(ssrc)
         if stream is not None and stream.user_id != user_id:
             self._close(ssrc)
@@ -294,7 +294,7 @@ class Receiver:
                 self._of_stream(self._stream(ssrc, user_id), held, frame)
 
     def _of_stream(self, stream: _Stream, held: HeldFrame, frame: bytes) -> None:
-        """Put an Opus frame in its turn, and hear what that releases."""
+        """Push an Opus frame into the jitter buffer, and decode what it releases."""
         ticks = FRAME_TICKS
         if frame != opus.SILENCE_FRAME:
             self._watchdog.heard(stream.user_id)
@@ -358,7 +358,7 @@ class Receiver:
         self._add(stream, pcm, at, concealed=False)
 
     def _fill(self, stream: _Stream, gap: MissingFrame) -> None:
-        """Hear the copy of a lost frame if the next packet carries one, else let the decoder invent it."""
+        """Decode a lost frame from the copy in the next packet, else let the decoder conceal it."""
         if gap.next_payload is not None and opus.carries_fec(gap.next_payload):
             samples = gap.ticks * LISTEN_RATE_HZ // CLOCK_HZ
             try:
@@ -397,7 +397,7 @@ class Receiver:
         self._counters.talkspurts += 1
 
     def _close(self, ssrc: int) -> None:
-        """Hear what still waits of a stream, and forget it."""
+        """Decode what still waits of a stream, and remove it."""
         stream = self._streams.pop(ssrc, None)
         if stream is None:
             return
@@ -407,7 +407,7 @@ class Receiver:
             self._hear(stream, stream.jitter.close())
 
     def _discard(self, ssrc: int) -> None:
-        """Forget a stream unheard: its speaker opted out."""
+        """Remove a stream without decoding it: its speaker opted out."""
         stream = self._streams.pop(ssrc, None)
         if stream is not None:
             self._drop(stream)

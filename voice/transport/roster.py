@@ -1,8 +1,8 @@
-"""Who sends on which SSRC, and what waits until that is known.
+"""Map SSRCs to users, and hold frames until their sender is known.
 
-A plain table over the voice gateway's messages (op 2, 5, 11, 12, 13, 22). UDP overtakes the gateway at a talkspurt's
-start, and after a restart in mid-speech no op 5 comes at all, so early frames wait here, still encrypted, and
-the receiver may try the members' keys on them. This module decides whose keys, and how often; it decrypts nothing.
+A table built from the voice gateway's messages (op 2, 5, 11, 12, 13, 22). UDP packets may arrive before op 5, and after
+a restart during speech op 5 never comes. Early frames wait here, still encrypted, and the receiver may try the members'
+keys on them. This module decides whose keys, and how often; it decrypts nothing.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 # Half a second: op 5 comes within a frame or two, a member's key within a re-key.
 HELD_FRAMES = 25
-# What waited longer is no longer part of the conversation.
+# Older sound would come too late for the conversation.
 HELD_S = 1.5
-# An SSRC that no key opened (an excluded member's, for one) is tried again at this pace: 10 members cost 80 µs.
+# An SSRC that no key fits (an excluded member's, for example) is retried at this interval: 10 members cost 80 µs.
 _RETRY_S = 1.0
 _FORGET_S = 60.0
-# Discord's rooms hold fewer people; a stranger who invents SSRCs must not fill the memory.
+# More than a Discord room holds; forged SSRCs must not fill the memory.
 _MAX_UNKNOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class HeldFrame:
-    """One frame that waits for its sender's name: out of the transport's encryption, not out of DAVE's."""
+    """A frame whose sender is unknown: transport-decrypted, still DAVE-encrypted."""
 
     sequence: int
     timestamp: int

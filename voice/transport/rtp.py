@@ -1,7 +1,6 @@
-"""What one UDP datagram of a voice connection is: an audio packet, or why it is none.
+"""Parse one UDP datagram of a voice connection: an audio packet, or the reason why it is none.
 
-Pure parsing of RFC 3550 headers as Discord uses them; it neither decrypts nor knows who speaks. Whatever the
-bytes, nothing here raises.
+Pure parsing of RFC 3550 headers as Discord uses them; it does not decrypt or identify speakers. No input raises.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ class Rejection(StrEnum):
     FOREIGN = "foreign"  # not RTP version 2, or too short to be: discovery answers, keepalives, strangers
     RTCP = "rtcp"  # sender and receiver reports
     VIDEO = "video"  # another payload type: video, and retransmissions
-    MALFORMED = "malformed"  # says it is audio, and its lengths do not add up
+    MALFORMED = "malformed"  # claims to be audio, but its lengths are inconsistent
 
 
 @dataclass(frozen=True, slots=True)
 class AudioPacket:
-    """An audio packet's header. The payload is still encrypted, and lies in the datagram it was read from.
+    """An audio packet's header. The encrypted payload stays in the datagram.
 
-    `header_bytes`: how much of the datagram is authenticated and in the clear. `extension_bytes`: how much of
-    the decrypted payload is the header extension's body.
+    `header_bytes`: length of the unencrypted, authenticated part. `extension_bytes`: how much of the decrypted payload
+    is the header extension's body.
     """
 
     sequence: int

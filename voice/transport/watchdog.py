@@ -1,6 +1,6 @@
-"""When the link only looks alive: keys that stopped fitting, speech that is announced and never heard, a dead task.
+"""Detect a link that only looks alive: keys that no longer fit, announced speech that never arrives, a dead task.
 
-A pure state machine over what the receiver and the gateway saw; the link carries its verdicts out.
+A pure state machine over what the receiver and the gateway report; the link acts on its findings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FIRST_PAUSE_S = 5.0
 _LONGEST_PAUSE_S = 60.0
 # The group is made within two seconds of joining; the voice server waits as long for those who are slow.
 UNREADY_S = 10.0
-# A person who is announced as speaking is heard within one round trip; push-to-talk noise lasts less.
+# An announced speaker is normally heard within one round trip; push-to-talk noise lasts less than this.
 DEAF_AFTER_S = 3.0
 
 
