@@ -22,7 +22,7 @@ async def test_an_evening_with_endpoints_for_everything(tmp_path: Path) -> None:
     assert played.status == 0, played.printed
     assert played.expectation("nothing_raised")["passed"], played.printed
     assert "green bicycle" in played.report["bot_turns"][-1]["heard_by_others"].lower()
-    assert "Behind the chat server is the embedded responder" in played.printed
+    assert "The chat server has no language model and uses the embedded responder" in played.printed
     # A fallback to the model in the process would have been warned of.
     assert "remote_recogniser_failed" not in played.printed
     assert "voice_failed" not in played.printed

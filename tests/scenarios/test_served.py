@@ -40,7 +40,7 @@ def addresses(program: Program) -> dict[str, str] | None:
     """Return what the program printed, by label, once all of it is there."""
     printed = program.printed()
     assert program.running, printed
-    if "Ctrl-C ends it." not in printed:
+    if "Press Ctrl-C to stop it." not in printed:
         return None
     return dict(re.findall(r"^  (\S[\w ]*?)  +(\S+)", printed, re.MULTILINE))
 

@@ -32,37 +32,37 @@ _LINE = re.compile(r"(?P<name>[^:\n]{1,60}): (?P<text>.+)")
 
 @dataclass(frozen=True, slots=True)
 class LocalLanguageModel:
-    """A model file, and the Python that can serve it. `patience`: how many times longer its answers are waited for."""
+    """A model file and the Python that can serve it. `patience`: the factor for how long its answers are waited for."""
 
     python: str
     model_file: Path
-    # On two cores it reads a prompt for half a minute before its first word, where others take a second.
+    # On two cores it reads a prompt for half a minute before the first token.
     patience: float = 4.0
 
     @property
     def sentence(self) -> str:
-        """Return what the screen says of it."""
-        return f"Behind the chat server is the language model {self.model_file.stem}, which llama.cpp loads now."
+        """What the terminal says about it."""
+        return f"The chat server uses the language model {self.model_file.stem}, which llama.cpp loads now."
 
 
 @dataclass(frozen=True, slots=True)
 class QuotingResponder:
-    """The embedded responder. `missing`: why it is no language model, and how to get one. `patience`: as above."""
+    """The embedded responder, which quotes. `missing`: why there is no language model, and how to get one."""
 
     missing: str
     patience: float = 1.0
 
     @property
     def sentence(self) -> str:
-        """Return what the screen says of it."""
-        return f"Behind the chat server is the embedded responder, which quotes, and no language model: {self.missing}"
+        """What the terminal says about it."""
+        return f"The chat server has no language model and uses the embedded responder, which quotes: {self.missing}"
 
 
 ChatBackend: TypeAlias = LocalLanguageModel | QuotingResponder
 
 
 async def find_chat_backend(wanted: LanguageModelChoice, models_dir: Path) -> ChatBackend:
-    """Return what can be behind the chat server. Raises `LanguageModelError` when what was named cannot."""
+    """Return the best available backend. Raises `LanguageModelError` if a named one is not available."""
     missing: list[str] = []
     model_file, python = None, ""
     try:
@@ -81,7 +81,7 @@ async def find_chat_backend(wanted: LanguageModelChoice, models_dir: Path) -> Ch
 
 
 def answer_messages(messages: Sequence[Mapping[str, Any]], *, names: Sequence[str]) -> str:
-    """Return what is said to the last thing that a person said. `names`: what the bot is called."""
+    """Answer the last user message from all messages. `names`: the bot's names."""
     found: list[Evidence] = []
     spoken: list[tuple[str, str]] = []
     for message in messages:
@@ -89,12 +89,12 @@ def answer_messages(messages: Sequence[Mapping[str, Any]], *, names: Sequence[st
         if message.get("role") == "system" and text.startswith(SUMMARY_HEAD):
             found += _summary(text.removeprefix(SUMMARY_HEAD), len(found))
         if message.get("role") == "user":
-            # Somebody who does not tell turns as the bot does: the whole message is what was said.
+            # A client that formats turns differently: treat the whole message as what was said.
             lines = [(line["name"], line["text"]) for line in _LINE.finditer(_CLOCK.sub("", text, count=1))]
             spoken += lines or [("friend", text)]
     if not spoken:
         return "Nobody has said anything yet."
-    # The question is no answer to itself.
+    # The question must not answer itself.
     for speaker, text in spoken[:-1]:
         found += [Evidence(each, EvidenceOrigin.TURN, len(found), speaker=speaker) for each in sentences(text)]
     asker, question = spoken[-1]
@@ -102,6 +102,6 @@ def answer_messages(messages: Sequence[Mapping[str, Any]], *, names: Sequence[st
 
 
 def _summary(text: str, order: int) -> list[Evidence]:
-    """Return the summary's sentences, without the line that says which turns it stands for."""
-    told = text.partition("\n(turns ")[0]
-    return [Evidence(each, EvidenceOrigin.SUMMARY, order) for each in sentences(told)]
+    """Return the sentences of a summary, without the line about its turns."""
+    body = text.partition("\n(turns ")[0]
+    return [Evidence(each, EvidenceOrigin.SUMMARY, order) for each in sentences(body)]

@@ -1,4 +1,4 @@
-"""`roomtone rehearse`: the whole bot in a local Discord, with people who really speak; or that Discord alone."""
+"""`roomtone rehearse`: runs the whole bot in a local Discord with simulated speakers, or only that Discord."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-# Typer reads the signature of the command, so its types are here when it runs.
+# Typer reads the command's signature at run time, so its types must be imported.
 from bot.cli.rehearsal import options
 from bot.cli.rehearsal.options import (
     RehearsalOptions,
@@ -53,9 +53,9 @@ def command(
     llama_python: options.LlamaPython = "",
     settings: options.SettingOverrides = None,
 ) -> None:
-    """Play an evening in miniature: real protocol, encryption, audio, recognition, memory and voice.
+    """Play a scenario in a local Discord, with the real protocol, encryption, audio, recognition, memory and voice.
 
-    Ends with a report; the exit status is 0 only if everything that the scenario expects came true.
+    Ends with a report. The exit status is 0 only if all expectations of the scenario are met.
     """
     if list_all:
         typer.echo("\n".join(bundled()))
@@ -95,21 +95,21 @@ def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
 
 
 def rehearse(wanted: RehearsalOptions) -> bool:
-    """Play a scenario, show it on the terminal, and return whether it passed."""
+    """Play a scenario, show it in the terminal, and return whether it passed."""
     from config.load import load
     from rehearsal.script.written_evening import evening_path
 
     check_output_folders(wanted)
     written = evening_path(wanted.scenario) if wanted.speech is None else None
     if written is not None:
-        return _rehearse_in_writing(written, wanted)
+        return _rehearse_written(written, wanted)
     played = _scenario(wanted)
     settings = load(overrides={**played.settings, **wanted.overrides})
     return _shown(wanted, settings, lambda program: _play(played, settings, wanted, program))
 
 
-def _rehearse_in_writing(path: Path, wanted: RehearsalOptions) -> bool:
-    """Play an evening without sound, on a clock that is moved."""
+def _rehearse_written(path: Path, wanted: RehearsalOptions) -> bool:
+    """Play a written evening, without sound, on a manual clock."""
     from bot.cli.rehearsal.written.player import play_written
     from bot.cli.rehearsal.written.services import EVENING_SETTINGS
     from config.load import load
@@ -126,7 +126,7 @@ def _shown(
     settings: Settings,
     playing: Callable[[TerminalReport], Coroutine[object, object, RehearsalReport]],
 ) -> bool:
-    """Play before the terminal's eyes, tell and keep the report, and return whether it passed."""
+    """Play with a live display, show and write the report, and return whether it passed."""
     from rich.console import Console
 
     from bot.cli.environment import logging_from_settings, null_console
@@ -134,10 +134,10 @@ def _shown(
 
     shown = Console(highlight=False, record=wanted.picture is not None)
     program = TerminalReport(shown)
-    # The program shows the bot's warnings among the conversation; the log has everything.
+    # The display shows the bot's warnings within the conversation; the log file has everything.
     with null_console() as console, logging_from_settings(settings, console=console), program:
         outcome = asyncio.run(until_stopped(playing(program)))
-    # The picture ends where the conversation does.
+    # The picture shows the conversation without the report.
     picture = shown.export_svg(title="roomtone rehearse", clear=False) if wanted.picture is not None else ""
     program.show(outcome)
     if wanted.report is not None:
@@ -160,7 +160,7 @@ def _save(picture: str, path: Path) -> None:
 
 
 def bundled() -> list[str]:
-    """Return the bundled scenarios, one line each: the name to type, and the title."""
+    """Return one line for each bundled scenario: its name and title."""
     from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
     from rehearsal.script.written_evening import bundled_evenings, read_evening
 
@@ -171,7 +171,7 @@ def bundled() -> list[str]:
 
 
 def _scenario(wanted: RehearsalOptions) -> Scenario:
-    """Return what is to be played, on the network that is wanted. Raises `ScenarioError`."""
+    """Return the scenario with the chosen network shares. Raises `ScenarioError`."""
     from rehearsal.script.recordings import scenario_from_recordings
     from rehearsal.script.scenario_file import load_scenario, scenario_path
 
@@ -202,7 +202,7 @@ async def _play(
         local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
         chosen = {**served, **local_servers.settings, **wanted.overrides}
         if endpoints is not None and local_servers.model is None:
-            # What its model is asked and told is seen, as that of a server of the scenario's own is.
+            # Its requests are recorded too, like those of the scenario's own servers.
             local_servers.model = endpoints.chat
         companion = await stack.enter_async_context(InProcessCompanion(chosen))
         ear = await stack.enter_async_context(RehearsalRecognizer(settings.asr, names=names))
@@ -217,7 +217,7 @@ async def _play(
 
 
 def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
-    """Return the servers that the scenario brings, and speech-to-speech where it is wanted besides."""
+    """Return the scenario's servers, plus speech-to-speech if `realtime` is set."""
     from rehearsal.script.server_specs import RealtimeSpec
 
     if realtime and scenario.servers.realtime is None:
@@ -228,7 +228,7 @@ def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
 async def _model_servers(
     stack: AsyncExitStack, settings: Settings, wanted: LanguageModelChoice, program: TerminalReport
 ) -> tuple[ModelServers, float]:
-    """Start the local endpoints; return them, and how patient people must be."""
+    """Start the local model servers; return them and the patience factor of their model."""
     from bot.cli.rehearsal.chat_model import find_chat_backend
     from bot.cli.rehearsal.model_servers import model_servers
 

@@ -1,6 +1,6 @@
-"""The bot as a rehearsal's companion: the real app, run in this process, its events told as observations.
+"""Runs the real bot in this process for a rehearsal, and reports its events as observations.
 
-It lives through kills and restarts on one database, in a folder of its own that ends with it.
+The bot can be killed and restarted on the same database, which is in a temporary folder.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from rehearsal.runner.observations import ObservationCallback
     from rehearsal.runner.ports import BotSetup, StoredTurn
 
-# A restored turn lasted about as long as its words; only its start is in the file.
+# How fast a restored turn was spoken: the file has only its start time.
 WORDS_A_SECOND = 3.0
 
 
 class InProcessCompanion:
     """`rehearsal.runner.ports.BotUnderTest` around the running bot.
 
-    `overrides`: settings by dotted name that win over the scenario's. *Ownership*: an async context manager that
-    owns the bot's task, its data folder, and the watch over the logs.
+    `overrides`: settings by dotted name that override the scenario's. *Ownership*: an async context manager that owns
+    the bot's task, its data folder and its log handler.
     """
 
     def __init__(self, overrides: Mapping[str, object]) -> None:
@@ -62,7 +62,7 @@ class InProcessCompanion:
         self._folder.cleanup()
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        """Start and return when the bot is connected. See `Companion.start`."""
+        """Start the bot and return when it is connected. See `Companion.start`."""
         settings = self.settings(setup)
         if setup.history:
             await _store_history(settings, setup)
@@ -70,7 +70,7 @@ class InProcessCompanion:
         self._watch = ProblemLogHandler(report)
         logging.getLogger().addHandler(self._watch)
         ready: asyncio.Future[RunningBot] = asyncio.get_running_loop().create_future()
-        # With a history somebody is about to call the bot; after a crash it goes back by itself.
+        # After a crash the bot rejoins by itself; with a history somebody calls it.
         life = self._live(settings, report, ready, rejoin=not setup.history)
         self._task = asyncio.create_task(life, name="rehearsed-bot")
         try:
@@ -80,11 +80,11 @@ class InProcessCompanion:
             raise
 
     def settings(self, setup: BotSetup) -> Settings:
-        """Return the settings in force: the operator's, the scenario's over them, then the local Discord's."""
+        """Return the operator's settings, overridden by the scenario's and then by the local Discord's."""
         return load(
             overrides={
                 "brain.name": setup.bot_name,
-                # What is heard of the bot is judged, so the same words are to sound the same each time.
+                # The bot's speech is checked, so the same words must sound the same each time.
                 "speaking.variety": 0.0,
                 **setup.settings,
                 "discord.token": setup.discord.token,
@@ -97,18 +97,18 @@ class InProcessCompanion:
         )
 
     async def enter(self, guild_id: int, channel_id: int) -> None:
-        """Let the bot join a voice channel without being called. Raises the bot's own errors."""
+        """Make the bot join a voice channel without a command. Raises the bot's errors."""
         assert self._running is not None, "started before"
         place = self._running.client.place(guild_id, channel_id)
         assert place is not None, "a channel of the local Discord"
         await self._running.supervisor.join(place)
 
     async def stop(self) -> None:
-        """End in order. See `Companion.stop`."""
+        """Stop properly. See `Companion.stop`."""
         self._stopping.set()
         task = self._task
         if task is not None:
-            # Who gives up waiting kills it, so it stays ours until it has ended.
+            # A caller that stops waiting kills it, so keep the task until it has ended.
             await asyncio.wait({task})
             self._task = None
         self._forget()
@@ -116,14 +116,14 @@ class InProcessCompanion:
             raise first_cause(failure)
 
     async def kill(self) -> None:
-        """End at once, saving nothing. See `Companion.kill`."""
+        """End at once, without saving. See `Companion.kill`."""
         if self._running is not None:
             await self._running.supervisor.abandon()
         if self._task is not None:
             task, self._task = self._task, None
             task.cancel()
             await asyncio.wait({task})
-            # What it ends with is nobody's, as after SIGKILL.
+            # Discard its result, as after SIGKILL.
             if not task.cancelled():
                 task.exception()
         self._forget()
@@ -137,11 +137,11 @@ class InProcessCompanion:
     async def _live(
         self, settings: Settings, report: ObservationCallback, ready: asyncio.Future[RunningBot], *, rejoin: bool
     ) -> None:
-        """Run the bot to its end, and tell a crash. Raises what goes wrong when it is asked to end, for `stop`."""
+        """Run the bot until it ends, and report a crash. Raises errors from the shutdown, for `stop`."""
         parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
         try:
             async with running_bot(
-                parts, observe=lambda event: _tell(event, report), rejoin=rejoin, zone=local_zone()
+                parts, observe=lambda event: _report_event(event, report), rejoin=rejoin, zone=local_zone()
             ) as running:
                 ready.set_result(running)
                 await running.run_until(self._stopping)
@@ -155,7 +155,7 @@ class InProcessCompanion:
 
 
 async def _store_history(settings: Settings, setup: BotSetup) -> None:
-    """Put the scenario's earlier turns into the store, as the unfinished session of the voice channel."""
+    """Store the scenario's earlier turns as an open session of the voice channel."""
     clock = SystemClock()
     async with open_database(settings.storage.database_path) as database:
         opened = await Sessions(database, clock).open(
@@ -173,7 +173,7 @@ def _turn(seq: Seq, stored: StoredTurn) -> Turn:
 
 
 class ProblemLogHandler(logging.Handler):
-    """Tells warnings and errors of the bot as problems; those of the rehearsal's own parts are not the bot's."""
+    """Reports the bot's logged warnings and errors as problems, without those of the rehearsal itself."""
 
     def __init__(self, report: ObservationCallback) -> None:
         super().__init__(logging.WARNING)
@@ -181,7 +181,7 @@ class ProblemLogHandler(logging.Handler):
         self._loop = asyncio.get_running_loop()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take one record, on any thread."""
+        """Report one record. Called on any thread."""
         if _logged_by_rehearsal():
             return
         if isinstance(record.msg, dict):
@@ -195,7 +195,7 @@ class ProblemLogHandler(logging.Handler):
 
 
 def _logged_by_rehearsal() -> bool:
-    """Return whether the call came from the rehearsal; all of ours log through one logger, so the stack tells."""
+    """Return whether the rehearsal logged this. All our code uses one logger, so the call stack is examined."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
@@ -205,14 +205,14 @@ def _logged_by_rehearsal() -> bool:
     return False
 
 
-def _tell(event: events.Event, report: ObservationCallback) -> None:
-    """Tell one of the bot's events as the stage knows it."""
+def _report_event(event: events.Event, report: ObservationCallback) -> None:
+    """Report one of the bot's events as observations."""
     for observation in observations(event):
         report(observation)
 
 
 def observations(event: events.Event) -> list[seen.Observation]:
-    """Return what the stage is told of one of the bot's events."""
+    """Convert one of the bot's events to observations."""
     match event:
         case events.RoomOpened():
             return [seen.RoomReady(event.session_id, event.at)]
@@ -290,5 +290,5 @@ def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
         case events.LinkChanged():
             return [seen.ObservedPacketCounters(event.counters)]
         case _:
-            # Problems are told by the watch over the logs, where the bot's other parts tell theirs too.
+            # Problems are reported by `ProblemLogHandler`.
             return []

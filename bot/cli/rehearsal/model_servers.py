@@ -1,8 +1,7 @@
-"""OpenAI-compatible servers on 127.0.0.1 for what a bot asks of others: chat, speech, transcription, embeddings.
+"""OpenAI-compatible servers on 127.0.0.1: chat, speech, transcription and embeddings.
 
-Behind each is the local model of the same kind; behind chat, where there is none, the embedded responder. So a bot,
-ours or another's, can be run as with a provider's endpoints, through the official client library, and no sound or word
-leaves the machine.
+Each is backed by a local model; chat without a language model by the embedded responder. So a bot can be run as with a
+provider's endpoints, through the official client library, while no audio or text leaves the machine.
 """
 
 from __future__ import annotations
@@ -31,60 +30,59 @@ if TYPE_CHECKING:
     from config.schema import Settings
     from voice.audio import Pcm
 
-# As long as the bot can be made to wait: a processor reads a prompt at some forty tokens a second, less beside others.
+# The longest timeouts allowed: a CPU reads a prompt at about forty tokens a second, slower if it is busy.
 SLOW_MODEL: dict[str, object] = {
     "llm.first_token_timeout_s": 120.0,
     "llm.total_timeout_s": 300.0,
     "brain.reply_timeout_s": 120.0,
     "compaction.timeout_s": 300.0,
 }
-# Whisper's own prompt for a glossary; a request's prompt is handed on as the words to expect.
+# The start of a Whisper glossary prompt. The words of a request's prompt become the expected words.
 _GLOSSARY_HEAD = "Glossary:"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelServers:
-    """The servers while they run. `settings`: with which a bot uses them, by dotted name; `chat`: the one for chat."""
+    """The running servers. `settings`: what makes a bot use them, by dotted name. `chat`: the chat server."""
 
     settings: Mapping[str, object]
     chat: LocalChatServer
 
 
 @asynccontextmanager
-async def model_servers(settings: Settings, mind: ChatBackend) -> AsyncIterator[ModelServers]:
-    """Start the four and lend them.
+async def model_servers(settings: Settings, backend: ChatBackend) -> AsyncIterator[ModelServers]:
+    """Start all four servers and yield them.
 
-    `mind`: what is behind chat. Embeddings are left out where their model is not here. Raises `VoiceError` when the
-    recogniser or the voice is missing, `RehearsalError` when a server cannot listen or the language model does not
-    start.
+    `backend`: the model behind chat. Without the embedding model there is no embeddings server. Raises `VoiceError` if
+    the recogniser or the voice is missing, `RehearsalError` if a server or the language model cannot start.
     """
     async with AsyncExitStack() as stack:
-        served = await chat_server(stack, settings, mind)
+        served = await chat_server(stack, settings, backend)
         others = await _speech(stack, settings)
         others |= await _transcription(stack, settings)
         others |= await _embeddings(stack, settings)
         yield ModelServers({**served.settings, **others}, served.chat)
 
 
-async def chat_server(stack: AsyncExitStack, settings: Settings, mind: ChatBackend) -> ModelServers:
-    """Start the chat server alone, which `stack` ends. See `model_servers`."""
-    if isinstance(mind, LocalLanguageModel):
-        return await _language_model(stack, mind)
+async def chat_server(stack: AsyncExitStack, settings: Settings, backend: ChatBackend) -> ModelServers:
+    """Start only the chat server, on `stack`. See `model_servers`."""
+    if isinstance(backend, LocalLanguageModel):
+        return await _language_model(stack, backend)
     names = (settings.brain.name, *settings.brain.wake_names)
     behaviour = ChatBehaviour(answer=lambda call: answer_messages(call.messages, names=names))
     server = await stack.enter_async_context(LocalChatServer(behaviour))
-    # It quotes and does not summarise: folding is done without a model.
+    # It cannot summarise, so folding uses the extractive summariser.
     quoting = {"llm.base_url": server.base_url, "llm.model": CHAT_MODEL, "compaction.summariser": "extractive"}
     return ModelServers(quoting, server)
 
 
-async def _language_model(stack: AsyncExitStack, mind: LocalLanguageModel) -> ModelServers:
-    served = await stack.enter_async_context(serve_model(mind.python, mind.model_file))
+async def _language_model(stack: AsyncExitStack, backend: LocalLanguageModel) -> ModelServers:
+    served = await stack.enter_async_context(serve_model(backend.python, backend.model_file))
     upstream = await stack.enter_async_context(Upstream(served.base_url, served.name))
     server = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=upstream)))
     thinking = {
         "llm.base_url": server.base_url,
-        # By its own name, since its vocabulary is told by it.
+        # Its own name, because the tokenizer is chosen by it.
         "llm.model": served.name,
         "budget.max_context_tokens": CONTEXT_TOKENS,
         **SLOW_MODEL,
@@ -134,13 +132,13 @@ async def _embeddings(stack: AsyncExitStack, settings: Settings) -> dict[str, ob
 
 
 def glossary_of(prompt: str) -> tuple[str, ...]:
-    """Return the words to expect out of a request's prompt, whether they come as our glossary or as anything else."""
+    """Return the expected words of a request's prompt, in our glossary form or any other."""
     listed = prompt.strip().removeprefix(_GLOSSARY_HEAD).strip().rstrip(".")
     return tuple(term for each in listed.split(",") if (term := each.strip()))
 
 
 def as_lines(served: Mapping[str, object]) -> list[str]:
-    """Return the settings as `roomtone.toml` has them, one line each, for people to copy."""
+    """Return the settings as lines of `roomtone.toml`."""
     return [f"  {name} = {_toml(value)}" for name, value in served.items()]
 
 

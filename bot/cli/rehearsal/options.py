@@ -1,4 +1,4 @@
-"""The words that `roomtone rehearse` takes, and which of them go together."""
+"""The arguments and options of `roomtone rehearse`, and which of them can be combined."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ DEFAULT_SCENARIO = "evening"
 ScenarioName: TypeAlias = Annotated[
     str, typer.Argument(help="A bundled scenario's name (`--list` shows them) or the path of a scenario file.")
 ]
-ListAll: TypeAlias = Annotated[bool, typer.Option("--list", help="Show the bundled scenarios and end.")]
+ListAll: TypeAlias = Annotated[bool, typer.Option("--list", help="List the bundled scenarios and exit.")]
 SpeechFolder: TypeAlias = Annotated[
     Path | None, typer.Option(help="Play the real recordings of DIR/manifest.json instead.", metavar="DIR")
 ]
 Limit: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="With --speech: at most so many recordings.", metavar="N")
+    int | None, typer.Option(min=1, help="With --speech: the most recordings to play.", metavar="N")
 ]
 Serve: TypeAlias = Annotated[
     bool, typer.Option("--serve", help="Keep the local Discord up for other clients until Ctrl-C.")
 ]
-NoBot: TypeAlias = Annotated[bool, typer.Option("--no-bot", help="With --serve: without the bot in its room.")]
+NoBot: TypeAlias = Annotated[bool, typer.Option("--no-bot", help="With --serve: do not start the bot.")]
 Port: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=65535, help="With --serve: port of REST, gateway and control; 0 takes a free one.")
+    int, typer.Option(min=0, max=65535, help="With --serve: the port of REST, gateway and control; 0: any free port.")
 ]
 ReportFile: TypeAlias = Annotated[
     Path | None,
@@ -41,18 +41,18 @@ Reorder: TypeAlias = Annotated[
     float | None, typer.Option(min=0, max=1, help="Share of voice packets that arrive out of order.")
 ]
 Picture: TypeAlias = Annotated[
-    Path | None, typer.Option(help="Save the conversation as it was shown as a picture.", metavar="FILE.svg")
+    Path | None, typer.Option(help="Save the conversation as shown in the terminal as a picture.", metavar="FILE.svg")
 ]
 Realtime: TypeAlias = Annotated[
     bool,
-    typer.Option("--realtime", help="Answer by speech-to-speech, from a local server that speaks its protocol."),
+    typer.Option("--realtime", help="Use speech-to-speech, from a local server with its protocol."),
 ]
 ModelServers: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--model-servers",
         help="Let the bot use OpenAI-compatible endpoints: local servers for chat, speech, recognition and "
-        "embeddings. With --serve they are there for others too.",
+        "embeddings. With --serve, others can use them too.",
     ),
 ]
 ModelFile: TypeAlias = Annotated[
@@ -70,30 +70,29 @@ LlamaPython: TypeAlias = Annotated[
 ]
 SettingOverrides: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A setting over all others, for example compaction.mode=off.", metavar="KEY=VALUE"),
+    typer.Option("--set", help="Override a setting, for example compaction.mode=off.", metavar="KEY=VALUE"),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelChoice:
-    """What is to be behind the local chat server. `model_file` None: the pulled one; `llama_python` empty: this Python
-    serves it."""
+    """The model behind the local chat server. `model_file` None: the downloaded one. `llama_python` empty: our own."""
 
     model_file: Path | None = None
     llama_python: str = ""
 
     @property
     def named(self) -> bool:
-        """Return whether anything was named."""
+        """Whether the user named a file or a Python."""
         return self.model_file is not None or bool(self.llama_python)
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsalOptions:
-    """What is played, and how. `models`: local endpoints for all that has one; None: there are none.
+    """What to play, and how. `models`: start local model servers; None: do not.
 
-    `overrides`: settings by dotted name over all others. `network`: shares of packets (loss, padding, reorder) that
-    replace the scenario's own. `realtime`: answer by speech-to-speech, from a local server.
+    `overrides`: settings by dotted name that override all others. `network`: shares of packets (loss, padding, reorder)
+    that replace the scenario's. `realtime`: use speech-to-speech, from a local server.
     """
 
     scenario: str = DEFAULT_SCENARIO
@@ -110,7 +109,7 @@ class RehearsalOptions:
 def language_model_choice(
     model_servers: bool, model_file: Path | None, llama_python: str
 ) -> LanguageModelChoice | None:
-    """Return what is to be behind the model servers; None where there are to be none."""
+    """Return the model for the model servers; None without --model-servers."""
     if model_servers:
         return LanguageModelChoice(model_file, llama_python)
     if model_file is not None or llama_python:
@@ -119,7 +118,7 @@ def language_model_choice(
 
 
 def refuse_sound_options(wanted: RehearsalOptions) -> None:
-    """Refuse what an evening in writing has no use for."""
+    """Raise for options that have no effect on a written evening."""
     given = {
         "--loss, --padding and --reorder": bool(wanted.network),
         "--realtime": wanted.realtime,
@@ -128,12 +127,12 @@ def refuse_sound_options(wanted: RehearsalOptions) -> None:
     for names, meant in given.items():
         if meant:
             raise typer.BadParameter(
-                f"{wanted.scenario} is an evening in writing, without sound: {names} cannot change it."
+                f"{wanted.scenario} is a written evening, without sound: {names} cannot be used with it."
             )
 
 
 def refuse_scenario_options(wanted: RehearsalOptions) -> None:
-    """Refuse what a local Discord that is only kept up has no use for."""
+    """Raise for options that have no effect with --serve."""
     given = {
         "a scenario": wanted.scenario != DEFAULT_SCENARIO,
         "--speech": wanted.speech is not None,
@@ -148,19 +147,21 @@ def refuse_scenario_options(wanted: RehearsalOptions) -> None:
 
 
 def check_output_folders(wanted: RehearsalOptions) -> None:
-    """Refuse to play what could not be kept afterwards."""
+    """Raise if the folder of an output file does not exist."""
     for option, path in (("--report", wanted.report), ("--picture", wanted.picture)):
         if path is not None and not path.absolute().parent.is_dir():
-            raise typer.BadParameter(f"{option}: there is no folder {path.parent}. Make it, or name a file elsewhere.")
+            raise typer.BadParameter(
+                f"{option}: there is no folder {path.parent}. Create it, or name a file elsewhere."
+            )
 
 
 def network_shares(**given: float | None) -> dict[str, float]:
-    """Return the shares that were given."""
+    """Return the shares that are not None."""
     return {name: share for name, share in given.items() if share is not None}
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, object]:
-    """Return `KEY=VALUE` words as settings by dotted name; values are read as TOML where they are TOML."""
+    """Parse `KEY=VALUE` texts into settings by dotted name. Values are read as TOML if possible."""
     parsed: dict[str, object] = {}
     for each in given:
         key, sign, value = each.partition("=")

@@ -1,7 +1,6 @@
-"""The mind of the local speech-to-speech server: it hears with Whisper, answers from what was said, speaks with Piper.
+"""The answers of the local speech-to-speech server, taken from the session's own conversation.
 
-It stands for a speech-to-speech model where none is, and knows no more than the session's conversation: what the
-bot did not put there it cannot say.
+They replace a real speech-to-speech model: what the bot did not put into the session, they cannot contain.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 SEARCH = "memory_search"
 _TOOL_RESULT = "function_call_output"
-# A turn in what a tool tells, and a quote in the instructions.
+# A turn in a tool result, and a quote in the instructions.
 _SAID = re.compile(r"^\[\d\d:\d\d\] (?P<name>[^:\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
 _RECALLED = re.compile(r"^\[[^\]\n]+\] From memory[^:\n]*, (?P<name>[^:,\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
 _SPEAKS = re.compile(r"(?P<names>.+?) (?:speaks|speak at the same time):")
@@ -37,9 +36,9 @@ _TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTAL
 
 
 def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseContent:
-    """Return what is said, or that memory is to be searched first: once, where nothing is known about a question.
+    """Return the answer, or a memory search first (once) if nothing is known about a question.
 
-    Where nobody asked anything it speaks of the newest thing on a screen, or not at all.
+    If nobody asked anything, it comments on the newest screen note or stays silent.
     """
     if (
         skip_instruction(Reason.SCREEN) in asked.instructions
@@ -56,7 +55,7 @@ def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseC
 
 
 def answer_text(asked: ResponseRequest, *, names: Sequence[str]) -> str:
-    """Return what is said to the last thing somebody said. An answer that broke off is gone on with."""
+    """Return the answer to the last input. An interrupted answer is continued."""
     evidence, question, asker = _read(asked)
     whole = answer(question, evidence, asker=asker, now=time.time(), names=names)
     if asked.items and asked.items[-1] == ("system", BROKEN_OFF):
@@ -70,13 +69,13 @@ def _section(instructions: str, head: str) -> str:
 
 
 def _remark(instructions: str) -> str:
-    """Return a sentence on the newest note of a screen; none has nothing to be said about it."""
+    """Return a comment on the newest screen note, or `SKIP` without one."""
     seen = _TOLD.fullmatch(_section(instructions, NOTES_HEAD).rpartition("\n")[2])
     return SKIP if seen is None else f"{seen['name']}, I see {seen['text']}"
 
 
 def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
-    """Return what the session knows, what was asked last, and by whom."""
+    """Return the session's evidence, the last question, and its speaker."""
     found: list[Evidence] = []
     summary = _section(asked.instructions, SUMMARY_HEAD)
     for order, sentence in enumerate(sentences(summary)):
@@ -95,5 +94,5 @@ def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
         written = _TOLD.fullmatch(text)
         asker, question = (written["name"], written["text"]) if written else (speaker, text)
         found.append(Evidence(question, EvidenceOrigin.TURN, len(found), speaker=asker))
-    # The question is no answer to itself.
+    # The question must not answer itself.
     return found[: max(known, len(found) - 1)], question, asker

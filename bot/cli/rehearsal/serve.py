@@ -1,4 +1,4 @@
-"""The local Discord kept up for other clients, with the bot in its room: `roomtone rehearse --serve`."""
+"""`roomtone rehearse --serve`: keeps the local Discord up for other clients, with the bot in its voice channel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bot.cli.rehearsal.options import LanguageModelChoice
     from rehearsal.runner.observations import Observation
 
-# In a served Discord nobody may be there for hours; the bot stays.
+# Nobody may be in a served Discord for hours; the bot should stay.
 SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
 NO_CHANGE: Mapping[str, float] = MappingProxyType({})
 TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
@@ -42,13 +42,13 @@ async def serve_local_discord(
     models: LanguageModelChoice | None = None,
     network: Mapping[str, float] = NO_CHANGE,
 ) -> None:
-    """Open the local Discord, print how to reach it, and stay until a signal ends it.
+    """Open the local Discord, print its addresses, and run until a signal.
 
-    `models`: OpenAI-compatible servers beside it, which the bot then uses; None: there are none. `network`: shares of
-    packets (loss, padding, reorder) other than those that the local Discord begins with.
+    `models`: also start OpenAI-compatible servers, which the bot then uses. `network`: shares of packets (loss,
+    padding, reorder) that replace the defaults.
 
-    Raises `RehearsalError` when it cannot listen, a named language model cannot be served, or the bot ended by itself,
-    and the bot's own errors when that cannot start.
+    Raises `RehearsalError` if a server cannot listen, a named language model cannot be served, or the bot crashes; and
+    the bot's own errors if it cannot start.
     """
     settings = load(overrides=overrides)
     stop = asyncio.Event()
@@ -66,7 +66,7 @@ async def serve_local_discord(
             typer.echo(mind.sentence)
             served = await stack.enter_async_context(model_servers(settings, mind))
             overrides = {**served.settings, **overrides}
-            typer.echo("OpenAI-compatible model servers are up, for this machine alone. The settings that use them:")
+            typer.echo("OpenAI-compatible model servers are up, for this machine only. The settings that use them:")
             for line in as_lines(served.settings):
                 typer.echo(line)
         if with_bot:
@@ -75,20 +75,20 @@ async def serve_local_discord(
             stack.push_async_callback(companion.stop)
             channel = discord.guild.voice_channels[0]
             await companion.enter(discord.guild.id, channel.id)
-            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listens.")
-        typer.echo("Ctrl-C ends it.")
+            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listening.")
+        typer.echo("Press Ctrl-C to stop it.")
         await stop.wait()
         if crashes:
             raise RehearsalError(f"The bot ended: {crashes[0].detail}")
 
 
 def addresses(discord: LocalDiscord) -> list[str]:
-    """Return how to reach the local Discord, one line a thing."""
+    """Return the addresses and ids of the local Discord, one line each."""
     guild = discord.guild
     voice = guild.voice_channels[0]
     members = ", ".join(f"{member.id} {member.name}" for member in guild.people)
     return [
-        "A local Discord is up, for this machine alone.",
+        "A local Discord is up, for this machine only.",
         f"  REST API     {discord.api_base}",
         f"  gateway      {discord.gateway_url}",
         f"  voice        wss://{discord.voice_endpoint}",
@@ -111,7 +111,7 @@ def _environment(discord: LocalDiscord) -> BotSetup:
 
 
 def _tell(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], stop: asyncio.Event) -> None:
-    """Print what the bot hears, says and suffers; when it ends by itself, all does."""
+    """Print what the bot hears and says, and its problems. If it crashes, stop everything."""
     match seen:
         case ObservedUtterance(dropped_reason=None):
             typer.echo(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")

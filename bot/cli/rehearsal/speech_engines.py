@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
 
-# The recogniser hears 30 s at once; a longer answer is cut where it stands.
+# The recogniser takes at most 30 s at once; longer answers are cut into pieces.
 PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 
 
 class RehearsalRecognizer:
-    """`rehearsal.runner.ports.Recogniser`. Loads the model when it is first needed: after the run, as a rule.
+    """`rehearsal.runner.ports.Recogniser`. Loads the model when it is first needed, usually after the run.
 
-    `names`: whom the listeners know, as people in a room know each other's names. *Ownership*: an async context
+    `names`: expected names, as glossary. *Ownership*: an async context
     manager that owns the recogniser.
     """
 
@@ -57,7 +57,7 @@ class RehearsalRecognizer:
         await self._stack.aclose()
 
     async def transcribe(self, pcm: Pcm) -> str:
-        """Return the text of mono int16 sound at 16 kHz. Raises `RecogniserError`."""
+        """Return the text of mono int16 audio at 16 kHz. Raises `RecogniserError`."""
         if self._recognizer is None:
             self._recognizer = await self._stack.enter_async_context(
                 QueuedRecognizer(lambda: WhisperEngine(self._settings))
@@ -70,15 +70,15 @@ class RehearsalRecognizer:
 
 @asynccontextmanager
 async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[RealtimeEngines]:
-    """Load the models and lend the engines. `names`: whom the ear knows. Raises `VoiceError`."""
+    """Load the models and yield the speech-to-speech engines. `names`: expected names. Raises `VoiceError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with (
-        RehearsalRecognizer(settings.asr, names=tuple(names)) as ear,
+        RehearsalRecognizer(settings.asr, names=tuple(names)) as recognizer,
         PiperSynthesizer.open(directory, variety=0.0) as voice,
     ):
 
         async def recognise(pcm: Pcm) -> str:
-            return await ear.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
+            return await recognizer.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
 
         async def reply(asked: ResponseRequest) -> ResponseContent:
             return answer_request(asked, names=(settings.brain.name, *settings.brain.wake_names))
@@ -91,13 +91,13 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
 
 
 def local_engines(settings: Settings, names: tuple[str, ...]) -> ServerModels:
-    """Return what opens each mind when a scenario needs it. `names`: whom the ear knows."""
+    """Return the factories of the engines that a scenario may need. `names`: expected names."""
     return ServerModels(voice=lambda: _voice(settings), realtime=lambda: realtime_engines(settings, names=names))
 
 
 @asynccontextmanager
 async def _voice(settings: Settings) -> AsyncIterator[SpeechEngine]:
-    """Load the embedded voice and lend it as an engine. Raises `SynthesisError`."""
+    """Load the embedded voice and yield it as an engine. Raises `SynthesisError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with PiperSynthesizer.open(directory, variety=0.0) as voice:
 

@@ -42,11 +42,11 @@ def test_missing_models_are_told_with_the_command_that_brings_them() -> None:
 def test_what_can_run_exits_with_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notes are allowed, and counted in the verdict."""
     findings = [Finding("python", Status.OK, "fine"), Finding("discord", Status.WARNING, "no token", "Take one.")]
-    monkeypatch.setattr("bot.cli.doctor.examine_all", lambda: findings)
+    monkeypatch.setattr("bot.cli.doctor.run_checks", lambda: findings)
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 0
     assert result.stdout.rstrip().endswith("Roomtone can run here; 1 to note.")
-    monkeypatch.setattr("bot.cli.doctor.examine_all", lambda: findings[:1])
+    monkeypatch.setattr("bot.cli.doctor.run_checks", lambda: findings[:1])
     assert CliRunner().invoke(app, []).stdout.rstrip().endswith("Roomtone can run here.")
 
 

@@ -1,6 +1,6 @@
-"""Ears and a mouth for an evening without sound: a tone as long as its words take, and a recogniser that was told them.
+"""Fake audio for a written evening: people's speech, a recogniser that is given the words, and a synthesiser of tones.
 
-They are what the bot's own ports ask for, so that everything behind them is the real thing.
+They implement the bot's own ports, so that everything behind the ports is real.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _FRAMES_A_WORD = round(1000 / WORDS_A_SECOND / FRAME_MS)
 
 
 def speech_duration_s(words: str) -> float:
-    """Return how long it takes to say this."""
+    """Return how long it takes to say `words`, in seconds."""
     return len(words.split()) / WORDS_A_SECOND
 
 
 def make_speech(speaker_id: int, words: str, *, at: float) -> list[AudioEvent]:
-    """Return what is heard of somebody who says this from `at` on, on the clock's time line."""
+    """Return the audio events of somebody who says `words` from `at` on (monotonic seconds)."""
     seconds = speech_duration_s(words)
     pcm = np.full(round(seconds * LISTEN_RATE_HZ), _LOUD, dtype=np.int16)
     return [SpeechFrames(speaker_id, speaker_id, at, pcm), TalkspurtEnded(speaker_id, speaker_id, at + seconds)]
 
 
 class LoudnessDetector:
-    """`voice.listening.vad.SpeechProbability`: what is loud is speech."""
+    """Implements `voice.listening.vad.SpeechProbability`: loud audio is speech."""
 
     def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
         """Return 1.0 for loud windows, 0.0 for others."""
@@ -50,7 +50,7 @@ class LoudnessDetector:
 
 
 class ScriptedRecognizer:
-    """`voice.asr.port.Recognizer`: what a person is saying now, however often it is asked. `saying`: by speaker."""
+    """Implements `voice.asr.port.Recognizer`: returns the words in `saying`, by speaker."""
 
     def __init__(self) -> None:
         self.saying: dict[int, str] = {}
@@ -65,7 +65,7 @@ class ScriptedRecognizer:
         interim: bool = False,
     ) -> Recognition:
         """Return the words."""
-        assert speaker_id is not None, "rooms say who speaks"
+        assert speaker_id is not None, "rooms pass the speaker"
         return Recognition(
             text=self.saying[speaker_id],
             language="en",
@@ -78,13 +78,13 @@ class ScriptedRecognizer:
         )
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`: nothing was guessed."""
+        """Do nothing. See `Recognizer.confirm`."""
 
 
 class ToneSynthesizer:
-    """`voice.speaking.port.Synthesizer`: a quiet tone, as long as the words take."""
+    """Implements `voice.speaking.port.Synthesizer`: a quiet tone as long as the words take."""
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield the text word by word."""
+        """Yield one piece of audio for each word."""
         for _ in text.split():
             yield AudioChunk(np.full(_FRAMES_A_WORD * DISCORD_FRAME_SAMPLES, _QUIET, dtype=np.int16), DISCORD_RATE_HZ)

@@ -1,4 +1,4 @@
-"""The voice channel of an evening without sound: who is in it, and a connection that sends as the clock is moved."""
+"""The voice channel of a written evening: its people, and a connection that sends as the clock advances."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class SilentChat:
         self.posted: list[str] = []
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
-        """Return that there are none."""
+        """Return no files."""
         return ()
 
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
-        """Refuse: no file was ever dropped."""
+        """Raise `ChatError`: there are no files."""
         raise ChatError("There are no files in a written evening.")
 
     async def post(self, text: str) -> None:
-        """Keep what is posted."""
+        """Record the message."""
         self.posted.append(text)
 
 
 class ManualLink:
-    """`bot.channel.port.Link` that sends frames as the clock is moved, and no sooner."""
+    """A `bot.channel.port.Link` that sends frames only when `send` is called."""
 
     state = "connected"
     removed = False
@@ -47,16 +47,16 @@ class ManualLink:
         self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def lost(self) -> str:
-        """Wait for a loss that never comes."""
+        """Wait forever: the link is never lost."""
         return await self._lost
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Return that there are no packets to count."""
+        """No counters: there are no packets."""
         return {}
 
     def send(self, frames: int) -> int:
-        """Send at most so many frames; return how many there were."""
+        """Send at most `frames` frames; return how many were sent."""
         return sum(self._source.next_frame() is not None for _ in range(frames))
 
 
@@ -69,31 +69,31 @@ class WrittenChannel:
     guild_name = "The Rehearsal"
 
     def __init__(self, people: Sequence[Person]) -> None:
-        """`people`: who is there at first."""
+        """`people`: who is in the channel at first."""
         self._people = list(people)
         self.chat = SilentChat()
         self.link: ManualLink | None = None
 
     def members(self) -> Sequence[Person]:
-        """Return who is here."""
+        """Return the people in the channel."""
         return tuple(self._people)
 
     def enter(self, person: Person) -> None:
-        """Let somebody in."""
+        """Add a person."""
         self._people.append(person)
 
     def leave(self, person: Person) -> None:
-        """Let somebody go; who is not there is not missed."""
+        """Remove a person, if present."""
         self._people = [each for each in self._people if each != person]
 
     async def write(self, sentence: str) -> None:
-        """Keep what is written into the text channel."""
+        """Record a message to the text channel."""
         self.chat.posted.append(sentence)
 
     @asynccontextmanager
     async def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[ManualLink]:
-        """Open the connection. Nobody is excluded: nobody has opted out."""
+        """Open the connection. Nobody has opted out."""
         self.link = ManualLink(source, sink)
         yield self.link

@@ -1,15 +1,15 @@
-"""A clock that is moved by hand: hours pass in a moment, and whoever sleeps wakes when their hour has come."""
+"""A clock that is advanced by hand, so that hours pass in a moment."""
 
 from __future__ import annotations
 
 import asyncio
 
-# When the written evening begins, UTC: nine in the evening of a day like any other.
+# The start of a written evening, UTC epoch seconds.
 EVENING_BEGINS = 1_760_043_600.0
 
 
 class ManualClock:
-    """`bot.clock.Clock` held still. Wall clock and monotonic clock move together by `advance`."""
+    """Implements `bot.clock.Clock`. Both clocks move only by `advance`."""
 
     def __init__(self, now: float = EVENING_BEGINS) -> None:
         self._begun = now
@@ -21,11 +21,11 @@ class ManualClock:
         return self._begun + self._monotonic
 
     def monotonic(self) -> float:
-        """Return seconds since the clock was made."""
+        """Return seconds since the clock was created."""
         return self._monotonic
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the clock has been moved on by `seconds`. *Cancellation*: at once."""
+        """Wait until the clock has advanced by `seconds`. Can be cancelled at any time."""
         wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sleeper = (self._monotonic + seconds, wake)
         self._sleepers.append(sleeper)
@@ -35,7 +35,7 @@ class ManualClock:
             self._sleepers.remove(sleeper)
 
     def advance(self, seconds: float) -> None:
-        """Move both clocks on and wake those whose hour has come."""
+        """Advance both clocks and wake the sleepers that are due."""
         self._monotonic += seconds
         for hour, wake in self._sleepers:
             if hour <= self._monotonic and not wake.done():

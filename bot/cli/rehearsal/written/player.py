@@ -1,6 +1,7 @@
-"""Lets a written evening happen: each thing after the one before, on a clock that is moved as far as it needs.
+"""Plays a written evening: one event after the other, on a manual clock.
 
-What does not come in its time is a failed wait in the record, and the evening goes on; only a room that ends ends it.
+If something expected does not happen in time, the record gets a failed wait and the evening continues. It ends early
+only if the room ends.
 """
 
 from __future__ import annotations
@@ -35,28 +36,28 @@ if TYPE_CHECKING:
     from rehearsal.runner.observations import Observation
     from rehearsal.script.written_evening import EveningEvent, EveningLine, WrittenEvening
 
-# In small steps while somebody speaks, in large ones while nobody does.
+# The clock advances in small steps while somebody speaks, in large ones otherwise.
 STEP_S, QUIET_STEP_S = 0.06, 20.0
-# So long after the last word the bot may still come out with an answer that nobody wanted.
+# How long after the last word an unwanted answer of the bot is still noticed.
 _LISTENS_ON_S = 10.0
-# After what was said: the end is sure, the text stands, the answer begins.
+# After a line: time for endpointing, recognition and the start of the answer.
 AFTER_SPEECH_S = 1.6
-# A second line begins so long after the first one that it is spoken over.
+# When a second line starts that is spoken over the first one.
 _OVER_AFTER_S = 0.8
-# So much of an answer is heard before somebody breaks it off.
+# How much of an answer is played before somebody interrupts it.
 _BREAKS_OFF_AFTER_S = 0.3
-# On the clock that is moved: how long an answer may take to begin, and to end.
+# How long an answer may take to begin and to end, on the manual clock.
 _PATIENCE_S = 60.0
-# In real time: what the database's threads may take for what is due already.
+# How long to wait in real time for the database threads.
 SETTLE_TIMEOUT_S = 10.0
-# What each step leaves them, where something of theirs may be waited for.
+# The real time that each step leaves to those threads.
 _THREADS_S = 0.0005
-# After each step everybody who woke does what they woke for, and who that wakes.
+# Event loop iterations after each step, so that woken tasks and the tasks they wake can run.
 _TURNS_OF_THE_LOOP = 5
 
 
 async def play_written(evening: WrittenEvening, settings: Settings, program: TerminalReport) -> RehearsalReport:
-    """Play it, show it, and return its report."""
+    """Play and show the evening, and return its report."""
     program.opened_in_writing(
         evening.title, BOT_NAME, [display_name(who) for who in evening.people], len(evening.speeches)
     )
@@ -73,16 +74,16 @@ async def play_written(evening: WrittenEvening, settings: Settings, program: Ter
 
 
 class EveningEndedError(Exception):
-    """The room ended while the evening went on; the message says how."""
+    """The room ended before the evening did. The message says how."""
 
 
 @asynccontextmanager
 async def open_player(
     evening: WrittenEvening, settings: Settings, program: TerminalReport | None = None
 ) -> AsyncIterator[WrittenPlayer]:
-    """Open the room of an evening, and lend who plays it; nobody watches without `program`.
+    """Open the room of an evening and yield its player. `program`: the live display, if any.
 
-    *Ownership*: the room's task and everything it works with end with the block.
+    *Ownership*: the room's task and its services end with the context.
     """
     player = WrittenPlayer(evening, program)
     async with open_written_services(settings, player.ears, clock=player.clock, observe=player.see) as means:
@@ -100,7 +101,7 @@ async def open_player(
 
 
 class WrittenPlayer:
-    """Who lets the evening happen. Made by `open_player`.
+    """Plays the evening. Created by `open_player`.
 
     `record`: what was seen; `people`: everybody, by how the file writes them.
     """
@@ -123,17 +124,17 @@ class WrittenPlayer:
         self._sent = 0
 
     def enter(self, room: Room, life: asyncio.Task[str]) -> None:
-        """Take the room whose life this is."""
+        """Set the room and the task that runs it."""
         self._room, self._life = room, life
         life.add_done_callback(lambda _: self._news.set())
 
     @property
     def lasted_s(self) -> float:
-        """Return how long the evening has lasted."""
+        """How long the evening has lasted, in seconds."""
         return self.clock.monotonic() - self.record.started_at
 
     def report(self, *, max_prompt_tokens: int, duration_s: float, ended_by: str = "") -> RehearsalReport:
-        """Return the report of an evening that is over. See `build_written_report`."""
+        """Return the report after the evening. See `build_written_report`."""
         return build_written_report(
             self.evening,
             self.record,
@@ -145,19 +146,19 @@ class WrittenPlayer:
         )
 
     async def play(self) -> None:
-        """Let everything happen. Raises `EveningEndedError` when the room ends before."""
+        """Play the whole evening. Raises `EveningEndedError` when the room ends before."""
         await self.begin()
         for line, event in zip(self.evening.lines, self.evening.events, strict=True):
             await self.perform(line, event)
         await self.leave()
 
     async def begin(self) -> None:
-        """Wait until the bot is there. Raises `EveningEndedError` when it does not come."""
+        """Wait until the bot has joined. Raises `EveningEndedError` if it does not."""
         await self._settled(self._present().opened.is_set, "the bot to come")
         self.record.started_at = self.clock.monotonic()
 
     async def leave(self) -> None:
-        """Let the bot leave in order. Raises `EveningEndedError` when it does not."""
+        """Make the bot leave properly. Raises `EveningEndedError` if it does not."""
         room, life = self._present(), self._life
         assert life is not None, "it is here"
         room.close("left")
@@ -172,7 +173,7 @@ class WrittenPlayer:
     # -- what happens ----------------------------------------------------------------------------------------
 
     async def perform(self, line: int, event: EveningEvent) -> None:
-        """Let what stands in this line of the file happen, and wait until the room has dealt with it.
+        """Play the event of one line of the file, and wait until the room has handled it.
 
         Raises `EveningEndedError`.
         """
@@ -218,7 +219,7 @@ class WrittenPlayer:
         await self._settled(lambda: self.record.last_seq >= before + 2, f'"{line.say}" to become a turn')
 
     def _speak(self, *lines: EveningLine | None) -> float:
-        """Put sound in, one line a little after the other; return how long it lasts."""
+        """Feed the lines' audio to the room, each a little after the other; return their duration in seconds."""
         link = self.place.link
         assert link is not None, "the bot is here"
         self._sent = 0
@@ -233,7 +234,7 @@ class WrittenPlayer:
     # -- time --------------------------------------------------------------------------------------------------
 
     async def _live(self, seconds: float, *, step_s: float = STEP_S) -> None:
-        """Let time pass step by step, the bot's sound being sent in it."""
+        """Advance the clock step by step while sending the bot's audio."""
         link = self.place.link
         assert link is not None, "the bot is here"
         for _ in range(max(1, round(seconds / step_s))):
@@ -243,7 +244,7 @@ class WrittenPlayer:
                 await asyncio.sleep(0)
 
     async def _rest(self, seconds: float) -> None:
-        """Let time pass in which nobody says anything; at first in small steps, since the bot may."""
+        """Advance the clock through silence; in small steps at first, because the bot may still speak."""
         listened = min(seconds, _LISTENS_ON_S)
         for _ in range(round(listened / STEP_S)):
             await self._live(STEP_S)
@@ -252,7 +253,7 @@ class WrittenPlayer:
             await self._live(QUIET_STEP_S, step_s=QUIET_STEP_S)
 
     async def _until(self, holds: Callable[[], bool], what: str) -> None:
-        """Let time pass until something holds, as long as people would wait for it."""
+        """Advance the clock until `holds`, for at most `_PATIENCE_S`."""
         for _ in range(round(_PATIENCE_S / STEP_S)):
             if holds():
                 return
@@ -262,7 +263,7 @@ class WrittenPlayer:
         self._missed(what)
 
     async def _settled(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait, in real time alone, for what is due already."""
+        """Wait in real time until `holds`, without advancing the clock."""
         try:
             async with asyncio.timeout(SETTLE_TIMEOUT_S):
                 while not holds():
@@ -275,12 +276,12 @@ class WrittenPlayer:
     # -- what is seen --------------------------------------------------------------------------------------------
 
     def see(self, event: Event) -> None:
-        """Take one of the bot's events in."""
+        """Record one of the bot's events."""
         for seen in observations(event):
             self.note(seen)
 
     def note(self, seen: Observation) -> None:
-        """Take one observation in."""
+        """Record one observation."""
         self.record.observe(seen)
         self._show(seen)
         self._news.set()

@@ -1,7 +1,7 @@
-"""What the room of a written evening works with: the bot's own parts on a database of its own; ears and mouth are not.
+"""The room services of a written evening: the bot's real parts on a temporary database, with fake audio.
 
-Room, decider, memory, store, search and keeper are the real ones, answering without a language model, so that the same
-evening has the same answers everywhere.
+Room, decider, memory, store, search and upkeep are real. There is no language model, so an evening has the same answers
+everywhere.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognizer
 
 BOT_NAME = "Roomtone"
-# Over the operator's, but under what is set on the command line.
+# They override the operator's settings; the command line overrides them.
 EVENING_SETTINGS: dict[str, object] = {
     "brain.name": BOT_NAME,
-    # A small model's room: three hours must fit into it.
+    # The context of a small model: three hours must fit into it.
     "budget.max_context_tokens": 14_096,
     "budget.reserved_output_tokens": 4_096,
-    # By words alone: meanings are embedded in real time, of which the evening takes none.
+    # Embedding takes real time, and a written evening takes none.
     "recall.embedder": "off",
-    # The wait for quotes is real time too, and a busy machine has little of it.
+    # The wait for quotes is in real time; a busy machine needs longer.
     "recall.wait_ms": 2_000,
 }
 
@@ -49,7 +49,7 @@ EVENING_SETTINGS: dict[str, object] = {
 async def open_written_services(
     settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer
 ) -> AsyncIterator[RoomServices]:
-    """Make everything that the room needs, and lend it; the database lives in a folder that ends with it."""
+    """Open everything that the room needs; the database is in a temporary folder."""
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))

@@ -80,7 +80,7 @@ def test_a_model_without_servers_is_refused() -> None:
 )
 def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: RehearsalOptions) -> None:
     """Nor for a model: it is said, instead of being left out in silence."""
-    with pytest.raises(typer.BadParameter, match="three-hours is an evening in writing"):
+    with pytest.raises(typer.BadParameter, match="three-hours is a written evening"):
         refuse_sound_options(wanted)
 
 
