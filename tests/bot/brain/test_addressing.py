@@ -1,4 +1,4 @@
-"""Whom words are meant for, besides the bot."""
+"""Speech that is addressed to others, follows up on a reply, or needs no reply."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_these_only_speak_of_somebody(text: str) -> None:
     ],
 )
 def test_words_are_counted_in_writing_without_spaces_too(text: str, count: int) -> None:
-    """There two characters are about one."""
+    """In scripts without spaces, two characters count as one word."""
     assert word_count(text) == count
 
 

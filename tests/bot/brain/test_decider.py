@@ -1,4 +1,4 @@
-"""When the bot speaks: a table, and what holds for everything that can be said in every situation."""
+"""When the bot speaks: a table of situations, and properties that hold for any speech in any situation."""
 
 from __future__ import annotations
 

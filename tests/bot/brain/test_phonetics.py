@@ -1,4 +1,4 @@
-"""How words sound: what recognisers swap is near, what they tell apart is far."""
+"""Words that recognisers confuse are close, words that they tell apart are not."""
 
 from __future__ import annotations
 

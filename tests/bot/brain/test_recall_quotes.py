@@ -1,4 +1,4 @@
-"""What a reply is reminded of, and that it never waits nor fails for it."""
+"""The quotes for a reply, and that neither a slow nor a failing search harms the reply."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_bot_told_once_it_can_tell_again() -> None:
-    """Its own answer in the window is no source, so the words it quoted are quoted for the next who asks."""
+    """The bot's own turns don't count as sources, so what it quoted is quoted again for the next question."""
     async with Room(summariser=Forgetful()) as room:
         index = await talked(room, fact_at=3, turns=90)
         await folded(room)
@@ -224,7 +224,7 @@ class Counting(InMemoryRecallIndex):
 
 @pytest.mark.asyncio
 async def test_a_search_ahead_is_taken_if_that_was_nearly_asked() -> None:
-    """A word more or less is the same question; the reply waits for nothing any more."""
+    """A question that differs by a word uses the prefetched result without waiting."""
     async with Room(summariser=Forgetful()) as room:
         index = Counting()
         for seq in range(90):

@@ -1,4 +1,4 @@
-"""Carrying out answers: order, failures, supersession, and what counts as heard."""
+"""Carrying replies out: order, failures, supersession, and what counts as heard."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def test_a_failed_model_is_apologised_for() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_that_fails_in_the_middle_leaves_whole_sentences() -> None:
-    """What stood is said, the half sentence is not, and no apology talks over it."""
+    """Complete sentences are spoken, the incomplete one is not, and there is no spoken apology."""
     error = ChatModelError("It broke off. Try again.", retryable=True)
     bench = Bench(ScriptedResponder("Bo brings the lantern. And Cy br", error))
     async with bench.listener.listening(), bench.running():
@@ -172,7 +172,7 @@ async def test_an_answer_that_is_cut_off_ends_with_a_whole_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_voice_could_not_say_is_written() -> None:
-    """Sentences lost by the voice come back, so that the room can write them into the channel."""
+    """Sentences that could not be synthesised are returned, so that the room can write them in the channel."""
     bench = Bench(ScriptedResponder("Bo brings it. Cy sings."))
     bench.voice.mute = {"Bo brings it.", "Cy sings."}
     async with bench.listener.listening(), bench.running():
@@ -225,7 +225,7 @@ async def test_a_memory_that_cannot_be_read_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_cancelled_inside_costs_one_answer() -> None:
-    """Somebody else's cancelled task, awaited for the answer, is not the end of the replier: the next is answered."""
+    """If a task that the reply awaits is cancelled, the replier goes on with the next question."""
     bench = Bench(ScriptedResponder("Yes."))
     bench.cancelled = True
     async with bench.listener.listening(), bench.running():

@@ -1,4 +1,4 @@
-"""Answers that nobody may be waiting for, and being told to be silent in the midst of one."""
+"""Replies that may be skipped, and silence requests in the middle of a reply."""
 
 from __future__ import annotations
 

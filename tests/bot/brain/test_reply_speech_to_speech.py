@@ -1,4 +1,4 @@
-"""Answers that come as sound at once: how far they were heard is told, and what fails is answered the other way."""
+"""Replies by speech-to-speech: reporting how much was heard, and falling back to text after failures."""
 
 from __future__ import annotations
 

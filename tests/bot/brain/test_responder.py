@@ -1,4 +1,4 @@
-"""The model as a responder: its words come through, its imitation of the transcript does not."""
+"""The model's text is passed on, but not a heading that imitates the transcript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that take a tool: two steps, every result with its call, a word in between when it takes long."""
+"""Replies with tool calls: steps, results with their calls, and the filler sentence for slow tools."""
 
 from __future__ import annotations
 

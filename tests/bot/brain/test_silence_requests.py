@@ -1,4 +1,4 @@
-"""Being told to be silent, or to talk again: those words, and no others."""
+"""Recognising requests to be silent or to talk again, and nothing else."""
 
 from __future__ import annotations
 

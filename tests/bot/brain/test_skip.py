@@ -1,4 +1,4 @@
-"""SKIP is never spoken, nor half of it; everything else is, to the letter."""
+"""SKIP is never spoken, not even in part; everything else is passed on unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A SKIP that comes as sound: held back until the words are something else."""
+"""A spoken SKIP is held back until its words are something else."""
 
 from __future__ import annotations
 

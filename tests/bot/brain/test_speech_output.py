@@ -1,4 +1,4 @@
-"""One sentence on its way to the channel while the rest of it is still being made."""
+"""Sentences play while the rest of them is still synthesised."""
 
 from __future__ import annotations
 

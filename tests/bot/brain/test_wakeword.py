@@ -1,4 +1,4 @@
-"""Calling the bot by its name: what counts, and what does not."""
+"""Which texts call the bot by its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which embedder the settings name."""
+"""Which embedder the settings choose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model in a thread: who waits goes first, what breaks is told, and the end is an end."""
+"""An embedding model in a thread: urgent texts first, failures reach the caller, and it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing reaches a model but through its budget, and every call is counted and logged."""
+"""Every call to a model passes its budget, and is counted and logged."""
 
 from __future__ import annotations
 

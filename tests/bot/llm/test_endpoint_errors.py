@@ -1,4 +1,4 @@
-"""A failure is a sentence with its remedy, and holds nothing of what was asked."""
+"""A failure is a sentence with a remedy, and quotes nothing of the request."""
 
 from __future__ import annotations
 

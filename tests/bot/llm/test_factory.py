@@ -1,4 +1,4 @@
-"""Asking an endpoint what it serves shows whether address and key are right."""
+"""Listing the models of an endpoint proves address and key right."""
 
 from __future__ import annotations
 

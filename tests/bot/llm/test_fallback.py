@@ -1,4 +1,4 @@
-"""Models behind one another, through the real client: whatever the first does, the next answers, and nothing twice."""
+"""Failing over between models, through the real client: the next one answers, and nothing is said twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adapter against a local server, through the real openai client: what is sent, what comes, what fails how."""
+"""The chat adapter through the real client against a local server: requests, answers and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embeddings adapter against a local server, through the real client: what is sent, what comes, what fails how."""
+"""The embeddings adapter through the real client against a local server: requests, answers and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The moderation adapter through the real client, against a server of four lines."""
+"""The moderation adapter through the real client against a local server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vision model's adapter against a local endpoint: what is sent, what is made of the answer, each trouble."""
+"""The vision adapter against a local endpoint: requests, answers and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose key goes where."""
+"""Which key is sent to which endpoint."""
 
 from __future__ import annotations
 

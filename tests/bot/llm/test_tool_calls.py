@@ -1,4 +1,4 @@
-"""Calls of tools out of their pieces: the same calls however they were cut."""
+"""Tool calls, streamed in pieces or written as text, are found however they are cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real MCP server of the SDK's own, for tests, in a process of its own: on stdio, or on the HTTP port it is given."""
+"""An MCP server of the real SDK for tests, in its own process, on stdio or on the given HTTP port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server of the SDK's in a process of its own: its tools, its failures, its death, and its return."""
+"""The connection to a real MCP server: its tools, its failures, its death and its restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of MCP servers: one way to reach each, names of their own, and no secret shown."""
+"""Settings of MCP servers: one way to reach each, distinct names, and no secret shown."""
 
 from __future__ import annotations
 

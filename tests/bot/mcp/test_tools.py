@@ -1,4 +1,4 @@
-"""Servers' tools as ours: allowed ones alone, and nothing of what a server says of itself is believed."""
+"""Adapting the tools of MCP servers: only allowed ones, and nothing a server says is trusted."""
 
 from __future__ import annotations
 

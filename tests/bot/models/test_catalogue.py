@@ -1,4 +1,4 @@
-"""What the catalogue promises of each model."""
+"""What holds for each model of the catalogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The moment for a remark about a screen: a pause, and not while the bot is busy."""
+"""The moment for a remark about a screen: in a pause, and not while the bot is busy."""
 
 from __future__ import annotations
 

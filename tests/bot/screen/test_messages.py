@@ -1,4 +1,4 @@
-"""What people are told about shared screens."""
+"""The sentences about shared screens."""
 
 from __future__ import annotations
 

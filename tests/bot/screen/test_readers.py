@@ -1,4 +1,4 @@
-"""Which reader looks, and what stands in when it fails."""
+"""Which reader reads a screen, and the fallback when it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shared screens of a room: who may share, what is remembered, and that no note is ever lost."""
+"""The shared screens of a room: who may share, what is remembered, and that no note is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links and pages: who is let in, once; who may come back; what they are told at the end."""
+"""Links and share pages: who is admitted, who may reconnect, and the last message of each page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One shared screen: what comes in is read when it is worth it, and notes come out."""
+"""One shared screen: pictures in, notes out."""
 
 from __future__ import annotations
 

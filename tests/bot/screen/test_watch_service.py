@@ -1,4 +1,4 @@
-"""What the /watch commands talk to: links, ends and looks, and who may not."""
+"""The /watch commands: link, stop and look, and who may not use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A room whose screens can be watched, without Discord, browser and reader: pictures in by hand, notes out."""
+"""A room with shared screens, without Discord, browser and reader: tests hand in pictures and get notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that anybody may have written, at the real server, beside somebody's honest share: it disturbs nobody."""
+"""Hostile pages at the real server, beside an honest share, which they must not disturb."""
 
 from __future__ import annotations
 

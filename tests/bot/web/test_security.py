@@ -1,4 +1,4 @@
-"""Which page may talk to us, what a browser may do with ours, and whose address counts."""
+"""The origin check, response headers, and client addresses behind proxies."""
 
 from __future__ import annotations
 

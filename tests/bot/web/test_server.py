@@ -1,4 +1,4 @@
-"""The pages and their web socket, over real sockets on this machine: what is given out, what is refused, and limits."""
+"""The web server over real sockets: files, the web socket, refusals and limits."""
 
 from __future__ import annotations
 

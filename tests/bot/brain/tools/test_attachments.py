@@ -1,4 +1,4 @@
-"""Reading what people dropped: the right file, page by page, and nothing that is no text."""
+"""Reading posted files: the right file, page by page, and only text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def read(chat: FakeChat, **arguments: object) -> str:
 
 @pytest.mark.asyncio
 async def test_the_newest_file_is_read() -> None:
-    """With whose it is, and what else is there."""
+    """The output names the author and the other files."""
     chat = FakeChat()
     assert await read(chat) == NOTHING
     chat.drop("notes.txt", b"The gate code is 4411.")

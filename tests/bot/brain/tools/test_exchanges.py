@@ -1,4 +1,4 @@
-"""What tools answered stays where it was said, for a while and within bounds."""
+"""Tool results stay in the prompt after their question, for a while and within bounds."""
 
 from __future__ import annotations
 

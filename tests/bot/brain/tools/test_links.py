@@ -1,4 +1,4 @@
-"""Posting a link: web addresses and words alone, and only for who asked."""
+"""Posting a link: only http(s) links and text, and only for the person who asked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_who_asks_gets_it_posted() -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_else_does() -> None:
-    """Not a thought of the bot's own, not somebody who has left, not somebody who asked for something else."""
+    """Not unasked, not for somebody who has left, and not for somebody who asked for something else."""
     chat = FakeChat()
     for asker in (NOBODY, Asker(1, "Ada", ADA.words), Asker(1, "Ada", "What does the file say?", present=True)):
         assert "is posted" not in await posted(chat, asker)

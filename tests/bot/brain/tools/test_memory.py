@@ -1,4 +1,4 @@
-"""The memory tools as a model uses them: rightly, wrongly, and with things it made up."""
+"""The memory tools, called correctly, wrongly, and with invented arguments."""
 
 from __future__ import annotations
 

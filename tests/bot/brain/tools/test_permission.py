@@ -1,4 +1,4 @@
-"""Who may have what done, decided without the model: no text that it read opens a tool."""
+"""Who may use which tool, whatever the model has read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments against their schema: what is right passes, what is wrong is told so that it can be mended."""
+"""Valid arguments pass; invalid ones are reported so that the model can correct them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.brain.tools.tool import ToolError
 
 
 def test_what_is_right_passes() -> None:
-    """Nothings are left out, and numbers and truths written as text are meant."""
+    """Null values are dropped; numbers and booleans written as text are converted."""
     written = '{"query": "lantern", "limit": "5", "archived": "true", "speaker": null}'
     assert read_arguments(written, SEARCH_SCHEMA) == {"query": "lantern", "limit": 5, "archived": True}
     assert read_arguments("", {"type": "object"}) == {}

@@ -1,4 +1,4 @@
-"""Looking at a screen: only while one is shared."""
+"""Looking at a screen, only while one is shared."""
 
 from __future__ import annotations
 

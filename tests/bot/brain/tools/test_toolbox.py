@@ -1,4 +1,4 @@
-"""The toolbox: what is offered to whom, and that a call ends in text whatever happens."""
+"""Which tools are offered to whom, and that every call returns text."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _call(name: str, arguments: str = HELLO) -> MessageToolCall:
 
 @pytest.mark.asyncio
 async def test_what_a_tool_says_is_marked_as_data() -> None:
-    """And the log tells of the call without words."""
+    """The log line holds no arguments and no output."""
     tools = Echo()
     with capture_logs() as logs:
         told = await Toolbox([tools.echo]).for_asker().run(_call("echo"))

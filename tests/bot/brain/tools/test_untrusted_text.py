@@ -1,4 +1,4 @@
-"""Text from outside stays inside its marks, whatever it holds."""
+"""Text from outside stays within its tags, whatever it holds."""
 
 from __future__ import annotations
 
