@@ -28,10 +28,10 @@ class _Conversation:
         self.ids = set(self.items)
         self.instructions = ""
 
-    def add_item(self, told: ConversationItem) -> None:
-        assert told.id not in self.ids
-        self.ids.add(told.id)
-        self.items[told.id] = told.text
+    def add_item(self, item: ConversationItem) -> None:
+        assert item.id not in self.ids
+        self.ids.add(item.id)
+        self.items[item.id] = item.text
 
     def delete_items(self, item_ids: Iterable[str]) -> None:
         for item_id in item_ids:
