@@ -169,19 +169,19 @@ class RealtimeBridge:
         name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
         try:
-            heard = await self._session.send_audio(pcm, speakers=f"{name} speaks:")
-            item_ids = heard.item_ids
+            transcript = await self._session.send_audio(pcm, speakers=f"{name} speaks:")
+            item_ids = transcript.item_ids
             # After a lost connection the sound was sent again, into the next conversation.
             conversation = max(conversation, self._items.conversation)
             self._inputs.add(speaker_id, RealtimeInput(pcm, item_ids, conversation))
         except RealtimeError as error:
-            log.warning("realtime_did_not_hear", problem=str(error))
-            heard = None
-        if heard is None or heard.text is None:
+            log.warning("realtime_input_failed", problem=str(error))
+            transcript = None
+        if transcript is None or transcript.text is None:
             own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
             return with_items(own, item_ids, conversation)
         return RealtimeRecognition(
-            text=heard.text.strip(),
+            text=transcript.text.strip(),
             language=language or "",
             mean_logprob=0.0,
             compression_ratio=1.0,
@@ -243,18 +243,18 @@ class RealtimeBridge:
         speakers = f"{names[0]} speaks:" if len(names) == 1 else f"{', '.join(names)} speak at the same time:"
         sound = mix_speakers([(each.started_at, each.utterance.pcm) for each in utterances], LISTEN_RATE_HZ)
         try:
-            heard = self._session.send_audio(sound, speakers=speakers)
+            transcript = self._session.send_audio(sound, speakers=speakers)
         except RealtimeError as error:
-            log.warning("realtime_did_not_hear", problem=str(error))
+            log.warning("realtime_input_failed", problem=str(error))
             return
         self._items.hold(seq, ())
         conversation = self._items.conversation
 
         async def hold() -> None:
             try:
-                self._items.hold(seq, (await heard).item_ids)
+                self._items.hold(seq, (await transcript).item_ids)
             except RealtimeError as error:
-                log.warning("realtime_did_not_hear", problem=str(error))
+                log.warning("realtime_input_failed", problem=str(error))
                 if conversation == self._items.conversation:
                     self._items.release(seq)
 
