@@ -17,7 +17,7 @@ pytestmark = pytest.mark.rehearsal
 
 
 def test_the_evening_passes(tmp_path: Path) -> None:
-    """Everything the scenario promises comes true, and the exit status says so. More is read off the same run, which
+    """Every expectation of the scenario is met, and the exit status says so. More is read off the same run, which
     takes minutes."""
     good = Program.rehearse(tmp_path, "evening").wait()
     assert good.status == 0, good.printed

@@ -42,7 +42,7 @@ def assert_all_were_heard(played: Outcome) -> None:
 
 
 async def passes(folder: Path, name: str, *options: str) -> Outcome:
-    """Play a scenario and return how it went, every promise kept."""
+    """Play a scenario, check that every expectation was met, and return its outcome."""
     played = await asyncio.to_thread(Program.rehearse(folder / name, name, *options).wait)
     assert played.status == 0, played.printed
     assert "Traceback" not in played.printed
@@ -57,7 +57,7 @@ async def test_a_session_may_end_in_mid_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_several_voices_may_be_one_sound(tmp_path: Path) -> None:
-    """The mode `mixed` keeps the promises of the small scenario."""
+    """The mode `mixed` meets the expectations of the small scenario."""
     await passes(tmp_path, "hello", "--realtime", "--set", "realtime.mode=mixed")
 
 

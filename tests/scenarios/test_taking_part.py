@@ -1,4 +1,4 @@
-"""The scenarios about taking part, whole: what each promises in its own file, heard by the other participants."""
+"""The whole scenarios about participation: the expectations of each file, as other participants heard the bot."""
 
 from __future__ import annotations
 

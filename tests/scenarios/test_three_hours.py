@@ -72,7 +72,7 @@ def own_objects() -> Counter[str]:
 
 
 async def play() -> Evening:
-    """Let the whole evening happen."""
+    """Play the whole evening."""
     before = asyncio.all_tasks()
     # Tables of other tests hold objects of ours too.
     elsewhere = own_objects()
@@ -113,8 +113,8 @@ async def test_it_is_a_long_evening(evening: Evening) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_everything_that_an_evening_promises_is_kept(evening: Evening) -> None:
-    """Every word once under its speaker; who asks is answered and nobody else; every prompt whole and small."""
+async def test_every_expectation_is_met(evening: Evening) -> None:
+    """Every word once under its speaker; questions and nothing else answered; every prompt complete."""
     assert [f"{one.name}: {one.detail}" for one in evening.report.expectations if not one.passed] == []
     assert evening.report.passed
     assert evening.record.left == "left"

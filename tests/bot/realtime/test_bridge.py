@@ -34,7 +34,7 @@ from tests.fakes.hearing import ScriptedRecognizer
 from tests.fakes.place import FakePlace
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.turn_store import InMemoryTurnStore
-from tests.rehearsal.servers.realtime_client import FakeMind, served
+from tests.rehearsal.servers.realtime_client import FakeModel, served
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
 from voice.realtime.port import Briefing, RealtimeToolCall
@@ -410,7 +410,7 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
 @pytest.mark.parametrize(("language", "told"), [("de", "de"), ("auto", None)])
 async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: str | None) -> None:
     """So a lone 'mm-hm' is not written down in another language; where anything may be spoken it is not told."""
-    async with served(FakeMind("ja")) as server:
+    async with served(FakeModel("ja")) as server:
         settings = RealtimeSettings.model_validate({"enabled": True, "base_url": server.base_url})
         clock = FakeClock()
         _, run = session_factory(settings, api_key="k", language=language, clock=clock)(

@@ -1,4 +1,4 @@
-"""Each promise is kept or broken for the right reason."""
+"""Each expectation is met or not for the right reason."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SUMMARY = part("summary", "Mira wants to go to Ithaca by boat.")
 
 
 def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> ExpectationResult:
-    """Judge one promise, written as in a scenario."""
+    """Judge one expectation, written as in a scenario."""
     wanted: Any = EXPECTATION_KINDS[kind].model_validate({"kind": kind, **values})
     return judge_expectation(wanted, evidence)
 
@@ -131,7 +131,7 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("timeline_complete", {}, {"heard": ()}, False, "0 utterances"),
     ],
 )
-def test_a_promise(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
+def test_an_expectation(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
     """Kept or broken, and the detail says why."""
     result = judged(kind, replace(WELL, **changes), **values)
     assert (result.passed, detail in result.detail) == (passed, True), result.detail

@@ -1,4 +1,4 @@
-"""Whom the bot answered, when it was silent, what came to the servers behind it: judged for the right reasons."""
+"""Whom the bot answered, when it was silent, and what reached its servers is judged for the right reasons."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WELL = RunEvidence(
 
 
 def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> ExpectationResult:
-    """Judge one promise, written as in a scenario."""
+    """Judge one expectation, written as in a scenario."""
     wanted: Any = EXPECTATION_KINDS[kind].model_validate({"kind": kind, **values})
     return judge_expectation(wanted, evidence)
 
@@ -88,7 +88,7 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("truncated", {"to": "ask"}, {}, False, "no answer to it was broken off"),
     ],
 )
-def test_a_promise(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
+def test_an_expectation(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
     """Kept or broken, and the detail says why."""
     result = judged(kind, replace(WELL, **changes), **values)
     assert (result.passed, detail in result.detail) == (passed, True), result.detail

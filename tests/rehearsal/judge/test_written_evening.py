@@ -49,12 +49,12 @@ SECOND = ObservedReply("On the", 30.0, 31.0, interrupted=True, answer_to=3)
 
 
 def part(kind: str, first: int, last: int, tokens: int = 40) -> ObservedPromptPart:
-    """Return a part of a prompt that stands for these turns."""
+    """Return a part of a prompt that covers these turns."""
     return ObservedPromptPart("user", kind, "", tokens, first, last)
 
 
 def good() -> EveningRecord:
-    """Return what is seen of an evening on which everything went well."""
+    """Return the record of an evening without any failure."""
     record = EveningRecord(started_at=10.0)
     record.speeches = [PlayedSpeech(number, talk, 5.0 * number) for number, talk in enumerate(TALKS, 1)]
     record.turns = list(TURNS)
@@ -71,7 +71,7 @@ def good() -> EveningRecord:
     return record
 
 
-def judged(record: EveningRecord, *, ended_by: str = "") -> RehearsalReport:
+def report_of(record: EveningRecord, *, ended_by: str = "") -> RehearsalReport:
     """Return its report; a prompt may have 150 tokens."""
     evening = WrittenEvening("Short", TALKS, tuple(range(1, len(TALKS) + 1)))
     return build_written_report(
@@ -79,15 +79,15 @@ def judged(record: EveningRecord, *, ended_by: str = "") -> RehearsalReport:
     )
 
 
-def broken(report: RehearsalReport) -> list[str]:
-    """Return the names of the promises that were not kept."""
+def failed_names(report: RehearsalReport) -> list[str]:
+    """Return the names of the expectations that were not met."""
     return [one.name for one in report.expectations if not one.passed]
 
 
 def test_a_good_evening_passes() -> None:
     """And its report has what was said, what was answered and to which line, and how long it lasted."""
-    report = judged(good())
-    assert (report.passed, broken(report)) == (True, [])
+    report = report_of(good())
+    assert (report.passed, failed_names(report)) == (True, [])
     assert [(turn.text, turn.answers, turn.at_s) for turn in report.bot_turns] == [
         ("It is green.", "line 2", 10.0),
         ("On the", "line 3", 20.0),
@@ -163,7 +163,7 @@ def begin_late(record: EveningRecord) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "promise"),
+    ("spoil", "expectation"),
     [
         (lose_a_word, "timeline_complete"),
         (mistake_the_speaker, "timeline_complete"),
@@ -183,19 +183,19 @@ def begin_late(record: EveningRecord) -> None:
         (lambda record: record.failed_waits.append("waited in vain"), "wait"),
     ],
 )
-def test_each_promise_can_be_broken(spoil: Callable[[EveningRecord], None], promise: str) -> None:
-    """By the one thing that it is about, and by nothing else."""
+def test_each_expectation_can_fail(spoil: Callable[[EveningRecord], None], expectation: str) -> None:
+    """By the fact that it is about, and by nothing else."""
     record = good()
     spoil(record)
-    report = judged(record)
-    assert broken(report) == [promise]
+    report = report_of(record)
+    assert failed_names(report) == [expectation]
     assert not report.passed
 
 
 def test_an_evening_that_ended_early_is_told() -> None:
     """With the reason."""
-    report = judged(good(), ended_by="The bot left: empty.")
-    assert broken(report) == ["reached_the_end"]
+    report = report_of(good(), ended_by="The bot left: empty.")
+    assert failed_names(report) == ["reached_the_end"]
     assert report.ended_by == "The bot left: empty."
 
 
@@ -204,5 +204,5 @@ def test_what_was_dropped_is_counted() -> None:
     record = good()
     record.observe(ObservedUtterance("u2", 1, "", 0.0, 1.0, 1.5, "too_quiet"))
     record.observe(RoomLeft("s", 90.0, "left"))
-    assert judged(record).dropped == {"too_quiet": 1}
+    assert report_of(record).dropped == {"too_quiet": 1}
     assert record.left == "left"

@@ -90,7 +90,7 @@ def test_a_flood_without_a_name_is_bounded() -> None:
 
 
 def test_a_frame_that_does_not_decrypt_is_counted() -> None:
-    """Ciphertext never reaches anybody's ears as Opus."""
+    """Ciphertext is never passed on as Opus."""
     exchange = Exchange()
     ada, ben = exchange.join(ADA), exchange.join(BEN)
     call = described()

@@ -20,7 +20,7 @@ from tests.rehearsal.simulated import scenario
 
 
 def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
-    """Return all that the program prints of a small evening."""
+    """Return everything that is printed of a small run."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding=encoding)
     console = Console(file=out, width=80, force_terminal=terminal, legacy_windows=False)
@@ -42,7 +42,7 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
 
 
 def test_an_evening_in_writing_has_no_tables_of_sound() -> None:
-    """Nobody heard anything, so that nobody is told that nobody did; promises and memory are shown as ever."""
+    """There is no table of what was heard; expectations and compactions are shown as usual."""
     out = io.StringIO()
     program = TerminalReport(Console(file=out, width=80))
     program.opened_in_writing("Boats", "Roomtone", ["Ada", "Bo"], 1)
@@ -82,7 +82,7 @@ def test_an_old_character_set_shows_what_it_can() -> None:
 
 
 def test_the_report_has_every_part_and_the_verdict_last() -> None:
-    """What was said and heard, answers, latency, packets, compactions, summary, promises."""
+    """What was said and heard, answers, latency, packets, compactions, summary, expectations."""
     text = shown()
     for what in ("What was said", "What Roomtone answered", "Latency", "Packets", "Compactions", "Summary", "NOT MET"):
         assert what in text

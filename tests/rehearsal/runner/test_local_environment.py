@@ -102,7 +102,7 @@ async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
 
 @pytest.mark.asyncio
 async def test_a_clip_that_is_no_sound_is_told_before_anything_starts(tmp_path: Path) -> None:
-    """Not in the middle of the evening."""
+    """Not in the middle of the run."""
     broken = tmp_path / "broken.ogg"
     broken.write_bytes(b"no sound at all")
     with pytest.raises(RehearsalError, match=r"broken\.ogg"):

@@ -18,7 +18,7 @@ from rehearsal.runner.ports import NoScenarioServers
 from rehearsal.script.scenario import ServerStep
 from rehearsal.script.server_specs import ServersSpec
 from tests.rehearsal.people.sounds import tone
-from tests.rehearsal.servers.realtime_client import FakeMind
+from tests.rehearsal.servers.realtime_client import FakeModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,7 +48,7 @@ async def _voice() -> AsyncIterator[SpeechEngine]:
 
 @asynccontextmanager
 async def _mind() -> AsyncIterator[RealtimeEngines]:
-    yield FakeMind().engines()
+    yield FakeModel().engines()
 
 
 MODELS = ServerModels(voice=_voice, realtime=_mind)

@@ -191,7 +191,7 @@ def test_people_come_and_go_and_the_network_changes() -> None:
 
 
 def test_somebody_shares_their_screen() -> None:
-    """Each picture reaches the environment in its turn; one of which nothing is noted is a broken promise."""
+    """Each picture reaches the environment in its turn; one that the bot does not note is a failed wait."""
     made = scenario(
         {"who": "mira", "shows": Path("map.jpg")},
         {"who": "mira", "shows": Path("blurred.jpg"), "timeout_s": 4.0},
@@ -396,7 +396,7 @@ def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
 
 
 def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
-    """However late it begins; where it never does, the wait is a broken promise and the run goes on."""
+    """However late it begins; if it never does, the wait fails and the run goes on."""
 
     def voice_spans(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         now = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""The bundled scenarios keep their promises: enough turns, enough voices, and a fact that is said only once."""
+"""The bundled scenarios have what they are for: enough turns, enough voices, and a fact that is said only once."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def mistakes(folder: Path, content: Any) -> str:
 
 
 def test_every_recording_is_said_by_its_speaker(tmp_path: Path) -> None:
-    """All of them, with their text, and promises about them."""
+    """All of them, with their text, and expectations about them."""
     made = scenario_from_recordings(recordings(tmp_path, ("anna", 2), ("anna", 3), ("ben", 4)))
     assert {(say.who, say.say) for say in made.says} == {("anna", "text 0"), ("anna", "text 1"), ("ben", "text 2")}
     assert [person.name for person in made.people] == ["anna", "ben"]
@@ -96,7 +96,7 @@ def test_nobody_talks_over_themselves_and_lanes_bound_the_noise(
 
 
 def test_three_lanes_take_a_third_of_the_time(tmp_path: Path) -> None:
-    """Played on the stage: everything is heard, and the clock says how long it took."""
+    """Played in the simulation: everything is heard, and the clock says how long it took."""
     made = scenario_from_recordings(recordings(tmp_path, *((name, 5) for name in "abcdef" * 2)))
     environment = SimulatedEnvironment()
     bot = SimulatedBot(made, environment)

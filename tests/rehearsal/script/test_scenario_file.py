@@ -251,7 +251,7 @@ def test_the_bundled_scenarios_are_good(name: str) -> None:
 
 
 def test_the_page_of_the_format_names_everything() -> None:
-    """Every kind of step and promise, every conduct, every bundled scenario."""
+    """Every kind of step and expectation, every server behaviour, every bundled scenario."""
     page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
     conducts = {name for names in SERVER_BEHAVIOURS.values() for name in names}
     for name in {*EXPECTATION_KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:

@@ -32,7 +32,7 @@ def tone(words: int, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:
     return (8000 * np.sin(2 * np.pi * 220 * np.arange(samples) / rate_hz)).astype(np.int16)
 
 
-class FakeMind:
+class FakeModel:
     """Engines that hear what they are told to hear, and answer from a list or by echo."""
 
     def __init__(self, *heard: str) -> None:
@@ -106,7 +106,7 @@ async def client_of(server: LocalRealtimeServer) -> AsyncIterator[Line]:
 
 
 @asynccontextmanager
-async def served(mind: FakeMind, behaviour: RealtimeBehaviour | None = None) -> AsyncIterator[LocalRealtimeServer]:
-    """Run a server with a fake mind."""
-    async with LocalRealtimeServer(mind.engines(), behaviour) as server:
+async def served(model: FakeModel, behaviour: RealtimeBehaviour | None = None) -> AsyncIterator[LocalRealtimeServer]:
+    """Run a server with a fake model."""
+    async with LocalRealtimeServer(model.engines(), behaviour) as server:
         yield server

@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from rehearsal.errors import RehearsalError
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
-from tests.rehearsal.servers.realtime_client import RATE_HZ, FakeMind, Line, client_of, encoded, served, tone
+from tests.rehearsal.servers.realtime_client import RATE_HZ, FakeModel, Line, client_of, encoded, served, tone
 
 MANUAL: dict[str, Any] = {
     "type": "realtime",
@@ -46,7 +46,7 @@ async def _configured(line: Line, **more: Any) -> None:
 @pytest.mark.asyncio
 async def test_a_turn_is_heard_answered_and_spoken_in_the_protocols_order() -> None:
     """Sound in, transcripts of both sides and sound out, under the GA names."""
-    async with served(FakeMind("hello there")) as server, client_of(server) as line:
+    async with served(FakeModel("hello there")) as server, client_of(server) as line:
         await _configured(line)
         await line.say(2)
         heard = await line.until("conversation.item.input_audio_transcription.completed")
@@ -73,7 +73,7 @@ async def test_a_turn_is_heard_answered_and_spoken_in_the_protocols_order() -> N
 @pytest.mark.asyncio
 async def test_events_are_what_the_library_knows() -> None:
     """The library's own models take the events, strictly."""
-    async with served(FakeMind("hello")) as server, client_of(server) as line:
+    async with served(FakeModel("hello")) as server, client_of(server) as line:
         await _configured(line)
         await line.say(1)
         await line.send("response.create")
@@ -92,9 +92,9 @@ async def test_events_are_what_the_library_knows() -> None:
 @pytest.mark.asyncio
 async def test_what_was_not_heard_is_forgotten() -> None:
     """A truncated answer keeps the words up to where it was heard."""
-    mind = FakeMind("hello", "go on")
-    mind.answers = ["one two three four"]
-    async with served(mind) as server, client_of(server) as line:
+    model = FakeModel("hello", "go on")
+    model.answers = ["one two three four"]
+    async with served(model) as server, client_of(server) as line:
         await _configured(line)
         await line.say(1)
         await line.send("response.create")
@@ -112,7 +112,7 @@ async def test_what_was_not_heard_is_forgotten() -> None:
 @pytest.mark.asyncio
 async def test_items_are_created_in_order_and_deleted() -> None:
     """Text items replay a conversation."""
-    async with served(FakeMind()) as server, client_of(server) as line:
+    async with served(FakeModel()) as server, client_of(server) as line:
         await _configured(line)
         for number, (role, kind) in enumerate([("user", "input_text"), ("assistant", "output_text")]):
             content = [{"type": kind, "text": f"text {number}"}]
@@ -132,9 +132,9 @@ async def test_items_are_created_in_order_and_deleted() -> None:
 @pytest.mark.asyncio
 async def test_a_function_is_called_and_its_output_taken() -> None:
     """The model asks for a tool; the next response knows what it said."""
-    mind = FakeMind("what did Bo say")
-    mind.answers = [FunctionCall("memory_search", '{"query": "Bo"}'), "Bo said yes"]
-    async with served(mind) as server, client_of(server) as line:
+    model = FakeModel("what did Bo say")
+    model.answers = [FunctionCall("memory_search", '{"query": "Bo"}'), "Bo said yes"]
+    async with served(model) as server, client_of(server) as line:
         await _configured(line, tools=[{"type": "function", "name": "memory_search", "parameters": {}}])
         await line.say(2)
         await line.send("response.create")
@@ -152,7 +152,7 @@ async def test_a_function_is_called_and_its_output_taken() -> None:
 @pytest.mark.asyncio
 async def test_it_hears_turns_by_itself() -> None:
     """With server VAD, speech is found, committed and answered; new speech cancels the answer."""
-    async with served(FakeMind("first", "second")) as server, client_of(server) as line:
+    async with served(FakeModel("first", "second")) as server, client_of(server) as line:
         await line.until("session.created")
         quiet = np.zeros(RATE_HZ, np.int16)
         await line.send("input_audio_buffer.append", audio=encoded(np.concatenate([quiet, tone(2), quiet])))
@@ -173,7 +173,7 @@ async def test_it_hears_turns_by_itself() -> None:
 @pytest.mark.asyncio
 async def test_a_second_response_at_once_is_refused_and_the_first_cancelled() -> None:
     """One response at a time."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.STALL)) as server, client_of(server) as line:
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.STALL)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
         await line.send("response.create")
@@ -185,7 +185,7 @@ async def test_a_second_response_at_once_is_refused_and_the_first_cancelled() ->
 @pytest.mark.asyncio
 async def test_a_session_expires_with_its_error() -> None:
     """As the real one: an error event, then the connection is closed with 1001."""
-    async with served(FakeMind(), RealtimeBehaviour(expires_after_s=0.0)) as server, client_of(server) as line:
+    async with served(FakeModel(), RealtimeBehaviour(expires_after_s=0.0)) as server, client_of(server) as line:
         error = await line.until("error")
         assert error["error"]["code"] == "session_expired"
         assert error["error"]["message"] == "Your session hit the maximum duration of 60 minutes."
@@ -198,9 +198,9 @@ async def test_a_session_expires_with_its_error() -> None:
 @pytest.mark.asyncio
 async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
     """Half the sound has come when it ends."""
-    mind = FakeMind()
-    mind.answers = ["one two three four five six seven eight"]
-    async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, client_of(server) as line:
+    model = FakeModel()
+    model.answers = ["one two three four five six seven eight"]
+    async with served(model, RealtimeBehaviour(expires_in_response=1)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
         await line.until("error")
@@ -216,7 +216,7 @@ async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
 )
 async def test_responses_fail_as_asked(mode: RealtimeMode, code: str) -> None:
     """The session lives on."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=mode)) as server, client_of(server) as line:
+    async with served(FakeModel(), RealtimeBehaviour(mode=mode)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
         done = (await line.until("response.done"))["response"]
@@ -226,7 +226,7 @@ async def test_responses_fail_as_asked(mode: RealtimeMode, code: str) -> None:
 @pytest.mark.asyncio
 async def test_too_little_sound_and_nonsense_are_refused() -> None:
     """Errors are told, with the code of the real server, and the session goes on."""
-    async with served(FakeMind()) as server, client_of(server) as line:
+    async with served(FakeModel()) as server, client_of(server) as line:
         await _configured(line)
         await line.send("input_audio_buffer.commit")
         assert (await line.until("error"))["error"]["code"] == "input_audio_buffer_commit_empty"
@@ -243,7 +243,7 @@ async def test_too_little_sound_and_nonsense_are_refused() -> None:
 @pytest.mark.asyncio
 async def test_deaf_it_says_so() -> None:
     """Input transcription can fail; the item stays."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, client_of(server) as line:
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, client_of(server) as line:
         await _configured(line)
         await line.say(2)
         await line.until("conversation.item.input_audio_transcription.failed")
@@ -252,7 +252,7 @@ async def test_deaf_it_says_so() -> None:
 @pytest.mark.asyncio
 async def test_a_wrong_key_never_connects() -> None:
     """Refused at the handshake."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server:
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server:
         client = openai.AsyncOpenAI(api_key="wrong", base_url=server.base_url)
         with pytest.raises(InvalidStatus):
             await client.realtime.connect(model="m").enter()
@@ -262,8 +262,8 @@ async def test_a_wrong_key_never_connects() -> None:
 @pytest.mark.asyncio
 async def test_gone_it_breaks_off_and_takes_nobody_any_more() -> None:
     """In the middle of the sound of an answer; whoever comes back is refused."""
-    mind = FakeMind("hello there")
-    async with served(mind) as server:
+    model = FakeModel("hello there")
+    async with served(model) as server:
         async with client_of(server) as line:
             await _configured(line)
             server.behaviour.mode = RealtimeMode.GONE
@@ -282,12 +282,12 @@ async def test_gone_it_breaks_off_and_takes_nobody_any_more() -> None:
 @pytest.mark.asyncio
 async def test_what_breaks_inside_ends_the_connection_with_its_tasks() -> None:
     """As the real server's own errors do; nothing of the session goes on behind it."""
-    mind = FakeMind()
+    model = FakeModel()
 
     async def broken(pcm: object) -> str:
         raise ValueError("no ear")
 
-    engines = replace(mind.engines(), recognise=broken)
+    engines = replace(model.engines(), recognise=broken)
     behaviour = RealtimeBehaviour(expires_after_s=3600.0)
     async with LocalRealtimeServer(engines, behaviour) as server, client_of(server) as line:
         await _configured(line)
@@ -303,7 +303,7 @@ async def test_what_breaks_inside_ends_the_connection_with_its_tasks() -> None:
 @pytest.mark.asyncio
 async def test_a_busy_port_is_a_plain_sentence() -> None:
     """Two servers on one port: the second says so and what to do."""
-    async with served(FakeMind()) as first:
+    async with served(FakeModel()) as first:
         port = int(first.base_url.rsplit(":", 1)[1].split("/")[0])
         with pytest.raises(RehearsalError, match=f"port {port}.*Choose another"):
-            await LocalRealtimeServer(FakeMind().engines(), port=port).__aenter__()
+            await LocalRealtimeServer(FakeModel().engines(), port=port).__aenter__()

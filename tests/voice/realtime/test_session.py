@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
 from tests.fakes.clock import FakeClock
-from tests.rehearsal.servers.realtime_client import FakeMind, served, tone
+from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
 from voice.errors import RealtimeError
 from voice.realtime.port import (
     Briefing,
@@ -104,7 +104,7 @@ def _speech(words: int = 2) -> Pcm:
 @pytest.mark.asyncio
 async def test_people_are_heard_and_answered() -> None:
     """16 kHz goes out as 24 kHz, the name before it; text, sound and words come back."""
-    mind = FakeMind("hello there")
+    mind = FakeModel("hello there")
     async with served(mind) as server, room_of(server) as room:
         heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
         assert heard.text == "hello there"
@@ -118,7 +118,7 @@ async def test_people_are_heard_and_answered() -> None:
 @pytest.mark.asyncio
 async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
     """The next answer knows what was heard of the last one."""
-    mind = FakeMind("tell me", "go on")
+    mind = FakeModel("tell me", "go on")
     mind.answers = ["one two three four"]
     async with served(mind) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
@@ -132,7 +132,7 @@ async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
 @pytest.mark.asyncio
 async def test_items_instructions_and_tools_change_while_it_lives() -> None:
     """What a landed compaction does: new instructions, and folded items go; and a tool that has come."""
-    async with served(FakeMind("x")) as server, room_of(server) as room:
+    async with served(FakeModel("x")) as server, room_of(server) as room:
         room.briefing = Briefing("Be kind.")
         await room.session.ready.wait()
         room.session.add_item(ConversationItem("turn_1", ItemRole.USER, "(Bo joined the channel.)"))
@@ -150,7 +150,7 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
 @pytest.mark.asyncio
 async def test_tools_are_run_and_their_failures_told() -> None:
     """The model hears what the tool said, or that it failed."""
-    mind = FakeMind("what is there")
+    mind = FakeModel("what is there")
     mind.answers = [FunctionCall("look", "{}"), FunctionCall("look", "[]"), "I see a cat"]
     async with served(mind) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
@@ -163,7 +163,7 @@ async def test_tools_are_run_and_their_failures_told() -> None:
 @pytest.mark.asyncio
 async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
     """In a moment when nobody speaks; the new session knows what was said."""
-    async with served(FakeMind("one", "two")) as server, room_of(server, session_s=600) as room:
+    async with served(FakeModel("one", "two")) as server, room_of(server, session_s=600) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: one"),))
         room.clock.advance(600)
@@ -179,7 +179,7 @@ async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
 @pytest.mark.asyncio
 async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None:
     """Nobody hears more than a pause, and the session is not given up."""
-    mind = FakeMind("tell me a story")
+    mind = FakeModel("tell me a story")
     mind.answers = ["one two three four five six seven eight", "nine ten"]
     async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
@@ -201,7 +201,7 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
 @pytest.mark.parametrize("mode", [RealtimeMode.BROKEN, RealtimeMode.GARBAGE])
 async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
     """The room then answers otherwise; whoever waits is told at once."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=mode)) as server, room_of(server) as room:
+    async with served(FakeModel(), RealtimeBehaviour(mode=mode)) as server, room_of(server) as room:
         waiting = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
         await room.until_told(3)
         assert isinstance(room.news[-1], RealtimeFailed)
@@ -215,7 +215,7 @@ async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: Real
 @pytest.mark.asyncio
 async def test_a_refused_key_is_given_up_at_once() -> None:
     """Waiting does not mend it."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server, room_of(server) as room:
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server, room_of(server) as room:
         await room.until_told()
         (failed,) = room.news
         assert isinstance(failed, RealtimeFailed)
@@ -225,7 +225,7 @@ async def test_a_refused_key_is_given_up_at_once() -> None:
 @pytest.mark.asyncio
 async def test_nobody_there_is_a_sentence() -> None:
     """The address is in it."""
-    async with served(FakeMind()) as server:
+    async with served(FakeModel()) as server:
         gone = server.base_url
     async with room_of(gone, limits=RealtimeLimits(failures_before_fallback=1)) as room:
         await room.until_told()
@@ -238,7 +238,7 @@ async def test_nobody_there_is_a_sentence() -> None:
 async def test_failed_answers_are_errors_and_count() -> None:
     """A model over its quota is given up at once."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
-    async with served(FakeMind("a", "b"), behaviour) as server, room_of(server) as room:
+    async with served(FakeModel("a", "b"), behaviour) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         with pytest.raises(RealtimeError, match="server_error"):
             await room.answer()
@@ -254,7 +254,7 @@ async def test_an_answer_that_stalls_is_an_error() -> None:
     """After the setting's time without a piece."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.STALL)
     async with (
-        served(FakeMind("a"), behaviour) as server,
+        served(FakeModel("a"), behaviour) as server,
         room_of(server, limits=RealtimeLimits(reply_timeout_s=0.05)) as room,
     ):
         with pytest.raises(RealtimeError, match="in time"):
@@ -264,7 +264,7 @@ async def test_an_answer_that_stalls_is_an_error() -> None:
 @pytest.mark.asyncio
 async def test_what_is_not_written_down_is_told_apart() -> None:
     """The model has heard it all the same."""
-    async with served(FakeMind("a"), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
+    async with served(FakeModel("a"), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
         heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
         assert heard.text is None
         assert len(heard.item_ids) == 2
@@ -290,7 +290,7 @@ async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[
     """The items that hold it are told, so that it is said once; answers that come meanwhile forgive nothing."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
     async with (
-        served(FakeMind(), behaviour) as server,
+        served(FakeModel(), behaviour) as server,
         room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room,
     ):
         for number in range(3):
@@ -308,7 +308,7 @@ async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], Non
     """The room's own recogniser does that: as long as it answers, it serves."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
     limits = RealtimeLimits(hear_timeout_s=15, failures_before_fallback=1)
-    async with served(FakeMind(), behaviour) as server, room_of(server, limits=limits, mode="mixed") as room:
+    async with served(FakeModel(), behaviour) as server, room_of(server, limits=limits, mode="mixed") as room:
         hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
         await room.answer()
         skip(16)
@@ -319,7 +319,10 @@ async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], Non
 @pytest.mark.asyncio
 async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
     """An account with shorter sessions than the setting says does not lose speech-to-speech for it."""
-    async with served(FakeMind()) as server, room_of(server, limits=RealtimeLimits(failures_before_fallback=1)) as room:
+    async with (
+        served(FakeModel()) as server,
+        room_of(server, limits=RealtimeLimits(failures_before_fallback=1)) as room,
+    ):
         for number in range(1, 4):
             async with asyncio.timeout(WAIT_S):
                 await room.session.ready.wait()
@@ -332,7 +335,7 @@ async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
 @pytest.mark.asyncio
 async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
     """After its rest, with the briefing of that moment; what it broke off is not answered then."""
-    mind = FakeMind("tell me", "and now")
+    mind = FakeModel("tell me", "and now")
     mind.answers = ["one two three four five six seven eight"]
     async with served(mind) as server, room_of(server, retry_after_s=30) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
@@ -359,7 +362,7 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
 @pytest.mark.asyncio
 async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -> None:
     """One sentence when it goes, one when it is back."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         await room.until_told(3)
         before = server.sessions
         await room.time_passes(lambda: server.sessions == before + 3, step_s=20)
@@ -372,7 +375,7 @@ async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -
 @pytest.mark.asyncio
 async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
     """It is left alone again."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         await room.until_told(3)
         server.behaviour.mode = RealtimeMode.SILENT
         before = server.sessions
@@ -384,7 +387,7 @@ async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
 async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> None:
     """Nobody waits three times for the same trouble."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
-    async with served(FakeMind(), behaviour) as server, room_of(server) as room:
+    async with served(FakeModel(), behaviour) as server, room_of(server) as room:
         for failures in (3, 1):
             await room.time_passes(lambda: room.session.usable and room.session.ready.is_set(), step_s=5)
             for _ in range(failures):
@@ -398,7 +401,7 @@ async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> 
 @pytest.mark.asyncio
 async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -> None:
     """While it was away its key was withdrawn."""
-    async with served(FakeMind(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server:
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server:
         room = Room(server.base_url)
         running = asyncio.create_task(room.session.run(), name="session-under-test")
         await room.until_told(3)
