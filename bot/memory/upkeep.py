@@ -61,7 +61,7 @@ class MemoryUpkeep:
         *,
         memory: SessionMemory,
         turns: TurnStore,
-        shelf: TierStore,
+        tiers: TierStore,
         people: PeopleBook,
         prompts: PromptStore,
         accesses: AccessLog,
@@ -73,7 +73,7 @@ class MemoryUpkeep:
         self._guild_id = guild_id
         self._memory = memory
         self._turns = turns
-        self._shelf = shelf
+        self._tiers = tiers
         self._people = people
         self._prompts = prompts
         self._accesses = accesses
@@ -191,7 +191,7 @@ class MemoryUpkeep:
 
     async def _refresh_if_changed(self) -> None:
         """Take over what another process changed in the store, such as `roomtone memory forget`."""
-        if await self._shelf.revision(self._session_id) > self._memory.state.revision:
+        if await self._tiers.revision(self._session_id) > self._memory.state.revision:
             await self._memory.refresh()
         # A refused landing may have noticed it first.
         if self._memory.external_changes == self._seen_refreshes:
@@ -226,17 +226,17 @@ class MemoryUpkeep:
         if not self._settings.enabled:
             return
         if self._last_check is None:
-            self._last_check = await self._shelf.last_check(self._session_id)
+            self._last_check = await self._tiers.last_check(self._session_id)
         total = self._memory.total_turns
         if not is_due(total, self._last_check):
             return
-        if await self._shelf.opted_out(self._session_id):
+        if await self._tiers.opted_out(self._session_id):
             self._last_check = total
             return
         begun = self._clock.monotonic()
         await self._read_new_segments()
         heard = last_mentions(self._topics, self._unread_turns())
-        stored = await self._shelf.tiers_of(self._session_id, self._memory.segments)
+        stored = await self._tiers.tiers_of(self._session_id, self._memory.segments)
         kept = [_with_mention(tier, heard) for tier in stored]
         done = check_tiers(
             kept,
@@ -251,7 +251,7 @@ class MemoryUpkeep:
             for each, before in zip(kept, stored, strict=True)
             if not before.known or each.last_mention != before.kept.last_mention
         ]
-        await self._shelf.apply(self._session_id, done, changed, total_turns=total, now=self._clock.now())
+        await self._tiers.apply(self._session_id, done, changed, total_turns=total, now=self._clock.now())
         self._last_check = total
         self._heard_through = total
         self._log_check(done, kept, total, begun)
@@ -290,7 +290,7 @@ class MemoryUpkeep:
             return
         self._last_prune = total
         begun = self._clock.monotonic()
-        pruned, deleted = await prune(self._shelf, self._settings, now=self._clock.now(), most=MOST_PRUNED)
+        pruned, deleted = await prune(self._tiers, self._settings, now=self._clock.now(), most=MOST_PRUNED)
         log.info(
             "archive_pruned",
             session_id=self._session_id,
@@ -301,7 +301,7 @@ class MemoryUpkeep:
 
 
 async def prune(
-    shelf: TierStore, settings: TierSettings, *, now: float, most: int | None = None
+    tiers: TierStore, settings: TierSettings, *, now: float, most: int | None = None
 ) -> tuple[int, tuple[SessionId, ...]]:
     """Delete sessions past their retention, then prune outdated archived segments, at most `most`.
 
@@ -309,9 +309,9 @@ async def prune(
     """
     deleted: tuple[SessionId, ...] = ()
     if settings.retention_days is not None:
-        deleted = await shelf.delete_expired_sessions(ended_before=now - settings.retention_days * DAY_S)
-    outdated = await shelf.archived(before=now - settings.prune_after_days * DAY_S, most=most)
-    return await shelf.prune(outdated, now=now), deleted
+        deleted = await tiers.delete_expired_sessions(ended_before=now - settings.retention_days * DAY_S)
+    outdated = await tiers.archived(before=now - settings.prune_after_days * DAY_S, most=most)
+    return await tiers.prune(outdated, now=now), deleted
 
 
 def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:

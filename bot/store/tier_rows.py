@@ -73,9 +73,9 @@ def record_values(record: SegmentRecord) -> dict[str, object]:
     }
 
 
-def with_accesses(standing: StoredTier, record: SegmentRecord) -> SegmentRecord:
+def with_accesses(tier: StoredTier, record: SegmentRecord) -> SegmentRecord:
     """Return `record` with the segment's access count."""
-    accesses = standing.accesses
+    accesses = tier.accesses
     return replace(
         record,
         access_count=accesses.count,

@@ -199,9 +199,9 @@ class TierStore:
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
 
 
-async def store_tier(connection: AsyncConnection, session_id: SessionId, standing: StoredTier) -> None:
+async def store_tier(connection: AsyncConnection, session_id: SessionId, tier: StoredTier) -> None:
     """Store a segment's whole tier state, inside a write transaction. For imports."""
-    kept, accesses = standing.kept, standing.accesses
+    kept, accesses = tier.kept, tier.accesses
     await _upsert(connection, session_id, [kept])
     values: dict[str, object] = {
         "queued_at_turn": kept.queued_at_turn,

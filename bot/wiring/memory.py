@@ -79,7 +79,7 @@ def upkeep_factory(
             guild_id,
             memory=memory,
             turns=store,
-            shelf=tiers,
+            tiers=tiers,
             people=people,
             prompts=prompts,
             accesses=accesses,

@@ -109,7 +109,7 @@ class Evening:
             GUILD,
             memory=self.memory,
             turns=self.store,
-            shelf=self.shelf,
+            tiers=self.shelf,
             people=self.people,
             prompts=self.prompts,
             accesses=self.accesses,

@@ -64,7 +64,7 @@ class KeptHouse(House):
             guild_id,
             memory=memory,
             turns=self.store,
-            shelf=self.shelf,
+            tiers=self.shelf,
             people=self.people,
             prompts=PromptStore(self.database),
             accesses=AccessLog(self.shelf, self.clock),
