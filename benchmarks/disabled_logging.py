@@ -1,4 +1,4 @@
-"""Measuring without logs: writing thousands of lines would be measured too."""
+"""Disable logging while measuring, because writing thousands of log lines would be measured too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Writes the kept results into docs/benchmarks.md and the README: `python -m benchmarks.document`.
+"""Write the kept results into docs/benchmarks.md and the README: `python -m benchmarks.document`.
 
-What stands between the two marks there is made of the JSON files in docs/benchmarks/, which are as `roomtone bench`
-wrote them; no figure of it is typed by hand.
+The part between the two marks is generated from the JSON files in docs/benchmarks/, as `roomtone bench` wrote them. No
+figure there is typed by hand.
 """
 
 from __future__ import annotations

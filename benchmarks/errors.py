@@ -1,4 +1,4 @@
-"""What can go wrong in a benchmark, named by who must act."""
+"""The errors of benchmarks, named by who must act."""
 
 from __future__ import annotations
 

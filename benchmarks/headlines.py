@@ -1,4 +1,4 @@
-"""The few figures of the kept results that stand in the README, for somebody who decides whether to try it."""
+"""The few results that the README shows, for people who decide whether to try Roomtone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model for a benchmark: an endpoint that is there already, or a model file that can be served here."""
+"""The language model for a benchmark: an existing endpoint, or a model file to serve here."""
 
 from __future__ import annotations
 

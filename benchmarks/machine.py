@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""Describe the machine that the figures were measured on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Machine:
 
 
 def describe_machine(*, cpuinfo: Path = Path("/proc/cpuinfo"), meminfo: Path = Path("/proc/meminfo")) -> Machine:
-    """Return the machine that this process runs on. What it doesn't tell is `unknown` or 0."""
+    """Return the machine that this process runs on. Unknown values are `unknown` or 0."""
     return Machine(
         system=f"{platform.system()} {platform.release()}",
         cpu=_cpu_name(cpuinfo),
@@ -36,7 +36,7 @@ def describe_machine(*, cpuinfo: Path = Path("/proc/cpuinfo"), meminfo: Path = P
 
 
 def busy_sentence(load_1m: float | None = None, cores: int | None = None) -> str | None:
-    """Return a remark when others want more of the machine than there is, or None: times are longer then."""
+    """Return a remark if other processes overload the machine, which makes times longer, or None."""
     load = load_1m if load_1m is not None else os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     available = _usable_cores() if cores is None else cores
     # This process itself is one of those that want to run.

@@ -1,6 +1,6 @@
-"""What every benchmark writes: the machine, our figures, the others', and the targets with what was reached.
+"""The report of a benchmark: the machine, our figures, those of other systems, and the targets.
 
-One JSON object `{"bench", "machine", "ours", "peers", "targets"}`; `roomtone bench` shows the same as tables.
+One JSON object `{"bench", "machine", "ours", "peers", "targets", "remarks"}`; `roomtone bench` shows it as tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One goal and what was measured. `met` is None when this run could not measure it; `value` says why then."""
+    """One goal and its measurement. `met` is None if this run could not measure it; `value` then says why."""
 
     name: str
     goal: str
@@ -29,18 +29,18 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """The outcome of one benchmark. `ours` and `peers` hold one entry a contender, by name."""
+    """The result of one benchmark. `ours` and `peers` hold one entry for each system or measurement, by name."""
 
     bench: str
     machine: Machine
     ours: Mapping[str, Json]
     peers: Mapping[str, Json]
     targets: tuple[Target, ...]
-    # Plain sentences for whoever reads the figures: what could not be run, and why.
+    # Plain sentences for readers: what could not be run, and why.
     remarks: tuple[str, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Json]:
-        """Return the report as JSON has it."""
+        """Return the report as a JSON object."""
         return {
             "bench": self.bench,
             "machine": dict(asdict(self.machine)),

@@ -1,4 +1,4 @@
-"""A report for people: tables of figures and the targets, as rich draws them."""
+"""Render a report as tables with rich."""
 
 from __future__ import annotations
 

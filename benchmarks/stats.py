@@ -1,4 +1,4 @@
-"""Shares and percentiles, the same everywhere."""
+"""Shares and percentiles, used by all benchmarks."""
 
 from __future__ import annotations
 

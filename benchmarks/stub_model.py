@@ -1,7 +1,7 @@
-"""An endpoint that speaks like OpenAI's and thinks for a fixed time: what a model costs in time, without a model.
+"""A fake OpenAI endpoint that answers after a fixed time, to measure what waiting for a model costs.
 
-Whole answers come after `answer_s`; streamed ones begin at once and go on until the caller hangs up. HTTP is read
-as far as clients of this one path need, on 127.0.0.1 alone.
+Whole answers come after `answer_s`; streamed ones begin at once and go on until the caller disconnects. It implements
+just enough HTTP for these clients, on 127.0.0.1 only.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What is left of long conversations, for Roomtone and other systems."""

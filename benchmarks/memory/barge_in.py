@@ -1,7 +1,7 @@
-"""Folding while somebody keeps talking over the bot: each reply is begun and cut off at once, all evening long.
+"""Measure folding while every reply is interrupted as soon as it begins, for a whole evening.
 
-The summary takes several turns' time to be made. What counts is how many folds were asked for, how many were
-applied, and how far the summary is behind at the end.
+A summary takes as long as several turns. The figures are how many folds were requested and applied, and how far the
+summary is behind at the end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SETTLE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class BargeInResult:
-    """What came of it. `behind`: turns before the window that the summary doesn't stand for at the end."""
+    """The result. `behind`: turns that are neither in the window nor in the summary at the end."""
 
     turns: int
     asked: int

@@ -1,7 +1,7 @@
 """`roomtone bench memory`: what is left of an evening after 5, 20 and 100 folds, and what remembering costs.
 
-It only arranges: evenings are made in `evenings`, heard in `race`, judged in `judge`, `finding`, `people` and
-`invention`; what the reply pays and what barge-in does is measured in modules of their own.
+This module only runs the parts: conversations come from `conversation_sets`, `evaluation` plays them to each system,
+and `fact_judge`, `fact_retrieval`, `human_reference` and `invented_entities` score the results.
 """
 
 from __future__ import annotations

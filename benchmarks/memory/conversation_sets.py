@@ -1,4 +1,4 @@
-"""Which conversations a run is made with: evenings of both template sets, and whatever was brought along."""
+"""The conversations of a run: generated evenings of both template sets, and transcripts that the user supplied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedConversation:
-    """One conversation as a contender hears it: judged after each of `folds`, as far as it goes."""
+    """One conversation, and after which `folds` it is judged."""
 
     conversation: RecordedConversation
     folds: tuple[int, ...]
@@ -65,8 +65,8 @@ class ConversationSets:
             for templates in made
         }
         for origin, conversations in self._brought.items():
-            heard = conversations[:count] if needs_model else conversations
+            chosen = conversations[:count] if needs_model else conversations
             sets[origin] = [
-                PlannedConversation(each, checkpoints(min(longest, folds_possible(each)))) for each in heard
+                PlannedConversation(each, checkpoints(min(longest, folds_possible(each)))) for each in chosen
             ]
         return sets

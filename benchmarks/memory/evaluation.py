@@ -1,7 +1,7 @@
-"""One contender through one conversation, judged on the way.
+"""Play one conversation to one memory system, and judge it at checkpoints.
 
-At each checkpoint everybody is asked about the same turns: after n folds of ten turns those before 10 n, with the
-52 after them still word for word in everybody's window.
+At each checkpoint all systems are judged on the same turns: after n folds of ten turns, the turns before 10 n. The 52
+turns after them are still word for word in every system's window.
 """
 
 from __future__ import annotations

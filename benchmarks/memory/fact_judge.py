@@ -1,7 +1,7 @@
-"""Says which planted facts a text still tells: the value that holds, an old one, and who said it.
+"""Judge which planted facts a text still states: the current value, an old one, and who said it.
 
-A fact is told where a sentence names its key and its value, or where the sentence right after the key's has the
-value and no other key ('So the raid is still on Thursday? No, it is Friday now.').
+A fact is stated if a sentence names its key and its value, or if the sentence after the key's has the value and no
+other key ('So the raid is still on Thursday? No, it is Friday now.').
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PRONOUN = re.compile(r"^(?:[-*•]\s*)?(?:she|he|they|her|his|their)\b", re.IGN
 
 
 class Attribution(StrEnum):
-    """Whether a text says who said a thing."""
+    """Whether a text names who said something."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -31,7 +31,7 @@ class Attribution(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FactVerdict:
-    """What one text tells of one fact. `stale`: an old value stands there without the one that holds."""
+    """What one text states of one fact. `stale`: an old value without the current one."""
 
     kept: bool
     stale: bool
@@ -40,7 +40,7 @@ class FactVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FactTally:
-    """What one text tells of all facts that were told before some turn. `corrected` of them had an old value."""
+    """What one text states of all facts planted before some turn. `corrected` of them had an old value."""
 
     facts: int
     kept: int

@@ -1,4 +1,4 @@
-"""Whether what left the summary is found again: each planted fact's question, and the first 1,200 characters found."""
+"""Measure whether search finds facts that left the summary: each fact's question, in 1,200 characters of results."""
 
 from __future__ import annotations
 

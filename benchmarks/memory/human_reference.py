@@ -1,4 +1,4 @@
-"""What people wrote about a conversation, held against what is remembered of it: their summaries and questions."""
+"""Compare what is remembered of a conversation with summaries and questions that people wrote about it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Finds names and numbers in a summary that nobody said.
+"""Find names and numbers in a summary that nobody said.
 
-Independent of `compaction.summary.grounding` on purpose: it was written from the outside, reads the whole of what was
-said, and shares no code with it. A name is a word with a capital where a sentence doesn't ask for one, or one that
-begins a sentence and acts like a person; a number is digits or number words, however written.
+It shares no code with `compaction.summary.grounding` on purpose, so that it can check it. A name is a capitalised word
+inside a sentence, or one at its beginning that acts like a person; a number is digits or number words in any form.
 """
 
 from __future__ import annotations

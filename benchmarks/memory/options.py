@@ -1,4 +1,4 @@
-"""What a person can choose about the memory benchmark."""
+"""The options of the memory benchmark."""
 
 from __future__ import annotations
 

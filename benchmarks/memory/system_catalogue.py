@@ -1,4 +1,4 @@
-"""Who takes part: name, side, what it needs, and how it enters a conversation."""
+"""The list of memory systems: name, side, requirements, and how each is started for a conversation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Everybody who remembers an evening in this benchmark, behind one port: our memory, a bare window, other libraries.
+"""The memory systems that are compared, behind one port: Roomtone's, a bare window, other libraries.
 
-Each hears the same turns, one by one, with a reply asked for at each, and keeps some 50 of them word for word. What
-differs is the text that stands for all turns before: at most 1,200 characters of it are judged.
+Each gets the same turns, one by one, with a reply requested after each, and keeps about 50 of them word for word. They
+differ in the text that stands for all earlier turns; at most 1,200 characters of it are judged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SYSTEM = "You take part in a voice conversation."
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """What a contender knows at one moment.
+    """What a system remembers at one moment.
 
     `injected`: the text that stands for the turns before the window, whole. `folds`: how often it was made anew;
     `cursor`: turns before it stand in it alone.

@@ -1,4 +1,4 @@
-"""The targets of the memory benchmark, read from what was found."""
+"""The targets of the memory benchmark, checked against its figures."""
 
 from __future__ import annotations
 

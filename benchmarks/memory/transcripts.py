@@ -1,9 +1,9 @@
-"""Conversations that somebody brought along, read into what the benchmark measures with.
+"""Read conversations that the user supplied.
 
-Told apart by what is in them, not by their names: Roomtone's own JSON lines (`{"speaker", "text", "at"}`), and the
+The format is recognised by content, not by file name: Roomtone's JSON lines (`{"speaker", "text", "at"}`), and the
 published formats of LoCoMo (github.com/snap-research/locomo), QMSum (github.com/Yale-LILY/QMSum) and CRD3
-(github.com/RevanthRameshkumar/CRD3, aligned and cleaned data). Questions and summaries that people wrote about them
-come along. Nothing of these sets is kept here; their licences are their own.
+(github.com/RevanthRameshkumar/CRD3, aligned and cleaned data). Their questions and human summaries are used too. None
+of these data sets is included here; they have their own licences.
 """
 
 from __future__ import annotations

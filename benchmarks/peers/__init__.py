@@ -1,0 +1,1 @@
+"""Other libraries, each run in its own environment and process."""

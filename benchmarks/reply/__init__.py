@@ -1,0 +1,1 @@
+"""How fast, how steadily and when the bot replies."""

@@ -1,7 +1,7 @@
-"""Does it answer when it is meant, and only then? The decider that a room has, over scripted talks, turn by turn.
+"""Measure whether the bot replies when addressed, and only then: the room's decider on scripted dialogues.
 
-Nothing is heard or spoken here: texts are as a recogniser wrote them, and an answer takes the time that answers take.
-A model that is asked may still stay silent; what it would do is not counted in anybody's favour.
+There is no audio: texts are as a recogniser wrote them, and a reply takes its usual time. Whether a language model
+would stay silent after all is not counted.
 """
 
 from __future__ import annotations

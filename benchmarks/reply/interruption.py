@@ -1,7 +1,7 @@
-"""Talking over the bot: how soon after the overlap counts as speech does another participant hear it fall silent?
+"""Measure how soon the bot falls silent when somebody speaks over it, as another participant hears it.
 
-The overlap qualifies when 700 ms of it have been voiced, by the recording's own loudness; the bot's silence is the
-last voiced frame that the listener receives. Both are measured outside the bot.
+The overlap counts as speech once 700 ms of it were voiced, by the recording's own loudness. The bot's silence begins
+after the last voiced frame that the listener receives. Both are measured outside the bot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person can choose about the reply benchmark."""
+"""The options of the reply benchmark."""
 
 from __future__ import annotations
 

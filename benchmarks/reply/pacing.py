@@ -1,7 +1,7 @@
-"""How steadily one process speaks in many rooms at once, and what a room costs it, as the rooms become more.
+"""Measure how steadily one process sends in many rooms at once, and what each room costs.
 
-Seen from outside: by the kernel's times of the packets at the socket that receives them. In every room the bot speaks
-without a pause while a person talks through it, and its event loop is blocked for 40 ms again and again besides.
+Measured from outside, by the kernel's receive times of the packets. In every room the bot speaks without a pause while
+a person talks over it, and its event loop is blocked for 40 ms again and again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How often a pause inside speech is taken for its end, and how late a real end is known: faster than it is spoken.
+"""Measure how often a pause within speech is taken for its end, and how late a real end is detected.
 
-The listener of a room with its models, fed frame by frame with what Opus leaves of the recording; the clock is the
-sound's own, so the figures are the same on every machine and however busy it is.
+It runs faster than real time: a room's listener with its models gets the recording frame by frame, after an Opus round
+trip. The clock is the sound's own, so the figures do not depend on the machine.
 """
 
 from __future__ import annotations

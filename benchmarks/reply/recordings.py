@@ -1,4 +1,4 @@
-"""What is said in a run: recordings with their texts, real ones of a folder or those of the bundled scenarios."""
+"""The recordings of a run with their texts: real ones from a folder, or those of the bundled scenarios."""
 
 from __future__ import annotations
 

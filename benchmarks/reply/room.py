@@ -1,8 +1,8 @@
-"""The whole bot in a room of the local Discord, with people who speak recordings, and one who only listens.
+"""The whole bot in a room of the local Discord, with people who play recordings and one who only listens.
 
-Real protocol, encryption, sound, recognition and voice, as in a rehearsal; only the language model is a local server
-that answers what it is told to. The listener is another bot's account: so whoever speaks alone is alone with the bot,
-which then answers everything, and what the listener receives is what another participant hears.
+Protocol, encryption, audio, recognition and voice are real, as in a rehearsal; only the language model is a local
+server with fixed answers. The listener is another bot's account, so that a single speaker is alone with the bot, which
+then answers everything; what the listener receives is what another participant hears.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TROUBLE = frozenset({"warning", "error", "critical"})
 
 @dataclass(slots=True)
 class BenchmarkRoom:
-    """A bot in its room. `lines`: the bot's log, as it wrote it; `record`: what it reported."""
+    """A bot in its room. `lines`: the bot's log; `record`: what it reported."""
 
     people: list[ScriptedPerson]
     listener: ScriptedPerson
@@ -66,7 +66,7 @@ class BenchmarkRoom:
 
     @property
     def troubles(self) -> list[str]:
-        """Return what the bot warned of, each once."""
+        """Return the events of the bot's warnings, each once."""
         named = [str(line.get("event", "")) for line in self.lines if line.get("level") in _TROUBLE]
         return list(dict.fromkeys(named))
 
