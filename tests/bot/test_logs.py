@@ -206,7 +206,7 @@ def test_what_people_said_is_in_no_traceback(tmp_path: Path) -> None:
             json.loads(word)
         except ValueError as error:
             error.__cause__ = OSError(28, "No space left on device")
-            log.warning("tool_broke", exc_info=error)
+            log.warning("tool_crashed", exc_info=error)
     group, chained = (line["exception"] for line in lines_of(log_path(tmp_path)))
     assert word not in console.getvalue() + str((group, chained))
     assert "in broken" in group
