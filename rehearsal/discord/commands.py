@@ -142,13 +142,15 @@ def _value(guild: GuildSpec, option: Json, value: Any, resolved: dict[str, dict[
             raise LocalDiscordError(f"The guild has no role {value}.")
         resolved.setdefault("roles", {})[role["id"]] = role
         return role["id"]
-    wanted: dict[OptionType, tuple[type, ...]] = {
+    accepted_types: dict[OptionType, tuple[type, ...]] = {
         OptionType.STRING: (str,),
         OptionType.INTEGER: (int,),
         OptionType.BOOLEAN: (bool,),
         OptionType.NUMBER: (int, float),
     }
-    fits = isinstance(value, wanted.get(kind, ())) and (kind is OptionType.BOOLEAN or not isinstance(value, bool))
+    fits = isinstance(value, accepted_types.get(kind, ())) and (
+        kind is OptionType.BOOLEAN or not isinstance(value, bool)
+    )
     if not fits:
         raise LocalDiscordError(f"{option['name']} takes a value of type {kind.name.lower()}; {value!r} is not one.")
     return value

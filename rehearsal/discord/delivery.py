@@ -198,16 +198,16 @@ class DeliveryService:
         """
         group = self._group
         # Before there is a group, only clients that sent a key package can commit.
-        asked = [
+        committers = [
             user
             for user, changes in group.outstanding.items()
             if changes and (group.epoch or user in self._key_packages)
         ]
-        if batch != self._batches or not asked:
+        if batch != self._batches or not committers:
             return []
         self._ignored_batches += 1
         if group.epoch and self._ignored_batches == 1:
-            return self._revoke(asked) + self._advance()
+            return self._revoke(committers) + self._advance()
         _log.info("group_without_committers", epoch=group.epoch, members=len(group.members()))
         return self.recreate()
 

@@ -220,10 +220,10 @@ class Forwarder(asyncio.DatagramProtocol):
 
     def _injection_targets(self, receivers: Iterable[int]) -> list[tuple[MediaLeg, int]]:
         """Return each given user's session with the SSRC of somebody else in the channel (its own if alone)."""
-        wanted = set(receivers)
+        user_ids = set(receivers)
         targets: list[tuple[MediaLeg, int]] = []
         for leg in self._legs.values():
-            if leg.user_id not in wanted or leg.cipher is None or leg.address is None:
+            if leg.user_id not in user_ids or leg.cipher is None or leg.address is None:
                 continue
             others = self._listeners(leg.channel_id, besides=leg)
             targets.append((leg, others[0].ssrc if others else leg.ssrc))

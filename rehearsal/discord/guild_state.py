@@ -208,7 +208,7 @@ class GuildState:
                 yield application_id, command
 
     def _registered(self, application_id: int, scope: str | None, command: Json) -> Json:
-        made: Json = {
+        registered: Json = {
             "type": 1,
             "description": "",
             "options": [],
@@ -220,5 +220,5 @@ class GuildState:
             "version": "1",
         }
         if scope is not None:
-            made["guild_id"] = scope
-        return made
+            registered["guild_id"] = scope
+        return registered

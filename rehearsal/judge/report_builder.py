@@ -217,20 +217,20 @@ async def _bot_turn(
     matching: UtteranceMatching,
     reply: ObservedReply,
 ) -> BotTurnReport:
-    asked = answered_line(record, matching, reply)
+    question = answered_line(record, matching, reply)
     later = [one.first_audio_at for one in record.replies if one.first_audio_at > reply.first_audio_at]
     earlier = [one.ended_at for one in record.replies if one.ended_at <= reply.first_audio_at]
     since = max([reply.first_audio_at - LEAD_S, *earlier])
     until = min([reply.ended_at + TAIL_S, *later])
-    listener = _listener(record, reply, asked)
+    listener = _listener(record, reply, question)
     voiced = environment.voiced(listener, since, until) if listener is not None else None
     heard = await _recognised(record, environment, recogniser, listener, since, until) if voiced and listener else ""
-    to_audio = (voiced[0] - asked.voice_ended_at) * 1000 if voiced and asked else None
+    to_audio = (voiced[0] - question.voice_ended_at) * 1000 if voiced and question else None
     return BotTurnReport(
         text=reply.text,
         heard_by_others=heard,
         heard_by=_name(scenario, listener) if listener is not None else "",
-        answers=_step_name(asked) if asked else "",
+        answers=_step_name(question) if question else "",
         interrupted=reply.interrupted,
         end_to_first_audio_ms=None if to_audio is None else round(to_audio, 1),
         model_first_token_ms=reply.model_first_token_ms,
@@ -247,14 +247,14 @@ def answered_line(record: RunRecord, matching: UtteranceMatching, reply: Observe
     if reply.unasked:
         return None
     if reply.utterance_id is not None:
-        asked = [
+        lines = [
             line
             for line, found in zip(record.lines, matching.matches, strict=True)
             if any(record.accepted[piece].utterance_id == reply.utterance_id for piece in found.pieces)
         ]
         # Two lines in one utterance: the question is the later one.
-        if asked:
-            return asked[-1]
+        if lines:
+            return lines[-1]
     before = [one for one in record.lines if one.voice_ended_at <= reply.first_audio_at]
     return max(before, key=lambda one: one.voice_ended_at, default=None)
 
@@ -273,10 +273,10 @@ def _in_turn(record: RunRecord, matching: UtteranceMatching, reply: ObservedRepl
     return tuple(found)
 
 
-def _listener(record: RunRecord, reply: ObservedReply, asked: SpokenLine | None) -> int | None:
+def _listener(record: RunRecord, reply: ObservedReply, question: SpokenLine | None) -> int | None:
     """Return somebody who was present and did not ask; the one who asked if nobody else was."""
     present = record.present(reply.first_audio_at, reply.ended_at)
-    others = [user_id for user_id in present if asked is None or user_id != asked.speaker_id]
+    others = [user_id for user_id in present if question is None or user_id != question.speaker_id]
     return next(iter([*others, *present]), None)
 
 

@@ -135,14 +135,16 @@ def _turns_unbroken(record: EveningRecord) -> ExpectationResult:
 
 
 def _answered(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> ExpectationResult:
-    asked = [speech for speech in record.speeches if speech.event.answer]
-    wrong = [speech for speech in asked if not _answers_as_expected(answers.get(speech.line), speech)]
+    questions = [speech for speech in record.speeches if speech.event.answer]
+    wrong = [speech for speech in questions if not _answers_as_expected(answers.get(speech.line), speech)]
     if wrong:
         first, reply = wrong[0], answers.get(wrong[0].line)
         outcome = f'was answered "{reply.text}"' if reply is not None else "was not answered"
-        detail = f'{len(wrong)} of {len(asked)} questions are not answered as expected; "{first.event.say}" {outcome}'
+        detail = (
+            f'{len(wrong)} of {len(questions)} questions are not answered as expected; "{first.event.say}" {outcome}'
+        )
     else:
-        detail = f"{_count(len(asked), 'question')}, each with the expected words"
+        detail = f"{_count(len(questions), 'question')}, each with the expected words"
     return ExpectationResult("answered", not wrong, detail)
 
 
@@ -154,10 +156,10 @@ def _answers_as_expected(reply: ObservedReply | None, speech: PlayedSpeech) -> b
 
 
 def _nothing_else_answered(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> ExpectationResult:
-    asked = {speech.line for speech in record.speeches if speech.event.answer}
-    expected = [reply for line, reply in answers.items() if line in asked]
+    questions = {speech.line for speech in record.speeches if speech.event.answer}
+    expected = [reply for line, reply in answers.items() if line in questions]
     unexpected = [reply for reply in record.replies if reply not in expected]
-    detail = f"{_count(len(record.speeches) - len(asked), 'other line')}, none answered"
+    detail = f"{_count(len(record.speeches) - len(questions), 'other line')}, none answered"
     if unexpected:
         detail = f'{len(unexpected)} unexpected answers, the first of them "{unexpected[0].text}"'
     return ExpectationResult("not_answered", not unexpected, detail)

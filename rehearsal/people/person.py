@@ -166,10 +166,10 @@ class ScriptedPerson:
 
     async def wait_for_sound(self, user_id: int, *, since: float, timeout_s: float) -> None:
         """Wait until sound of `user_id` arrives after `since`. Raises `PersonError` after `timeout_s`."""
-        heard = self.heard(user_id)
+        received = self.heard(user_id)
         try:
             async with asyncio.timeout(timeout_s):
-                while heard.last_sound_at is None or heard.last_sound_at < since:
+                while received.last_sound_at is None or received.last_sound_at < since:
                     self._sound.clear()
                     await self._sound.wait()
         except TimeoutError as exc:
@@ -180,12 +180,12 @@ class ScriptedPerson:
 
         Raises `PersonError` when they are still talking after `timeout_s`.
         """
-        heard = self.heard(user_id)
+        received = self.heard(user_id)
         asked_at = self._clock()
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
-                    quiet_at = max(asked_at, heard.last_sound_at or asked_at) + quiet_s
+                    quiet_at = max(asked_at, received.last_sound_at or asked_at) + quiet_s
                     left_s = quiet_at - self._clock()
                     if left_s <= 0:
                         return

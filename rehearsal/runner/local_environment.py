@@ -142,8 +142,8 @@ class LocalEnvironment:
 
     async def say(self, user_id: int, clip: Path) -> SpeechTimes:
         """Play a clip in real time as this person's voice."""
-        said = await self._person(user_id).say(self._clips[clip])
-        return SpeechTimes(said.started_at, said.speech_started_at, said.speech_ended_at)
+        playback = await self._person(user_id).say(self._clips[clip])
+        return SpeechTimes(playback.started_at, playback.speech_started_at, playback.speech_ended_at)
 
     def set_network(self, network: NetworkSpec) -> None:
         """Treat voice packets like this from now on."""

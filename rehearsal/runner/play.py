@@ -55,7 +55,7 @@ class StepTiming:
         self._over = asyncio.Event()
 
     def start(self, expected_end: float) -> None:
-        """Note that the step has begun and will be over at `expected_end`."""
+        """Note that the step has started and will be over at `expected_end`."""
         self._expected_end = expected_end
         self._started.set()
 
@@ -66,7 +66,7 @@ class StepTiming:
         self._over.set()
 
     async def expected_end(self) -> float:
-        """Wait until the step has begun and return when it will be over."""
+        """Wait until the step has started and return when it will be over."""
         await self._started.wait()
         return self._expected_end
 
@@ -162,9 +162,9 @@ class _ScenarioRun:
         )
         await self.record.wait_until(self._all_answered, timeout_s=max(0.0, deadline - self._loop.time()))
         while (left := deadline - self._loop.time()) > 0:
-            seen = self.record.activity
+            activity = self.record.activity
             happened = await self.record.wait_until(
-                lambda seen=seen: self.record.activity > seen,  # type: ignore[misc]
+                lambda activity=activity: self.record.activity > activity,  # type: ignore[misc]
                 timeout_s=min(QUIET_S, left),
             )
             if not happened and not self._bot_speaks():
@@ -184,14 +184,14 @@ class _ScenarioRun:
     async def _step(self, number: int, step: Step) -> None:
         await self._wait_until_due(number, step)
         timing = self._timings[number]
-        begun = self._loop.time()
+        started_at = self._loop.time()
         try:
             await self._perform(number, step, timing)
         finally:
             now = self._loop.time()
             timing.end(now)
             if step.id:
-                self.record.step_times[step.id] = begun, now
+                self.record.step_times[step.id] = started_at, now
 
     async def _wait_until_due(self, number: int, step: Step) -> None:
         if step.at is not None:
@@ -271,14 +271,14 @@ class _ScenarioRun:
     async def _say(self, number: int, step: SayStep, timing: StepTiming) -> None:
         person = self._scenario.person(step.who)
         async with self._speech_locks[step.who]:
-            begun = self._loop.time()
-            expected_end = begun + self._environment.speech_s(step.audio)
+            started_at = self._loop.time()
+            expected_end = started_at + self._environment.speech_s(step.audio)
             timing.start(expected_end)
             line = SpokenLine(
-                number, step.id, person.id, person.name, step.say, begun, expected_end, wants_answer=step.answered
+                number, step.id, person.id, person.name, step.say, started_at, expected_end, wants_answer=step.answered
             )
             self.record.add_line(line)
-            self._observer.spoken(begun - self.record.live_at, person.name, step.say)
+            self._observer.spoken(started_at - self.record.live_at, person.name, step.say)
             speech = await self._environment.say(person.id, step.audio)
             self.record.add_line(
                 replace(line, voice_started_at=speech.voice_started_at, voice_ended_at=speech.voice_ended_at, over=True)

@@ -66,7 +66,7 @@ def test_without_npm_it_is_a_plain_sentence(
     """A missing program is named, and the exit status is not 0."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["hello"]) == 1
-    assert capsys.readouterr().err == "npm is not installed, and the audio cannot be made without it.\n"
+    assert capsys.readouterr().err == "npm is not installed, and making the audio needs it.\n"
 
 
 def test_an_unknown_scenario_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:
