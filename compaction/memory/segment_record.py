@@ -7,7 +7,7 @@ Rules derive topic, key decisions, key files and flags, so the same segment alwa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.wording import as_sentence, concepts, durability, plain, sentences
@@ -110,29 +110,6 @@ def make_record(
             contains_code=any(_CODE.search(text) for text in texts),
             contains_errors=any(_ERRORS.search(text) for text in texts),
             task_completed=task_completed,
-        ),
-    )
-
-
-def count_access(record: SegmentRecord, at: float) -> SegmentRecord:
-    """Return the record after one retrieval at `at` (UTC epoch seconds)."""
-    return replace(
-        record,
-        access_count=record.access_count + 1,
-        last_accessed=max(record.last_accessed, at),
-        relevance_score=more_relevant(record.relevance_score),
-    )
-
-
-def prune_record(record: SegmentRecord) -> SegmentRecord:
-    """Return the record without topic, decisions, files and flags; the content and its range stay."""
-    return replace(
-        record,
-        topic=topic_of(record.compressed_content, ()),
-        key_decisions=(),
-        key_files=(),
-        metadata=RecordMetadata(
-            contains_code=False, contains_errors=False, task_completed=record.metadata.task_completed
         ),
     )
 

@@ -29,7 +29,6 @@ ARCHIVE_ABOVE = 0.8
 COLD_AFTER_TURNS = 20
 ARCHIVE_AFTER_TURNS = 50
 LEAST_MESSAGES = 5
-PRUNE_AFTER_S = 30 * 24 * 3600.0
 # At most so many segments move in one check, the oldest first; the others follow ten turns later. This bounds the cost
 # of a check if a context fills late in a long session.
 MOST_MOVED = 10
@@ -254,17 +253,6 @@ def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -
 def is_due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> bool:
     """Return whether at least `every` turns came since `last_turn`."""
     return total_turns - last_turn >= every
-
-
-def segments_to_prune(
-    kept: Iterable[TieredSegment], *, now: float, after_s: float = PRUNE_AFTER_S
-) -> tuple[SegmentId, ...]:
-    """Return the segments that were archived at least `after_s` seconds ago and are not pruned."""
-    return tuple(
-        each.segment.id
-        for each in kept
-        if each.archived_at is not None and each.pruned_at is None and now - each.archived_at >= after_s
-    )
 
 
 def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:

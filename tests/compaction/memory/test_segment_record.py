@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from compaction.memory.segment_record import (
     MAX_TOPIC_CHARS,
     SegmentRecord,
-    count_access,
     files_in,
     make_record,
     more_relevant,
-    prune_record,
     topic_of,
 )
 from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot
@@ -97,23 +95,6 @@ def test_what_was_superseded_is_not_in_the_record() -> None:
     assert "4411" not in record.compressed_content
     assert "We leave at nine." in record.compressed_content
     assert record.key_decisions == ("Ada: We leave at nine.",)
-
-
-def test_a_pruned_record_keeps_its_content_alone() -> None:
-    """Decisions, files and flags go; what it said in short stays."""
-    whole = make_record(segment(fact(1, "We edit `main.py` on Friday.")), at=NOW)
-    left = prune_record(whole)
-    assert left.compressed_content == whole.compressed_content
-    assert (left.key_decisions, left.key_files) == ((), ())
-    assert not left.metadata.contains_code
-
-
-def test_retrieval_moves_count_time_and_relevance() -> None:
-    """Each retrieval counts, is dated, and makes the segment more relevant, never beyond 1."""
-    record = make_record(segment(fact(1, "We leave at nine.")), at=NOW)
-    once = count_access(record, NOW + 5)
-    assert (once.access_count, once.last_accessed) == (1, NOW + 5)
-    assert record.relevance_score < once.relevance_score <= 1.0
 
 
 @given(st.floats(0.0, 1.0))

@@ -14,16 +14,13 @@ from compaction.memory.tiers import (
     DROPPED_AFTER_TURNS,
     LEAST_MESSAGES,
     MOST_MOVED,
-    PRUNE_AFTER_S,
     SegmentTopics,
-    Tier,
     TierChanges,
     TieredSegment,
     check_tiers,
     is_cold,
     is_due,
     last_mentions,
-    segments_to_prune,
 )
 from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot, Turn, TurnKind, TurnPart
 
@@ -134,16 +131,6 @@ def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
     assert judged(replace(compressed, archived_at=NOW), total=old, share=0.9) == TierChanges()
 
 
-def test_the_archive_is_pruned_after_thirty_days() -> None:
-    """To the second, and once."""
-    archived = kept(record=make_record(CABIN, at=NOW), archived_at=NOW)
-    assert archived.tier is Tier.COLD
-    assert segments_to_prune([archived], now=NOW + PRUNE_AFTER_S) == (CABIN.id,)
-    assert segments_to_prune([archived], now=NOW + PRUNE_AFTER_S - 1) == ()
-    assert segments_to_prune([replace(archived, pruned_at=NOW)], now=NOW + 2 * PRUNE_AFTER_S) == ()
-    assert segments_to_prune([kept()], now=NOW + 2 * PRUNE_AFTER_S) == ()
-
-
 def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
     """Names and rare words tell; what every segment has, who speaks, and movements don't."""
     others = [segment(number, fact(10 * number, f"We buy {number * 7} apples.")) for number in range(1, 12)]
@@ -179,7 +166,7 @@ def held(draw: st.DrawFn) -> TieredSegment:
     one = replace(one, record=make_record(what, at=NOW), compressed_at_turn=350)
     if state == "compressed":
         return one
-    one = replace(one, archived_at=NOW - draw(st.floats(0, 2 * PRUNE_AFTER_S)))
+    one = replace(one, archived_at=NOW - draw(st.floats(0, 60 * 24 * 3600.0)))
     return one if state == "archived" else replace(one, pruned_at=NOW)
 
 
