@@ -20,12 +20,7 @@ from rehearsal.discord.forwarder import Forwarder
 from rehearsal.discord.gateway import Gateway
 from rehearsal.discord.guild import GuildSpec
 from rehearsal.discord.guild_state import GuildState, PostedMessage, VoiceCredentials
-from rehearsal.discord.interactions import (
-    REPLY_TIMEOUT_S,
-    RESPONSE_TIMEOUT_S,
-    InteractionResult,
-    Interactions,
-)
+from rehearsal.discord.interactions import REPLY_TIMEOUT_S, RESPONSE_TIMEOUT_S, InteractionResult, Interactions
 from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.errors import LocalDiscordError

@@ -32,11 +32,7 @@ from rehearsal.script.scenario import (
 )
 
 if TYPE_CHECKING:
-    from rehearsal.runner.ports import (
-        BotUnderTest,
-        RehearsalEnvironment,
-        ScenarioServers,
-    )
+    from rehearsal.runner.ports import BotUnderTest, RehearsalEnvironment, ScenarioServers
     from rehearsal.script.scenario import Scenario, Step
 
 ENTER_TIMEOUT_S = 30.0
