@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-# Of whom it is told how many planted facts are left, in this order, and what people know them as.
+# The systems whose remaining facts are shown, in this order, with their names for readers.
 CONTENDERS = {
     "ledger": "Roomtone",
     "langchain": "LangChain's summarising middleware",
@@ -35,27 +35,32 @@ HEADLINES = (
     Headline(
         "reply",
         "end of speech to first voiced sound, P50 ms",
-        "End of a question to the first sound of the answer, half of the time (besides the language model's own)",
+        "End of a question to the first sound of the answer, median (without the language model's time)",
         "{:.0f} ms",
     ),
-    Headline("reply", "end of speech to first voiced sound, P95 ms", "The same, 19 times of 20", "{:,.0f} ms"),
+    Headline("reply", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
     Headline(
         "reply",
         "silent after the overlap qualified, P95 ms",
-        "Silent after somebody spoke over it, 19 times of 20",
+        "Time to fall silent after an interruption, 95th percentile",
         "{:.0f} ms",
     ),
-    Headline("reply", "answered of what was for it, held-out talks", "Of what was meant for it, it answers", "{:.1%}"),
+    Headline(
+        "reply",
+        "answered of what was for it, held-out talks",
+        "Share of the questions addressed to it that it answers",
+        "{:.1%}",
+    ),
     Headline(
         "reply",
         "unwanted answers in 10 minutes of company, held-out talks",
-        "In 10 minutes of talk among people it speaks unasked",
+        "Unasked replies in 10 minutes of people talking",
         "{:.1f} times",
     ),
     Headline(
         "memory",
         "memory search over 100,000 turns, P95 ms",
-        "Finds a sentence among 100,000, 19 times of 20",
+        "Finding a sentence among 100,000, 95th percentile",
         "{:.0f} ms",
     ),
 )
