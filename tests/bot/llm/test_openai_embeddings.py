@@ -151,7 +151,7 @@ async def test_a_silent_server_is_given_up() -> None:
 
     async with endpoint(timeout_s=0.05) as (embedder, server):
         server.answer = hang
-        with pytest.raises(EmbeddingError, match=r"recall\.timeout_s") as failed:
+        with pytest.raises(EmbeddingError, match="did not answer in time") as failed:
             await embedder.embed(["some words"])
         assert failed.value.retryable
 

@@ -90,7 +90,7 @@ def test_what_cannot_be_read_is_told_with_the_remedy(
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ValueError, match=rf"{why}.*budget\.token_estimator"):
+    with pytest.raises(ValueError, match=rf"{why}.*Replace it with the model's tokenizer\.json"):
         read_tokenizer(path)
 
 

@@ -108,7 +108,7 @@ async def test_sound_without_end_is_ended(audio_format: str, monkeypatch: pytest
     """By its length, whatever it is packed into: nobody's memory is filled."""
     monkeypatch.setattr("voice.speaking.openai.MAX_SOUND_S", 1.0)
     async with endpoint(audio_format=audio_format) as (voice, _):
-        with pytest.raises(SynthesisError, match="without end"):
+        with pytest.raises(SynthesisError, match="did not end"):
             await synthesize_all(voice, " ".join(["word"] * 60))
 
 
