@@ -99,9 +99,8 @@ class CompactionSettings(BaseModel):
         default=120.0,
         gt=0.0,
         le=600.0,
-        description="Seconds one summary may take before it counts as failed. Nobody waits for it, so a slow "
-        "local model may have minutes.",
-        json_schema_extra=LIBRARY_OPTION,
+        description="Seconds that the language model may take for one summary before it counts as failed. Nobody waits "
+        "for a summary. Default 120; raise it for a slow local model.",
     )
     max_output_tokens: int = Field(
         default=700,

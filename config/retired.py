@@ -122,7 +122,6 @@ _BY_NAME: dict[str, Retired] = {
     "compaction.rolling_min_keep_messages": _fixed("10"),
     "compaction.rolling_eviction_note": _fixed("true"),
     "compaction.trigger": _fixed("generation"),
-    "compaction.timeout_s": _fixed("120 s"),
     "compaction.max_output_tokens": _fixed("700 tokens"),
     "compaction.retry_base_s": _fixed("2 s"),
     "compaction.retry_max_s": _fixed("120 s"),
