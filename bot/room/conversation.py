@@ -52,7 +52,7 @@ log = structlog.get_logger()
 LAST_WORDS_S = 6.0
 SHUT_DOWN_S = 2.0
 # How long a turn waits for the reply that it interrupted to be recorded before it.
-RECORD_REPLY_S = 1.0
+RECORD_REPLY_S = 2.0
 
 
 class Conversation:
