@@ -1,4 +1,4 @@
-"""The `roomtone` command. Sets what must be set before anything is imported, then runs the command line."""
+"""The `roomtone` command. Sets process-wide options that must precede all other imports, then runs the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ THREAD_SWITCH_S = 0.001
 
 
 def main() -> None:
-    """Run the command line and exit with its status."""
     sys.setswitchinterval(THREAD_SWITCH_S)
     # Imported here, after the environment is set.
     from bot.cli.app import run_command_line

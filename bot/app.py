@@ -1,6 +1,6 @@
 """The composition root: builds the running bot from the settings and closes its parts in reverse order.
 
-`running_bot` is the way in; it builds every part, and none is global.
+`running_bot` builds every part; no part is global.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """The bot, connected to Discord. `supervisor` runs its rooms; `metronome` sends their sound."""
+    """The bot, connected to Discord. `supervisor` runs its rooms; `metronome` sends their audio."""
 
     client: RoomtoneClient
     supervisor: RoomSupervisor
@@ -77,9 +77,9 @@ async def running_bot(
     zone: tzinfo,
     clock: Clock | None = None,
 ) -> AsyncIterator[RunningBot]:
-    """Start the bot and yield it. On exit its rooms end in order, with their sessions stored, then everything else.
+    """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
-    `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times that people read.
+    `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times shown to people.
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     clock = clock or SystemClock()
@@ -126,7 +126,6 @@ async def running_bot(
 
 
 def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:
-    """Return what adds /rolling-context to the bot's commands."""
     defaults = MemoryDefaults(
         mode=settings.compaction.mode,
         budget_enabled=settings.budget.enabled,
@@ -144,7 +143,7 @@ def _metronome_problems(metronome: Metronome) -> list[DegradedPart]:
 async def _rejoin(
     client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, settings: RoomSettings
 ) -> None:
-    """Rejoin the channels of a crashed process's sessions where people still are."""
+    """Rejoin the channels of sessions that a crashed process left open, if people are still there."""
     for session in await sessions.unfinished(resume_within_s=settings.resume_within_s):
         if session.guild_id is None or session.channel_id is None:
             continue

@@ -21,16 +21,11 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clocks of this machine."""
-
     def now(self) -> float:
-        """Return the wall clock as UTC epoch seconds."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Return the monotonic clock in seconds."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for `seconds`."""
         await asyncio.sleep(seconds)

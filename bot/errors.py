@@ -11,7 +11,7 @@ class BotError(Exception):
 
 
 class SetupError(BotError):
-    """Something needed to run is missing or unusable: the operator must install or configure it."""
+    """Something that the bot needs is missing or unusable: the operator must install or configure it."""
 
 
 class ModelError(SetupError):
@@ -19,7 +19,7 @@ class ModelError(SetupError):
 
 
 class ModelUnknownError(ModelError):
-    """No model of that name is in the catalogue: the person must choose another."""
+    """The catalogue has no model of that name: the operator must choose another."""
 
 
 class ModelSourceError(ModelError):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SpokenText:
     """One utterance and its text. Times are monotonic seconds.
 
-    `begun_at`: when recognition began; if it began `early`, in a pause, when the end became certain.
+    `begun_at`: when recognition began. If recognition began `early`, in a pause: when the end became certain.
     """
 
     utterance: Utterance
@@ -45,28 +45,24 @@ class SpokenText:
 
     @property
     def user_id(self) -> int:
-        """Return the speaker."""
         return self.utterance.user_id
 
     @property
     def text(self) -> str:
-        """Return the recognised text."""
         return self.recognition.text
 
     @property
     def started_at(self) -> float:
-        """Return the acoustic start."""
         return self.utterance.started_at
 
     @property
     def ended_at(self) -> float:
-        """Return the acoustic end."""
         return self.utterance.ended_at
 
 
 @dataclass(frozen=True, slots=True)
 class RoomOpened:
-    """The bot is in the channel and hears it. `resumed`: the session was begun by an earlier room."""
+    """The bot has joined the channel and receives its sound. `resumed`: an earlier room began the session."""
 
     session_id: str
     guild_id: int
@@ -98,7 +94,7 @@ class UtteranceTranscribed:
 
 @dataclass(frozen=True, slots=True)
 class SpeechDropped:
-    """Sound that becomes no turn. `reason`: the guard that dropped it, or the failure."""
+    """A sound was dropped and becomes no turn. `reason`: the guard that dropped it, or the failure."""
 
     utterance_id: str
     speaker_id: int
@@ -111,7 +107,7 @@ class SpeechDropped:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecorded:
-    """A turn was appended to the timeline. `utterances`: the speech that it was made of, in order; else empty."""
+    """A turn was appended to the timeline. `utterances`: the turn's utterances in order; empty if it is not speech."""
 
     turn: Turn
     at: float
@@ -150,7 +146,7 @@ class CompactionFailed:
 
 @dataclass(frozen=True, slots=True)
 class ContextBuilt:
-    """What a model is sent for the reply to turn `answer_to`."""
+    """The prompt that a model is sent for the reply to turn `answer_to`."""
 
     parts: tuple[PayloadPart, ...]
     answer_to: int
@@ -159,7 +155,7 @@ class ContextBuilt:
 
 @dataclass(frozen=True, slots=True)
 class ReplySpoken:
-    """A reply ended. `text`: what was played of it. Milliseconds count from the beginning of the reply."""
+    """A reply ended. `text`: the part that was played. Milliseconds count from the beginning of the reply."""
 
     text: str
     answer_to: int

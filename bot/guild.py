@@ -1,7 +1,7 @@
-"""What a guild (a Discord server) can choose: how sessions remember, when the bot speaks, and whether it is silenced.
+"""The choices of a guild (a Discord server): how sessions remember, when the bot speaks, and whether it is silenced.
 
-Values, and the port of the store that keeps them. Who combines a choice with the settings: `bot.room.guild_policy` for
-prompts, `bot.participation.guild_participation` for speech.
+This module holds the values and the store's port. `bot.room.guild_policy` combines a choice with the settings for
+prompts, and `bot.participation.guild_participation` for speech.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class VoiceMode(StrEnum):
 class Silence:
     """Whether the bot may speak on a guild. `always`: a moderator silenced it, and only a moderator can undo that.
 
-    `session_id`: anybody silenced it for that session, and only until `until` (UTC epoch seconds) if that is set.
+    `session_id`: the session in which somebody silenced it. `until` (UTC epoch seconds): when that silence ends; None:
+    with the session.
     """
 
     always: bool = False
@@ -50,7 +51,6 @@ class Silence:
         return replace(self, session_id=session_id, until=until)
 
     def silence_always(self) -> Silence:
-        """Return a copy that silences the whole guild."""
         return replace(self, always=True)
 
     def lift(self, *, by_moderator: bool) -> Silence:
@@ -85,8 +85,8 @@ class GuildChoices(Protocol):
 class PromptPolicy:
     """How the next prompt of a guild is built.
 
-    `max_input_tokens`: its limit, as `count_tokens` counts, if `enforced`. `summarise_dropped`: turns that do not fit
-    are summarised in the prompt. `instructions`: the operator's and the moderators' for this guild, or empty.
+    `max_input_tokens`: the limit, in tokens of `count_tokens`; it applies if `enforced`. `summarise_dropped`: summarise
+    the turns that do not fit. `instructions`: the operator's and the moderators' for this guild, or empty.
     """
 
     mode: Mode

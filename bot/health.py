@@ -27,7 +27,7 @@ class DegradedPart:
 
 
 class Health:
-    """The checks of all parts that can fail. Whoever opens such a part adds its check. Not thread-safe."""
+    """The checks of all parts that can fail. Code that opens such a part adds its check. Not thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -62,7 +62,6 @@ def _format_delay(seconds: float) -> str:
 
 
 def _format_duration(seconds: float) -> str:
-    """Return a duration in words: '12 seconds', '3 hours'."""
     for size_s, unit in ((3_600, "hour"), (60, "minute")):
         if seconds >= 1.5 * size_s:
             return f"{round(seconds / size_s)} {unit}s"

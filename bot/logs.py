@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # The bot logs through this one logger. Libraries keep their own, which are written from WARNING up.
 LOGGER_NAME = "roomtone"
-# The size at which the log file is rotated: several evenings. So many rotated files are kept beside it.
+# A log file is rotated at this size, which holds several evenings. `KEEP_FILES` rotated files are kept beside it.
 MAX_FILE_BYTES = 20_000_000
 KEEP_FILES = 5
 FILE_NAME = "roomtone.jsonl"
@@ -50,7 +50,7 @@ _SECRET_VALUE = re.compile(
 # Replacing shorter secrets would also replace ordinary words.
 _MIN_SECRET_CHARS = 8
 
-# Field names under which what people said, or text made of it, could be logged by mistake.
+# Fields that could contain speech, or text made of it, by mistake.
 _SPEECH_KEY = re.compile(
     r"(^|_)(text|texts|transcript|transcripts|summary|content|said|words|quote|quotes|gist|fact|facts|reply|answer"
     r"|prompt|messages|note|notes|what|utterance|partial|hypothesis|query|question|parts)$",
@@ -58,12 +58,11 @@ _SPEECH_KEY = re.compile(
 )
 _MAX_DEPTH = 5
 # Errors whose messages come from the system or from us. Messages of other errors may quote the data they failed on: a
-# parser's what was said, a KeyError's a name.
+# parser quotes speech, a KeyError a name.
 _SAFE_MESSAGES = (OSError, BotError, CompactionError, VoiceError)
 
 
 def log_path(data_dir: Path) -> Path:
-    """Return the log file that belongs to a data directory."""
     return data_dir / "logs" / FILE_NAME
 
 
@@ -76,7 +75,6 @@ class LogRedactor:
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, _logger: object, _method: str, event: EventDict) -> EventDict:
-        """Return the event without secrets and speech."""
         # Keys with an underscore are structlog's own.
         return {
             key: value if key.startswith("_") else self._redact(key, value, depth=0) for key, value in event.items()
@@ -132,7 +130,6 @@ class LogFile(logging.handlers.RotatingFileHandler):
             self.release()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line, or count it as dropped."""
         try:
             line = self.format(record) + self.terminator
         except Exception:  # noqa: BLE001 - a line that cannot be formatted must not stop the work that logs it
@@ -188,8 +185,6 @@ class LogFile(logging.handlers.RotatingFileHandler):
 
 @dataclass(frozen=True, slots=True)
 class LogStatus:
-    """The state of the log file."""
-
     file: LogFile
 
     @property

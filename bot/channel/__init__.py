@@ -1,1 +1,1 @@
-"""What a room needs of a voice channel, whatever provides it: `port` (channel, link, chat) and `participants`."""
+"""The interface between a room and its voice channel: `port` (channel, link, chat) and `participants`."""

@@ -26,15 +26,14 @@ class Participants:
         return list(self._place.members())
 
     def present(self) -> list[tuple[str, str]]:
-        """Return id and display name of the people in the channel now, as turns have them."""
+        """Return id and display name of the people in the channel now, in the form that turns use."""
         return [(str(person.id), person.name) for person in self.people]
 
     def note_name(self, person: Person) -> None:
-        """Remember the name of somebody who came or went."""
         self._names[person.id] = person.name
 
     def find(self, user_id: int) -> Person | None:
-        """Return a member of the channel, or None; other bots too."""
+        """Return the member of the channel with this id, people and other bots alike, or None."""
         return next((person for person in self._place.members() if person.id == user_id), None)
 
     def name(self, user_id: int) -> str:

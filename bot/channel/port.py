@@ -1,4 +1,4 @@
-"""What a room needs of its voice channel and text chat. `bot.discord` implements it; tests use fakes.
+"""The interface between a room and its voice channel and text chat. `bot.discord` implements it; tests use fakes.
 
 The room also gets its voice connection here, so that it does not depend on Discord's library.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A member of the channel, as Discord shows them now."""
+    """A member of the channel, with the name that Discord shows now."""
 
     id: int
     name: str
@@ -117,8 +117,9 @@ class Place(Protocol):
     def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AbstractAsyncContextManager[Link]:
-        """Join the channel, hand received sound to `sink`, and send the frames of `source`. Raises `LinkError`.
+        """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises `LinkError`.
 
-        `sink` is called on the event loop with each batch and must be quick. `excludes`: whose packets are not even
-        decrypted, besides those of bots; called from the connection's thread for every packet.
+        `sink` is called on the event loop with each batch and must be quick. `excludes`: returns whether to drop a
+        user's packets without decrypting them (packets of bots are always dropped); called from the connection's thread
+        for every packet.
         """

@@ -1,5 +1,5 @@
-"""The Discord side of the bot. Way in: `client.connected`.
+"""The Discord side of the bot. Start with `client.connected`.
 
-`place` is a voice channel as rooms see it, `chat` its text channel, `stage` asks to speak on stages, `endpoint` points
-the library at another server, `commands` are the slash commands.
+`place` implements a room's voice channel, `chat` its text channel, `stage` asks to speak in stage channels, `endpoint`
+selects the Discord server, `commands` are the slash commands.
 """

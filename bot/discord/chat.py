@@ -1,4 +1,4 @@
-"""Implements `bot.channel.chat.Chat` for Discord: reads posted files and posts messages.
+"""Implements `bot.channel.port.Chat` for Discord: reads posted files and posts messages.
 
 Without the message content intent (discord.message_content), Discord shows a bot only the files of messages that
 mention it.
@@ -36,7 +36,6 @@ class DiscordChat:
         self._attachments: dict[int, discord.Attachment] = {}
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
-        """Return the newest files, newest first. Raises `ChatError`."""
         found: dict[int, tuple[DroppedFile, discord.Attachment]] = {}
         try:
             async with asyncio.timeout(TIMEOUT_S):
@@ -51,7 +50,6 @@ class DiscordChat:
         return [file for file, _ in newest]
 
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
-        """Return a file's content. Raises `ChatError`."""
         attachment = self._attachments.get(file.id)
         if attachment is None or attachment.size > max_bytes:
             raise ChatError(f"{file.name} was deleted, or is too large to read.")
@@ -65,7 +63,6 @@ class DiscordChat:
         return content
 
     async def post(self, text: str) -> None:
-        """Post a message that mentions nobody. Raises `ChatError`."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._text_channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())

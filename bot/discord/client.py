@@ -1,6 +1,6 @@
-"""The bot's connection to Discord: the gateway client, its slash commands, and who joins or leaves voice channels.
+"""The bot's connection to Discord: the gateway client, its slash commands, and voice channel joins and leaves.
 
-It decides nothing: it forwards commands and movements to the room supervisor.
+It decides nothing: it forwards commands and voice channel changes to the room supervisor.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ log = structlog.get_logger()
 
 # How long discord.py may take to close before its task is cancelled.
 CLOSE_TIMEOUT_S = 10.0
-# Seconds to wait for Discord's READY at start: discord.py's own reconnects fit inside.
+# Seconds to wait for Discord's READY at start. Includes discord.py's own reconnects.
 CONNECT_TIMEOUT_S = 30.0
 
 
 class VoiceEvents(Rooms, Protocol):
-    """What the client calls; `bot.room.supervisor.RoomSupervisor` implements it."""
+    """Callbacks of the client; `bot.room.supervisor.RoomSupervisor` implements them."""
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""
@@ -74,29 +74,27 @@ class RoomtoneClient(discord.Client):
         self.running: asyncio.Task[None] | None = None
 
     async def setup_hook(self) -> None:
-        """Register the slash commands after login."""
         await self.tree.sync()
 
     async def on_ready(self) -> None:
-        """Record that all guilds are known."""
         log.info("discord_connected", guild_count=len(self.guilds))
         self.settled.set()
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Handle voice state updates at once, then let discord.py run its listeners.
 
-        Listeners run later, in tasks of their own, while discord.py keeps changing the state object: of two quick moves
-        they would see the second one twice.
+        discord.py runs listeners later, each in a task, and reuses the state object. After two quick moves, both
+        listeners would see the second move.
         """
         if event == "voice_state_update":
             self._moved(*args)
         super().dispatch(event, *args, **kwargs)
 
     def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
-        """Forward who joined or left a voice channel; mutes and other changes are ignored.
+        """Forward joins and leaves of voice channels; ignore mutes and other changes.
 
         The voice connection handles the bot's own joins and leaves, because it also reconnects by leaving and joining.
-        The bot never moves itself between channels, so such a move was made by somebody else.
+        The bot never changes channels by itself, so if it changed, somebody else moved it.
         """
         if before.channel == after.channel:
             return
@@ -114,7 +112,9 @@ class RoomtoneClient(discord.Client):
     async def on_voice_state_update(
         self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState
     ) -> None:
-        """Ask to speak when the bot joins a stage. If a moderator moves it to the audience later, it stays there."""
+        """Ask to speak when the bot joins a stage channel. If a moderator makes it a listener later, it does not ask
+        again.
+        """
         came_suppressed = before.channel is None and after.channel is not None and after.suppress
         if self.user is None or member.id != self.user.id or not came_suppressed:
             return
@@ -140,10 +140,10 @@ async def connected(
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
-    `more_commands`: each puts commands on the tree, besides those of the rooms. `metronome` sends what the bot says.
-    Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. Later losses are
-    mended by discord.py itself; one that it gives up on ends `client.running`, which the body watches
-    (`translated` says why). *Ownership*: the client's task ends here.
+    `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio. Raises
+    `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later losses
+    itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
+    *Ownership*: the client's task ends here.
     """
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
@@ -183,7 +183,7 @@ async def _until_settled(client: RoomtoneClient, running: asyncio.Task[None], ti
 
 
 def translated(error: BaseException | None) -> SetupError:
-    """Return why discord.py gave up, as a plain sentence with the remedy. The token never enters it."""
+    """Return the reason why discord.py gave up, as a plain sentence with the remedy. It never contains the token."""
     match error:
         case discord.LoginFailure():
             sentence = (
@@ -211,6 +211,6 @@ def translated(error: BaseException | None) -> SetupError:
 
 
 async def _command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
-    """Log a command that broke; Discord shows the person that it failed."""
+    """Log a command that raised an error; Discord shows the person that it failed."""
     name = interaction.command.name if interaction.command else "unknown"
     log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)

@@ -1,6 +1,6 @@
 """Points discord.py at the real Discord, or at a local one for rehearsals.
 
-discord.py keeps the two addresses as class attributes. They are set only here, once in a process, before the first
+discord.py keeps the two addresses as class attributes. Only this module sets them, once per process, before the first
 client is created.
 """
 

@@ -50,32 +50,27 @@ class DiscordPlace:
 
     @property
     def guild_id(self) -> int:
-        """The guild's id."""
         return self._guild_id
 
     @property
     def channel_id(self) -> int:
-        """The voice channel's id."""
         return self._last_seen.id
 
     @property
     def name(self) -> str:
-        """The voice channel's name."""
         return self._channel.name
 
     @property
     def guild_name(self) -> str:
-        """The guild's name."""
         return self._channel.guild.name
 
     @property
     def chat(self) -> DiscordChat:
-        """The text chat, for tools."""
         return self._chat
 
     @property
     def _channel(self) -> VoiceChannel:
-        """The present channel object: a new gateway session creates all objects again.
+        """The current channel object. discord.py creates all objects again with a new gateway session.
 
         Until the channel is known again, this is the previous object.
         """
@@ -86,12 +81,10 @@ class DiscordPlace:
         return self._last_seen
 
     def members(self) -> Sequence[Person]:
-        """Return the people in the channel, without the bot itself."""
         channel = self._channel
         return [person_of(member) for member in channel.members if member.id != channel.guild.me.id]
 
     async def write(self, sentence: str) -> None:
-        """Write into the text channel. A failure is only logged, because nothing depends on it."""
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await self._text_channel.send(sentence[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
@@ -102,7 +95,6 @@ class DiscordPlace:
     async def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[Link]:
-        """Join the channel, pass received audio to `sink`, and play `source`. Raises `LinkError`."""
         async with VoiceLink.open(
             self._channel,
             sink=sink,
@@ -149,5 +141,4 @@ def _log_event(event: LinkEvent) -> None:
 
 
 def person_of(member: discord.Member) -> Person:
-    """Return a Discord member as a `Person`."""
     return Person(member.id, member.display_name, member.bot, member.guild_permissions.manage_guild)

@@ -1,4 +1,4 @@
-"""Stage channels: the bot joins as part of the audience, which nobody hears, and must become a speaker."""
+"""Stage channels: the bot joins as a listener, whom nobody hears, and must become a speaker."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TIMEOUT_S = 10.0
 
 
 async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place: Place) -> None:
-    """Become a speaker if permitted. Otherwise request to speak and write into the chat how to help.
+    """Become a speaker if permitted. Otherwise request to speak, and write into the chat how to permit it.
 
-    `me`: the bot as a member in the audience of `stage`. `place`: the same channel as rooms see it.
+    `me`: the bot as a listener in `stage`. `place`: the same channel.
     """
     try:
         async with asyncio.timeout(TIMEOUT_S):

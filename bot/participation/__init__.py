@@ -1,5 +1,5 @@
 """When the bot takes part in a conversation, and what that may cost.
 
-`participation` (the way in) is one room's; `guild_participation` is every guild's, with what its members chose.
-`engagement` knows who is talking with the bot, `costs` what the last hour cost, `statistics` the sentences for /status.
+Start with `participation`, which belongs to one room. `guild_participation` holds every guild's choices. `engagement`
+tracks who is talking with the bot, `costs` the last hour's costs; `statistics` writes the sentences for /status.
 """

@@ -1,4 +1,4 @@
-"""What a server's replies have cost in the last hour, and whether the ceiling is reached. Pure."""
+"""The cost of a server's replies in the last hour, and whether the ceiling is reached. Pure."""
 
 from __future__ import annotations
 
@@ -34,11 +34,9 @@ class CostCeiling:
 
     @classmethod
     def from_settings(cls, settings: ParticipationSettings) -> CostCeiling:
-        """Return the settings' ceiling."""
         return cls(settings.max_calls_per_hour, settings.max_tokens_per_hour, settings.max_spoken_s_per_hour)
 
     def is_reached(self, cost: Cost) -> bool:
-        """Return whether `cost` is at a limit or above."""
         return any(
             limit and amount >= limit
             for amount, limit in (
@@ -57,21 +55,18 @@ class CostLedger:
         self._entries: deque[tuple[float, Cost]] = deque()
 
     def add(self, cost: Cost, *, now: float) -> None:
-        """Record a cost."""
         self._drop_old(now)
         self._entries.append((now, cost))
 
     def last_hour(self, now: float) -> Cost:
-        """Return what the last hour cost."""
         self._drop_old(now)
         return sum((cost for _, cost in self._entries), Cost())
 
     def is_over(self, now: float) -> bool:
-        """Return whether the ceiling is reached."""
         return self.ceiling.is_reached(self.last_hour(now))
 
     def free_in_s(self, now: float) -> float:
-        """Return after how many seconds the cost falls below the ceiling if nothing is added; 0 if it is below."""
+        """Return the seconds until the cost falls below the ceiling if nothing is added; 0 if it is below already."""
         left = self.last_hour(now)
         if not self.ceiling.is_reached(left):
             return 0.0

@@ -1,7 +1,7 @@
-"""Who is talking with the bot and so need not say its name. Pure.
+"""Tracks who is talking with the bot, and so need not say its name. Pure.
 
-Somebody whom the bot has answered may go on for a while. That ends when they speak to somebody else, or when others
-take over. A nod, thanks, or a word or two from somebody else do not end it.
+A person whom the bot has answered stays engaged for a while. Engagement ends when they speak to somebody else, or when
+others take over the conversation. A backchannel, thanks, or a word or two from somebody else do not end it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from compaction.language.wording import QUESTION_MARKS
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
 
-# With so many words somebody else has taken over; fewer are a remark in passing.
+# An utterance of at least this many words takes over the conversation; fewer are a remark in passing.
 TAKES_OVER_WORDS = 3
 # Utterances with these decisions are for other people.
 _BETWEEN_OTHERS = frozenset({Reason.NOT_ADDRESSED, Reason.MENTIONED, Reason.ADDRESSED_TO_OTHER, Reason.BUSY})
@@ -31,7 +31,7 @@ class _LastReply:
 
 
 class Engagement:
-    """One room's. `window_s`: how long after the bot's last word somebody can go on without its name."""
+    """The engagement in one room. `window_s`: how long after a reply a person can go on without the bot's name."""
 
     def __init__(self, *, window_s: float) -> None:
         self._window_s = window_s
@@ -39,11 +39,10 @@ class Engagement:
         self._answering: int | None = None
 
     def on_reply_begun(self, user_id: int) -> None:
-        """Record that the bot begins to answer somebody."""
         self._answering = user_id
 
     def on_reply_ended(self, user_id: int, text: str, *, now: float) -> None:
-        """Record the end of a reply. `text`: what was heard of it; if that is nothing, nobody is engaged by it."""
+        """Record the end of a reply. `text`: the part that was heard; if it is empty, the reply engages nobody."""
         if self._answering == user_id:
             self._answering = None
         if text:
@@ -60,7 +59,7 @@ class Engagement:
         return last is not None and last.was_question and at - last.ended_at <= self._window_s
 
     def on_utterance(self, user_id: int, text: str, decision: Decision) -> None:
-        """Record what somebody said, and what was decided about it."""
+        """Record an utterance and the decision about it; end engagements if it was for somebody else."""
         if decision.reason not in _BETWEEN_OTHERS:
             return
         if decision.reason is Reason.ADDRESSED_TO_OTHER or word_count(text) >= TAKES_OVER_WORDS:
@@ -69,12 +68,11 @@ class Engagement:
         self.remove(user_id)
 
     def clear(self) -> None:
-        """Record that nobody talks with the bot any more."""
+        """End everybody's engagement."""
         self._last_replies.clear()
         self._answering = None
 
     def remove(self, user_id: int) -> None:
-        """Record that a person no longer talks with the bot."""
         self._last_replies.pop(user_id, None)
         if self._answering == user_id:
             self._answering = None

@@ -1,7 +1,7 @@
-"""The bot's participation on each server: when it speaks, its names, whether it is silenced, what it has cost.
+"""The bot's participation on each server: when it speaks, its names, whether it is silenced, and its costs.
 
-One `GuildParticipations` for the process, because servers outlive rooms. A choice takes effect at once and is stored
-afterwards; if the store fails, the person who chose is told, and the choice stays in effect.
+The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
+afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class NotHereError(BotError):
 
 
 class OptOuts(Protocol):
-    """Where it is kept who does not want to be heard; `bot.store.guilds` is it. Raises `StoreError`."""
+    """The store of the people who opted out of being heard; `bot.store.guilds` implements it. Raises `StoreError`."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
-        """Return who does not want to be heard on that guild."""
+        """Return the people who opted out on that guild."""
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Store whether a person has opted out there."""
@@ -51,10 +51,10 @@ class SilenceableRoom(Protocol):
 
 @dataclass(slots=True)
 class GuildParticipation:
-    """What applies on one server now. Other threads read `opted_out`, so it is replaced and never changed.
+    """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
-    `room`: the bot's room there, if it is in one. `ceiling_notice_at`: when people were last told that the ceiling is
-    reached (monotonic seconds).
+    `room`: the bot's room there, if it has one. `ceiling_notice_at`: when the channel last got the notice that the
+    ceiling is reached (monotonic seconds).
     """
 
     guild_id: int
@@ -68,7 +68,7 @@ class GuildParticipation:
 
 
 class GuildParticipations:
-    """The participation of every server. Not thread-safe. `wake_names`: those of the settings."""
+    """The participation of every server. Not thread-safe. `wake_names`: the names in the settings."""
 
     def __init__(
         self,
@@ -87,9 +87,9 @@ class GuildParticipations:
         self._guilds: dict[int, GuildParticipation] = {}
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
-        """Return a server's participation. If its choice cannot be read, the settings apply and the log says so.
+        """Return a server's participation. If its choice cannot be read, use the settings and log a warning.
 
-        Raises `StoreError` if the opt-outs cannot be read: without them nobody may be heard.
+        Raises `StoreError` if the opt-outs cannot be read: without them the bot may hear nobody.
         """
         if (known := self._guilds.get(guild_id)) is not None:
             return known
@@ -108,7 +108,7 @@ class GuildParticipations:
             guild.silence = choice.silence
         except StoreError as error:
             log.warning("guild_choice_unread", guild_id=guild_id, problem=str(error))
-        # Another task may have read it meanwhile, and changed it.
+        # Another task may have read and changed the guild's participation meanwhile.
         return self._guilds.setdefault(guild_id, guild)
 
     # -- silence ---------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class GuildParticipations:
         await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
 
     async def store_silence(self, guild: GuildParticipation, *, by: int) -> None:
-        """Store a silence that somebody asked for aloud; it is in effect already. Raises `StoreError`."""
+        """Store a silence that somebody asked for aloud and that is already in effect. Raises `StoreError`."""
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how="voice", always=guild.silence.always)
         await self._store(guild, by=by)
 
@@ -181,7 +181,9 @@ class GuildParticipations:
     # -- opt-outs ---------------------------------------------------------------------------------------
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Choose whether a person is heard there. `out`: not. Takes effect at once. Raises `StoreError`."""
+        """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
+        `StoreError`.
+        """
         guild = await self.of_guild(guild_id)
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.opted_out = frozenset(opted_out)

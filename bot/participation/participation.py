@@ -1,7 +1,7 @@
 """When the bot takes part in one room, and when it keeps silent.
 
-`Participation` shows the decider (`bot.brain.decider`) the situation, counts decisions and costs, carries out spoken
-requests to be silent, and notices when the room has been quiet for long. It speaks through its `ReplyControl`.
+`Participation` gives the decider (`bot.brain.decider`) the situation, counts decisions and costs, carries out spoken
+requests for silence, and notices long quiet in the room. It speaks through its `ReplyControl`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
-# Notices that wait to be written; more would be somebody playing with the commands.
+# Most notices that wait to be written; a longer queue would come from somebody playing with the commands.
 NOTICES_WAITING = 8
 SILENCED = "I am silent now and go on listening. /talk lets me speak again."
 MAY_SPEAK = "I may speak again."
@@ -46,17 +46,17 @@ OVER_CEILING = (
 
 @dataclass(frozen=True, slots=True)
 class ReplyState:
-    """What waits to be answered, and whether a reply is in progress or somebody is speaking."""
+    """The question that waits for an answer, and whether a reply is in progress or somebody is speaking."""
 
     waiting: PendingReply
     busy: bool
 
 
 class ReplyControl(Protocol):
-    """What replies in the room; `bot.room.conversation.Conversation` implements it.
+    """Controls the room's replies; `bot.room.conversation.Conversation` implements it.
 
-    Participation and conversation need each other: decisions depend on the reply in progress, and a request to be
-    silent stops it. So the conversation, which owns the participation, hands itself in.
+    Participation and conversation need each other: decisions depend on the reply in progress, and a request for silence
+    stops it. So the conversation, which owns the participation, passes itself in.
     """
 
     @property
@@ -65,20 +65,20 @@ class ReplyControl(Protocol):
 
     @property
     def can_skip(self) -> bool:
-        """Return whether what replies now can find that there is nothing to say."""
+        """Return whether the current responder can find that there is nothing to say."""
 
     def stop_speaking(self) -> None:
         """Stop the reply in progress and discard the waiting question."""
 
     def speak_unprompted(self, decision: Decision) -> bool:
-        """Begin a remark that nobody asked for. Return False if nothing was ever said here, so there is no occasion."""
+        """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""
 
 
 class QuietTimer:
-    """When the room has been quiet for so long that the bot may say something unprompted.
+    """Decides when the room has been quiet for so long that the bot may make an unprompted remark. Pure.
 
-    `after_s`: how long the quiet has to last; 0: never. `every_s`: least time between two such remarks. Times are
-    monotonic seconds. Pure.
+    `after_s`: how long the quiet has to last; 0: never. `every_s`: least time between two remarks. Times are monotonic
+    seconds.
     """
 
     def __init__(self, *, after_s: float, every_s: float, now: float) -> None:
@@ -89,11 +89,10 @@ class QuietTimer:
 
     @property
     def enabled(self) -> bool:
-        """Return whether it can ever be due."""
         return self._after_s > 0
 
     def reset(self, at: float) -> None:
-        """Begin to count anew: somebody was heard until `at`, or came in."""
+        """Restart the timer: somebody spoke until `at`, or came in."""
         self._quiet_since = max(self._quiet_since, at)
 
     def is_due(self, now: float) -> bool:
@@ -102,7 +101,6 @@ class QuietTimer:
         return self.enabled and waited and now - self._quiet_since >= self._after_s
 
     def use(self, now: float) -> None:
-        """Record that a remark has begun."""
         self._used_at = now
 
 
@@ -145,12 +143,10 @@ class Participation:
 
     @property
     def session_id(self) -> str:
-        """Return the room's session."""
         return self._session_id
 
     @property
     def wake_names(self) -> tuple[str, ...]:
-        """Return the names that the bot answers to on this server."""
         return self._guild.wake_names
 
     @property
@@ -185,7 +181,7 @@ class Participation:
                 self._guild.room = None
 
     def _notify(self, sentence: str, *, silenced_by: int | None = None) -> None:
-        """Queue a sentence for the channel. `silenced_by`: who changed the silence aloud; it is stored first."""
+        """Queue a sentence for the channel. `silenced_by`: who changed the silence aloud; store the silence first."""
         try:
             self._notices.put_nowait((sentence, silenced_by))
         except asyncio.QueueFull:
@@ -226,15 +222,15 @@ class Participation:
         return True
 
     def stop_speaking(self) -> None:
-        """Stop the reply in progress and discard the waiting question."""
         self._replies.stop_speaking()
 
     # -- what people say -------------------------------------------------------------------------------------
 
     def on_utterance(self, user_id: int, text: str, *, started_at: float, ended_at: float) -> None:
-        """Carry out a request to be silent, or to speak again, as soon as its text is known.
+        """Carry out a request to be silent, or to speak again. Call it as soon as the text is known.
 
-        People can ask for silence by the bot's name, alone with it, or while they talk with it.
+        A request for silence counts if it names the bot, if the person is alone with the bot, or if they are engaged
+        with it.
         """
         self._quiet.reset(ended_at)
         person = self._participants.find(user_id)
@@ -264,7 +260,7 @@ class Participation:
         """
         decisions: list[tuple[SpokenText, Decision]] = []
         for spoken in group:
-            # In order: who turns to somebody else has done so before the next one speaks.
+            # In order: an utterance to somebody else ends the engagement before the next one is decided on.
             decision = self.preview_decision(spoken)
             self._engagement.on_utterance(spoken.user_id, spoken.text, decision)
             decisions.append((spoken, decision))
@@ -273,7 +269,7 @@ class Participation:
         return chosen
 
     def preview_decision(self, spoken: SpokenText) -> Decision:
-        """Return what would be decided about an utterance now. Nothing is counted or remembered."""
+        """Return the decision about an utterance if it were made now. Counts and remembers nothing."""
         person = self._participants.find(spoken.user_id)
         at = spoken.started_at
         situation = self._situation(
@@ -333,8 +329,9 @@ class Participation:
     def on_reply_ended(
         self, user_id: int | None, text: str, *, tokens: int, spoken_s: float, skipped: bool, steps: int = 0
     ) -> None:
-        """Count the cost of a reply. `text`: what people heard or read of it. `steps`: how often it called tools;
-        after each call the model is sent everything again."""
+        """Count the cost of a reply. `text`: the part that people heard or read. `steps`: how often it called tools;
+        after each call the model is sent the whole prompt again.
+        """
         now = self._clock.monotonic()
         self._statistics.skipped += skipped
         if steps:
@@ -350,5 +347,4 @@ class Participation:
         self._quiet.reset(self._clock.monotonic())
 
     def on_left(self, user_id: int) -> None:
-        """Record that somebody left."""
         self._engagement.remove(user_id)

@@ -1,4 +1,4 @@
-"""How often the bot took part or kept silent, why, and what the last hour cost, as sentences for /status."""
+"""Counts decisions and their reasons, and writes them with the last hour's costs as sentences for /status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ParticipationStatistics:
-    """One room's. `skipped`: how often the model found that there was nothing to say."""
+    """The decisions in one room. `skipped`: how often the model found that there was nothing to say."""
 
     def __init__(self) -> None:
         self.skipped = 0
@@ -24,7 +24,6 @@ class ParticipationStatistics:
         self._kept_silent: Counter[Reason] = Counter()
 
     def count(self, decision: Decision) -> None:
-        """Count a decision."""
         (self._took_part if decision.answer else self._kept_silent)[decision.reason] += 1
 
     def format(self, guild: GuildParticipation, *, silenced: bool, now: float) -> str:

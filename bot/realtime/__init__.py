@@ -1,5 +1,6 @@
 """Speech-to-speech in a room.
 
-`bridge` (the way in) sends a room's speech to the session and speaks its replies; `items` keeps the session's
-conversation in step with the room's memory; `inputs` remembers which sounds were sent; `port` is what a room gives it.
+Start with `bridge`, which sends a room's speech to the session and speaks its replies. `items` keeps the session's
+conversation in step with the room's memory; `inputs` remembers which sounds were sent; `port` is the interface to the
+room.
 """

@@ -1,8 +1,8 @@
 """The bridge between a room and its speech-to-speech session.
 
-For hearing it is the recogniser: it sends each utterance to the model and returns the text that the endpoint wrote
-down. For the replier it speaks the model's replies. `bot.realtime.items` decides which turns the session's
-conversation holds. When the session fails, the room's own recogniser, responder and voice take over.
+It replaces the room's recogniser: it sends each utterance to the model and returns the endpoint's transcript. It also
+replaces the responder and the voice: it yields the model's spoken replies. `bot.realtime.items` decides which turns the
+session's conversation holds. When the session fails, the room's own recogniser, responder and voice take over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until {when}. {why}"
-# Until when: a fault that passes, and one that somebody has to repair.
+# How the notice says until when: for a fault that passes, and for one that somebody has to repair.
 IT_IS_BACK = "it is back"
 NEXT_JOIN = "I join again"
 BACK = "Speech-to-speech is back, and I answer with it again."
@@ -96,7 +96,9 @@ class RealtimeBridge:
     # -- life ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Run the session and write into the channel when it fails and returns. Ends when the session is given up."""
+        """Run the session, and write into the channel when it fails and when it works again. Ends when the session is
+        given up.
+        """
         try:
             async with asyncio.TaskGroup() as tasks:
                 writing = tasks.create_task(self._write_notices(), name="realtime-notices")
@@ -126,7 +128,6 @@ class RealtimeBridge:
 
     @property
     def responder_name(self) -> str:
-        """Return what replies now, in the words of /status."""
         return f"the speech-to-speech model {self._settings.model}" if self.usable else self._fallback_name
 
     def _on_news(self, event: RealtimeNews) -> None:
@@ -193,7 +194,6 @@ class RealtimeBridge:
         )
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`."""
         self._recognizer.confirm(speaker_id)
 
     # -- turns become items ----------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class RealtimeBridge:
     def on_turn_recorded(self, turn: Turn, utterances: tuple[SpokenText, ...] = ()) -> None:
         """Put a recorded turn into the session's conversation unless it is there. Call it for every turn, in order.
 
-        `utterances`: what the turn was made of; empty if it was not speech.
+        `utterances`: the turn's utterances; empty if it was not speech.
         """
         if not self._session.usable:
             # The next conversation begins with every turn.
@@ -238,7 +238,7 @@ class RealtimeBridge:
                 self._session.delete_items(here)
 
     def _send_mixed(self, seq: Seq, utterances: tuple[SpokenText, ...]) -> None:
-        """Send a turn as the room heard it: the speakers' names, then their sound mixed together."""
+        """Send a turn with several speakers: their names, then their sound mixed together."""
         names = list(dict.fromkeys(self._prompt.name_of(each.user_id) for each in utterances))
         speakers = f"{names[0]} speaks:" if len(names) == 1 else f"{', '.join(names)} speak at the same time:"
         sound = mix_speakers([(each.started_at, each.utterance.pcm) for each in utterances], LISTEN_RATE_HZ)

@@ -1,6 +1,7 @@
-"""Sounds that were sent to a speech-to-speech session and are no turns yet.
+"""Sounds that were sent to a speech-to-speech session and are no turns yet. Pure.
 
-They are remembered so that no sound is sent twice, and a sound that never becomes a turn can be removed. Pure."""
+They are remembered so that no sound is sent twice, and so that a sound that never becomes a turn can be removed.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from voice.asr.port import Recognition
 if TYPE_CHECKING:
     from voice.audio import Pcm
 
-# Per person. Sounds that are older will become no turn.
+# Inputs remembered for each person. Older sounds become no turn any more.
 MOST_INPUTS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RealtimeRecognition(Recognition):
-    """A recognition, and which items of the session's conversation number `conversation` hold its sound."""
+    """A recognition, and the items that hold its sound. `conversation`: the number of the session's conversation."""
 
     item_ids: tuple[str, ...] = ()
     conversation: int = 0
@@ -45,7 +46,7 @@ def with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -
 
 @dataclass(frozen=True, slots=True)
 class RealtimeInput:
-    """Sound that the model has heard, and which items of the session's conversation number `conversation` hold it."""
+    """A sound that the model has heard, and the items that hold it. `conversation`: see `RealtimeRecognition`."""
 
     pcm: Pcm
     item_ids: tuple[str, ...]
@@ -53,17 +54,14 @@ class RealtimeInput:
 
 
 class Inputs:
-    """The inputs of one room, by speaker."""
-
     def __init__(self) -> None:
         self._sent: defaultdict[int | None, deque[RealtimeInput]] = defaultdict(lambda: deque(maxlen=MOST_INPUTS))
 
     def add(self, speaker_id: int | None, sent: RealtimeInput) -> None:
-        """Remember that a sound was sent."""
         self._sent[speaker_id].append(sent)
 
     def find_same(self, speaker_id: int | None, pcm: Pcm) -> RealtimeInput | None:
-        """Return the speaker's last input if it is this sound, or its end."""
+        """Return the speaker's last input if `pcm` is the same sound or ends with it."""
         inputs = self._sent[speaker_id]
         if not inputs:
             return None
@@ -72,7 +70,7 @@ class Inputs:
         return last if same else None
 
     def pop_before(self, speaker_id: int | None, item_ids: tuple[str, ...]) -> list[RealtimeInput]:
-        """Return the speaker's inputs before the one that has become a turn, and forget them and that one."""
+        """Remove the speaker's inputs up to the one that became a turn, and return those before it."""
         inputs = self._sent[speaker_id]
         if not any(sent.item_ids == item_ids for sent in inputs):
             return []

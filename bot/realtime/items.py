@@ -1,7 +1,7 @@
-"""Which turns a speech-to-speech session's conversation holds. Keeps it in step with the room's memory.
+"""Decides which turns a speech-to-speech session's conversation holds, and keeps it in step with the room's memory.
 
-Every turn from the cursor on is an item, as sound or in writing. Folded turns are removed; the instructions carry the
-summary instead. A new session gets all of it as a briefing, an open one only what has changed.
+Every turn from the cursor on is an item, as sound or as text. Folded turns are removed; the instructions carry the
+summary instead. A new session gets everything as a briefing, an open one only the changes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Items:
         self._held[seq] = item_ids
 
     def release(self, seq: Seq) -> None:
-        """Record that no item holds a turn after all; the next refresh adds it in writing."""
+        """Record that no item holds a turn any more; the next refresh adds it as text."""
         self._held.pop(seq, None)
 
     def _context(self, answer_to: Seq | None = None) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
@@ -104,7 +104,7 @@ class Items:
         return built, window
 
     def brief(self) -> Briefing:
-        """Return what a new conversation begins with: instructions, tools, and all unfolded turns in writing."""
+        """Return the start of a new conversation: instructions, tools, and all unfolded turns as text."""
         built, window = self._context()
         self._external_changes = self._memory.external_changes
         self.conversation += 1

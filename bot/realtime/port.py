@@ -1,4 +1,4 @@
-"""What a room gives its speech-to-speech bridge: the services that all bridges share, and the room's own prompt."""
+"""The interface between a speech-to-speech bridge and its room: shared services and the room's prompt."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NewSession: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class RealtimeServices:
-    """What the bridges of all rooms share. `recognizer`: the rooms' own, which takes over when the session cannot hear.
-    `fallback_name`: what replies while the session is away, for a sentence.
+    """The services that the bridges of all rooms share. `recognizer`: takes over when the session cannot be used.
+    `fallback_name`: the responder that replies while the session is away, as a name within a sentence.
     """
 
     settings: RealtimeSettings
@@ -47,7 +47,7 @@ class RealtimeServices:
 
 
 class RealtimePrompt(Protocol):
-    """What the model is told about its room. `bot.room.prompt.PromptBuilder` implements it."""
+    """Builds the model's instructions for one room. `bot.room.prompt.PromptBuilder` implements it."""
 
     def name_of(self, user_id: int) -> str:
         """Return a speaker's display name."""
@@ -69,9 +69,9 @@ class RealtimePrompt(Protocol):
 
 
 def session_factory(settings: RealtimeSettings, *, api_key: str, language: str, clock: Clock) -> NewSession:
-    """Return what makes a session with the endpoint of the settings.
+    """Return a function that makes sessions with the endpoint in the settings.
 
-    `language`: what everybody speaks, as `asr.language` has it, so that the endpoint writes that down; `auto` is any.
+    `language`: the language that everybody speaks, as in `asr.language`; the endpoint transcribes in it. `auto`: any.
     """
     # Imported here because the library takes a second to load.
     from voice.realtime.session import RealtimeSession

@@ -204,11 +204,9 @@ class Conversation:
 
     @property
     def responder_name(self) -> str:
-        """Return what replies now, in the words of /status."""
         return self._services.responder_name if self._bridge is None else self._bridge.responder_name
 
     def participation_status(self) -> str:
-        """Return decisions and costs in sentences, for /status."""
         return self._participation.status()
 
     def excludes(self, user_id: int) -> bool:
@@ -216,12 +214,10 @@ class Conversation:
         return self._participation.excludes(user_id)
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
-        """Take sound from the voice connection."""
         self._hearing.hear(batch)
         self._barge_in.update()
 
     async def on_membership(self, change: MembershipChange) -> None:
-        """Record that somebody came or went."""
         person = change.person
         self._participants.note_name(person)
         if change.joined:
@@ -241,7 +237,6 @@ class Conversation:
             asyncio.get_running_loop().call_soon(self._bridge.refresh)
 
     def on_screen_note(self, note: Note) -> None:
-        """Take a new note about a shared screen."""
         if self._commentary is not None:
             self._commentary.on_note(note)
         if self._bridge is not None:
@@ -328,7 +323,6 @@ class Conversation:
 
     @property
     def reply_state(self) -> ReplyState:
-        """Return what the replier is doing."""
         question = self._replier.waiting
         waiting = PendingReply.NONE
         if question is not None:
@@ -337,11 +331,9 @@ class Conversation:
 
     @property
     def can_skip(self) -> bool:
-        """Return whether what replies now can find that there is nothing to say."""
         return self._services.can_skip or self._uses_realtime()
 
     def stop_speaking(self) -> None:
-        """Stop the reply in progress and discard the waiting question."""
         self._replier.cancel_all()
 
     def speak_unprompted(self, decision: Decision) -> bool:

@@ -303,7 +303,6 @@ class Hearing:
         )
 
     def _remember(self, utterance: Utterance, recognition: Recognition, *, detected: bool) -> None:
-        """Remember the person's text and language."""
         self._last_texts[utterance.user_id] = (recognition.text, utterance.ended_at)
         self._languages.observed(
             utterance.user_id,

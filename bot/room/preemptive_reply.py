@@ -28,8 +28,6 @@ _FINISHED = re.compile(r"""[^.\s][.?!]["”’')\]]*$""")
 
 
 class _Attempt:
-    """One preemptive reply."""
-
     def __init__(self, question: Question, begun_at: float) -> None:
         self.question = question
         self.begun_at = begun_at

@@ -90,12 +90,10 @@ class PromptBuilder:
         self._services.observe(events.ContextBuilt(parts, answer_to, self._services.clock.monotonic()))
 
     async def guild_instructions(self) -> str:
-        """Return the operator's and the moderators' instructions for this guild; may be empty."""
         policy = await self._prompt_policy()
         return "" if policy is None else policy.instructions
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
-        """Return instructions for the reply to `question` alone."""
         names = [name for name in self._participation.wake_names if name not in self._services.brain.wake_names]
         called = f"Here they also call you {' or '.join(names)}." if names else ""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
@@ -108,11 +106,9 @@ class PromptBuilder:
         return self._upkeep.introductions(self._present())
 
     def name_of(self, user_id: int) -> str:
-        """Return a speaker's display name."""
         return self._participants.name(user_id)
 
     def asker_of(self, question: Question) -> Asker:
-        """Return who asked; tools run with their permissions."""
         return asker_of(question, self._participants)
 
     def _present(self) -> list[tuple[str, str]]:

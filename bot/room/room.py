@@ -98,11 +98,9 @@ class Room:
             self._closing.set_result(reason)
 
     def on_membership(self, change: MembershipChange) -> None:
-        """Record that somebody came or went."""
         self._membership_changes.put_nowait(change)
 
     def status(self) -> str:
-        """Return the room's state in plain sentences, for /status."""
         if self._memory is None or self._conversation is None or not self._opened.is_set():
             return f"I am coming to {self._place.name}."
         minutes = round((self._clock.monotonic() - self._opened_at) / 60)
@@ -138,7 +136,6 @@ class Room:
         )
 
     def _open_screens(self, session_id: SessionId, memory: SessionMemory) -> AbstractContextManager[RoomScreens | None]:
-        """Return a context in which people can share screens here."""
         if self._services.screens is None:
             return nullcontext()
         return self._services.screens.room_for(session_id, self._place, memory=memory, observer=self)
@@ -224,11 +221,9 @@ class Room:
     # -- events ---------------------------------------------------------------------------------------------
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether a person has opted out of being heard and seen."""
         return self._conversation is not None and self._conversation.excludes(user_id)
 
     def on_note(self, note: Note) -> None:
-        """Hand on a new note about a shared screen."""
         if self._conversation is not None:
             self._conversation.on_screen_note(note)
 
@@ -265,13 +260,11 @@ class Room:
                 pass
 
     def _report(self, where: str, sentence: str) -> None:
-        """Report a problem to the log and to observers."""
         log.error("room_problem", where=where, problem=sentence)
         self._observe(events.Problem(where, sentence, self._clock.monotonic()))
 
 
 def _dropped_sentence(conversation: Conversation) -> str:
-    """Return how many sounds became no turn, as a sentence; empty if none."""
     dropped = conversation.dropped
     if not dropped:
         return ""

@@ -127,19 +127,16 @@ class RoomSupervisor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def leave(self, guild_id: int) -> bool:
-        """Close the guild's room; return False when there is none."""
         if guild_id not in self._entries:
             return False
         await self._end(guild_id, "left")
         return True
 
     def place_of(self, guild_id: int) -> Place | None:
-        """Return the channel that the bot is in, or None."""
         entry = self._entries.get(guild_id)
         return entry.place if entry else None
 
     def status(self, guild_id: int) -> str:
-        """Return the state of the guild's room in plain sentences."""
         entry = self._entries.get(guild_id)
         if entry is None:
             return "I am not in a voice channel here. Use /join from the one you are in."
@@ -246,12 +243,10 @@ class RoomSupervisor:
 
 
 def _crash_sentence(error: Exception) -> str:
-    """Return the sentence that the channel reads about a crash."""
     return str(error) if isinstance(error, KNOWN_ERRORS) else "Something in me broke."
 
 
 def _first_error(error: Exception) -> Exception:
-    """Return the first error inside exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -170,7 +170,6 @@ class TurnRecorder:
         return turn
 
     def _epoch(self, monotonic: float) -> float:
-        """Convert a monotonic time to UTC epoch seconds."""
         return self._clock.now() - (self._clock.monotonic() - monotonic)
 
 

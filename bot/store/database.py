@@ -97,7 +97,6 @@ class Database:
             raise store_failure(exc, self.path) from exc
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._reader.aclose()
         await self._readers.dispose()
 

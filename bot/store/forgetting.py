@@ -66,8 +66,6 @@ class ForgetReport:
 
 
 class SpeechForgetter:
-    """Finds speakers and forgets what they said."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
@@ -223,7 +221,6 @@ async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]
 async def _turns_of_speaker(
     connection: AsyncConnection, session_id: SessionId, person: StoredSpeaker, seq: int | None
 ) -> list[Turn]:
-    """Return the turns in which the person spoke, or only turn `seq`."""
     return [
         turn
         for turn in await _turns(connection, _select_turns(session_id))
@@ -294,7 +291,6 @@ async def _blank_turn(connection: AsyncConnection, session_id: SessionId, turn: 
 
 
 async def _delete_notes(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> frozenset[str]:
-    """Delete the screen notes of people with these names; return the ids."""
     found = await connection.execute(select(notes.c.id, notes.c.who).where(notes.c.session_id == session_id))
     gone = frozenset(row.id for row in found if any(_same_name(row.who, name) for name in names))
     for note_id in gone:

@@ -31,7 +31,6 @@ class GuildStore:
         self._cache: dict[int, GuildChoice] = {}
 
     async def choice(self, guild_id: int) -> GuildChoice:
-        """Return what the guild has chosen."""
         if guild_id not in self._cache:
             wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
             async with self._database.reading() as connection:

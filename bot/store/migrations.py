@@ -374,7 +374,6 @@ async def migrate(connection: AsyncConnection, *, steps: tuple[tuple[str, ...], 
 
 
 def too_new(version: int, *, known: int = len(MIGRATIONS)) -> StoreError:
-    """Return the error for a database that a newer Roomtone wrote."""
     return StoreError(
         f"The database is of version {version}, and this Roomtone knows only {known}: a newer one wrote it. "
         "Install a later Roomtone, or set storage.data_dir to another directory."

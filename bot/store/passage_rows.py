@@ -99,7 +99,6 @@ def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple
 
 
 def _row(connection: sqlite3.Connection, table: Table, row: _Row) -> Any:
-    """Return a note's or segment's row in the form that `rows` reads."""
     names = [column.name for column in table.columns]
     listed = ", ".join(f'"{name}"' for name in names)
     # No outside text is in the SQL.

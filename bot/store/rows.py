@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
-    """Return the columns of a turn."""
     return {
         "session_id": session_id,
         "seq": turn.seq,
@@ -39,7 +38,6 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
 
 
 def turn_from_row(row: Row[Any]) -> Turn:
-    """Return the turn of a row."""
     return Turn(
         seq=Seq(row.seq),
         kind=TurnKind(row.kind),
@@ -65,7 +63,6 @@ def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
 
 
 def note_from_row(row: Row[Any]) -> Note:
-    """Return the note of a row."""
     return Note(
         id=NoteId(row.id),
         at=row.at,
@@ -100,7 +97,6 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
 
 
 def segment_from_row(row: Row[Any]) -> Segment:
-    """Return the segment of a row."""
     return Segment(
         id=SegmentId(row.id),
         session_id=SessionId(row.session_id),

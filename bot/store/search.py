@@ -34,7 +34,6 @@ class SqlRecallIndex:
         self._vectors = vectors
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Return how many passages contain each term. See `RecallIndex.count`."""
         encoded = json.dumps(list(terms))
         (_, total), *found = await self._database.rows(_COUNTS, {"terms": encoded})
         return TermCounts(dict(found), total or 0)
@@ -42,7 +41,6 @@ class SqlRecallIndex:
     async def full_text(
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
-        """Return the best passages by BM25. See `RecallIndex.full_text`."""
         if not terms or scope.is_empty:
             return ()
         # BM25 scores every word of the query, so tags that half the passages have are checked in the row instead.
@@ -60,7 +58,6 @@ class SqlRecallIndex:
     async def newest(
         self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
     ) -> Sequence[PassageId]:
-        """Return the newest passages of the scope, newest first. See `RecallIndex.newest`."""
         if scope.is_empty:
             return ()
         conditions, values = _row_conditions(scope, None)
@@ -75,17 +72,14 @@ class SqlRecallIndex:
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages whose embeddings are nearest to `vector`. See `RecallIndex.find_similar`."""
         if scope.is_empty:
             return ()
         return await self._vectors.nearest(vector, scope, model=model, limit=limit)
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        """Return these passages with their sources, in this order; deleted ones are missing."""
         return await self._database.read(lambda connection: read_passages(connection, ids))
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
-        """Return the passages of these turns, in order of seq."""
         conditions = ["p.session_id = :session", "p.kind = 'turn'"]
         conditions.append("p.start_seq IN (SELECT value FROM json_each(:seqs))")
         values = {"session": session_id, "seqs": json.dumps(list(seqs))}
@@ -94,7 +88,6 @@ class SqlRecallIndex:
     async def _select_ids(
         self, source: str, conditions: Sequence[str], values: Mapping[str, object], order: str, limit: int
     ) -> tuple[PassageId, ...]:
-        """Return the ids of matching passages in `order`."""
         where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
         # No outside text is in the SQL: words are parameters.
         sql = f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit"  # noqa: S608

@@ -108,12 +108,10 @@ class Sessions:
             return tuple(each for each in map(_session, found) if each.last_turn_at >= oldest)
 
     async def find(self, session_id: SessionId) -> StoredSession | None:
-        """Return the session, or None if it is unknown."""
         async with self._database.reading() as connection:
             return await _one(connection, _select_sessions().where(sessions.c.id == session_id))
 
     async def recent(self, *, limit: int = 20) -> tuple[StoredSession, ...]:
-        """Return the last sessions, newest first."""
         async with self._database.reading() as connection:
             found = await connection.execute(_select_sessions().order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(map(_session, found))
@@ -131,7 +129,6 @@ class Sessions:
 
 
 def _select_sessions() -> Select[Any]:
-    """Select sessions with their turn count and last turn time."""
     of_session = turns.c.session_id == sessions.c.id
     last = select(func.max(turns.c.ended_at)).where(of_session).scalar_subquery()
     count = select(func.count()).where(of_session).scalar_subquery()

@@ -32,7 +32,6 @@ Clauses: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
 
 
 def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
-    """Return the tags of a passage, separated by spaces."""
     tags = [
         f"g{'none' if guild_id is None else guild_id}",
         f"c{'none' if channel_id is None else channel_id}",
@@ -49,7 +48,6 @@ def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | N
 
 
 def kind_tag(kind: PassageKind) -> str:
-    """Return the tag of a kind of passage."""
     return f"k{kind.value}"
 
 
@@ -59,7 +57,6 @@ def session_tag(session_id: str) -> str:
 
 
 def speaker_tag(speaker_id: str) -> str:
-    """Return the tag of a speaker's id."""
     return f"u{_digest(speaker_id)}"
 
 

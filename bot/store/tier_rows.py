@@ -57,7 +57,6 @@ class StoredTier:
 
 
 def record_values(record: SegmentRecord) -> dict[str, object]:
-    """Return the columns of a record. Retrievals from before the compression still count."""
     return {
         "compressed_at": record.compressed_at,
         "topic": record.topic,

@@ -81,7 +81,6 @@ class TierStore:
         return tuple(tier_from_row(segment, known.get(segment.id), counts) for segment in folded)
 
     async def revision(self, session_id: SessionId) -> int:
-        """Return the revision of a session's folded state."""
         async with self._database.reading() as connection:
             return int(await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id)) or 0)
 
@@ -91,7 +90,6 @@ class TierStore:
             return await _last_check(connection, session_id)
 
     async def opted_out(self, session_id: SessionId) -> bool:
-        """Return whether this session or its guild opted out of tiers."""
         async with self._database.reading() as connection:
             guild = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == session_id))
             wanted = and_(tier_opt_outs.c.scope == "session", tier_opt_outs.c.name == session_id)
@@ -236,7 +234,6 @@ async def mark_archived(connection: AsyncConnection, session_id: SessionId, name
 async def _message_counts(
     connection: AsyncConnection, session_id: SessionId, new: Sequence[Segment]
 ) -> dict[SegmentId, int]:
-    """Return the number of spoken turns in each segment."""
     if not new:
         return {}
     spoken = (turns.c.session_id == session_id) & turns.c.kind.in_(_SPOKEN) & turns.c.tombstone.is_(False)
@@ -251,7 +248,6 @@ async def _message_counts(
 
 
 async def _upsert(connection: AsyncConnection, session_id: SessionId, kept: Iterable[TieredSegment]) -> None:
-    """Insert the segments' rows, or update their last mention."""
     values: list[dict[str, object]] = [
         {
             "session_id": session_id,
@@ -351,7 +347,6 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
 
 
 async def _is_open(connection: AsyncConnection, session_id: SessionId) -> bool:
-    """Return whether the session is open, so that a room may still use its summary."""
     wanted = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.ended_at.is_(None))
     return await connection.scalar(wanted) is not None
 

@@ -80,7 +80,6 @@ class SqlTurnStore:
                 )
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
-        """Return the stored turns with `start <= seq < end`, in order."""
         async with self._database.reading() as connection:
             return await _turns(connection, session_id, start=start, end=end)
 
@@ -240,7 +239,6 @@ async def _store_landing(connection: AsyncConnection, landing: Landing) -> None:
 
 
 async def _next_position(connection: AsyncConnection, table: Table, session_id: SessionId) -> int:
-    """Return the position after the last row of the session."""
     last = await connection.scalar(select(func.max(table.c.position)).where(table.c.session_id == session_id))
     return 0 if last is None else int(last) + 1
 

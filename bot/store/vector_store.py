@@ -192,7 +192,6 @@ def _of_guild(guild_id: int | None, model: str) -> Select[Any]:
 
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
-    """Return the text to embed for a passage."""
     source: PassageSource
     if row.kind == PassageKind.TURN:
         of_turn = select(turns).where(turns.c.session_id == row.session_id, turns.c.seq == row.start_seq)

@@ -93,7 +93,6 @@ class VectorSet:
     _tag_sets: list[frozenset[str]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """Return the number of vectors."""
         return self._count
 
     def add(self, vectors: Iterable[StoredVector]) -> None:

@@ -176,7 +176,6 @@ async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock
 
 
 def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo) -> Callable[[], Responder]:
-    """Return the factory of a room's responder."""
     if model is not None:
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens, tools=settings.tools)
         return lambda: shared

@@ -53,7 +53,6 @@ class Toolset:
         self._screens = screens
 
     def toolbox(self, here: RecallScope, place: Place) -> Toolbox:
-        """Return the toolbox for one session in one channel."""
         settings = self._settings
         if not settings.max_steps:
             return Toolbox()

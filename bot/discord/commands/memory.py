@@ -1,4 +1,4 @@
-"""The slash commands to see and delete facts about oneself: /memory me and /memory forget.
+"""The slash commands with which members see and delete facts about themselves: /memory me and /memory forget.
 
 Only the member who used the command sees the answer.
 """
@@ -25,7 +25,7 @@ NOTHING = "I keep nothing that you said of yourself. What was said here is remem
 
 
 class PersonFacts(Protocol):
-    """What the commands need; `bot.memory.people.PeopleBook` implements it."""
+    """The store behind the commands; `bot.memory.people.PeopleBook` implements it."""
 
     async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
         """Return all facts about a person in a guild, history included. Raises `StoreError`."""
@@ -70,7 +70,6 @@ async def format_facts(people: PersonFacts, guild_id: int | None, person_id: str
 
 
 async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> str:
-    """Delete the facts about a person and return the answer."""
     try:
         count = await people.forget(guild_id, person_id)
     except StoreError as error:

@@ -1,8 +1,8 @@
 """The slash commands for when the bot speaks, its names, and whom it hears: /quiet, /talk, /voice-mode, /wake-names,
 /opt-out and /opt-in.
 
-Everybody may silence the bot for now and opt out of being heard. Permanent changes and changes for everybody need a
-moderator.
+Everybody may silence the bot for a time and opt out of being heard. Only a moderator may make permanent changes, or
+changes for everybody.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ SILENCED_FOR_GOOD = (
 
 
 def add_participation_commands(tree: app_commands.CommandTree[Any], *, participation: GuildParticipations) -> None:
-    """Put the commands on `tree`."""
     _add_silence(tree, participation)
     _add_choices(tree, participation)
     _add_opting(tree, participation)
@@ -108,7 +107,6 @@ def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildPartici
 async def silence(
     participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None, always: bool
 ) -> str:
-    """Silence the bot and return the answer."""
     guild_id, by = _guild_of(interaction), interaction.user.id
     if always:
         if not is_moderator(interaction.permissions):
@@ -122,7 +120,6 @@ async def silence(
 
 
 async def end_silence(participation: GuildParticipations, interaction: discord.Interaction) -> str:
-    """End a silence if the member may, and return the answer."""
     moderator = is_moderator(interaction.permissions)
     if await participation.lift_silence(_guild_of(interaction), by=interaction.user.id, moderator=moderator):
         return "I may speak again."
@@ -194,7 +191,7 @@ def _guild_of(interaction: discord.Interaction) -> int:
 
 
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[str]]) -> None:
-    """Run the command and answer, visible only to the member; a failure becomes the answer."""
+    """Run the command and answer, visible only to the member. If the command fails, answer with the error message."""
     try:
         sentence = await do()
     except StoreError as error:

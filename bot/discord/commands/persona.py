@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# It costs tokens in every prompt of the server.
+# The persona costs tokens in every prompt of the server.
 MOST_CHARS = 1_500
 DEFAULT = "default"
 
 
 def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -> None:
-    """Put /persona on `tree`."""
 
     @tree.command(name="persona", description="Show or set how I behave on this server, in your own words.")
     @app_commands.describe(text="For example: You are a dry old innkeeper. Say `default` to remove it.")
@@ -72,5 +71,4 @@ def format_persona(persona: str | None) -> str:
 
 
 async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    """Answer the command, visible only to the member, mentioning nobody."""
     await interaction.response.send_message(sentence, ephemeral=True, allowed_mentions=discord.AllowedMentions.none())

@@ -1,4 +1,5 @@
-"""/rolling-context: how the sessions of a server remember, and whether every model call is kept within its token limit.
+"""/rolling-context: the memory mode of a server's sessions, and whether every model call is kept within its token
+limit.
 
 Everybody may read it; only members who may manage the server may change it. It takes effect with the next reply.
 """
@@ -31,7 +32,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class MemoryDefaults:
-    """What applies to a guild that has chosen nothing. `searchable`: memory search exists (rolling needs it)."""
+    """Defaults for a guild that has chosen nothing. `searchable`: memory search exists (rolling needs it)."""
 
     mode: Mode
     budget_enabled: bool
@@ -42,7 +43,6 @@ class MemoryDefaults:
 def add_rolling_context(
     tree: app_commands.CommandTree[Any], *, choices: GuildChoices, defaults: MemoryDefaults
 ) -> None:
-    """Put /rolling-context on `tree`."""
 
     @tree.command(name="rolling-context", description="Show or set how I remember what no longer fits the model.")
     @app_commands.describe(
@@ -120,5 +120,4 @@ def format_choice(choice: GuildChoice, defaults: MemoryDefaults) -> str:
 
 
 async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    """Answer the command, visible only to the member."""
     await interaction.response.send_message(sentence, ephemeral=True)

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class Rooms(Protocol):
-    """What the commands need; `bot.room.supervisor` implements it."""
+    """The rooms that the commands open and close; `bot.room.supervisor` implements it."""
 
     async def join(self, place: Place) -> None:
         """Open a room; return when the bot can hear. Raises `BotError` or `VoiceError`."""
@@ -40,7 +40,7 @@ def add_room_commands(
     rooms: Rooms,
     metronome: Metronome | None = None,
 ) -> None:
-    """Put /join, /leave and /status on `tree`. `metronome` sends what the bot says."""
+    """Put /join, /leave and /status on `tree`. `metronome` sends the bot's audio."""
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.guild_only()

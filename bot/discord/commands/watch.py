@@ -30,7 +30,7 @@ NOT_A_MODERATOR = "Only a moderator (who may manage channels or mute members) ca
 
 
 class ScreenSharing(Protocol):
-    """What the commands need; `bot.screen.watch_service.WatchService` implements it."""
+    """The service behind the commands; `bot.screen.watch_service.WatchService` implements it."""
 
     @property
     def is_local(self) -> bool:
@@ -54,7 +54,6 @@ class ScreenSharing(Protocol):
 
 
 def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenSharing) -> None:
-    """Put /watch on `tree`."""
     group: app_commands.Group = app_commands.Group(
         name="watch", description="Let me watch a screen together with you.", guild_only=True
     )
@@ -105,7 +104,6 @@ async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> str:
 
 
 def format_ended(count: int) -> str:
-    """Return the sentence about ended shares."""
     if not count:
         return "You share no screen with me."
     return "Sharing has ended." if count == 1 else f"{count} shares have ended."
