@@ -1,7 +1,7 @@
-"""The transport's output: one person's decoded sound, and the ends of talkspurts.
+"""The transport's output: decoded sound of one person, and the ends of talkspurts.
 
 Times are seconds of `time.monotonic()`. `captured_at` is the time on the speaker's own time line: the arrival of the
-talkspurt's first packet plus the RTP distance from it, so jitter and buffering do not matter.
+talkspurt's first packet plus the RTP distance from it, so jitter and buffering do not change it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TalkspurtEnded:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerLeft:
-    """The person left the channel; no more events of theirs follow."""
+    """The person left the channel; no more of their events follow."""
 
     user_id: int
     at: float

@@ -1,13 +1,13 @@
 """The voice gateway's close codes: which end a session for good, and which allow a resume.
 
-Source: Discord's developer documentation, "Voice Close Event Codes", and discord.py 2.7.1 for those missing there.
+Source: Discord's developer documentation, "Voice Close Event Codes", and discord.py 2.7.1 for codes missing there.
 """
 
 from __future__ import annotations
 
-# The voice server crashed: discord.py resumes after this code alone.
+# The voice server crashed. This is the only code after which discord.py resumes.
 SERVER_CRASHED = 4015
-# 1001 (server going away) and 1006 (connection lost): the session stays alive for a while.
+# 1001 (server going away) and 1006 (connection lost): the server keeps the session for a while.
 RESUMABLE = frozenset({1001, 1006, SERVER_CRASHED})
 
 # Retrying does not help with these.

@@ -1,4 +1,4 @@
-"""Count what became of every packet, by reason, so that a deaf bot can be told from a silent room."""
+"""Count every packet by its fate, to tell a bot that receives nothing from a silent room."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 class PacketCounters:
     """Counts since the link was opened; they survive reconnects. Written by the reader thread only.
 
-    Every datagram adds to `received` and, once its fate is known, to one of the fates below; `padded` and the
-    frame counts stand beside them.
+    Every datagram adds to `received` and later to exactly one fate. `padded` and the frame counts are separate.
     """
 
     received: int = 0
@@ -35,20 +34,19 @@ class PacketCounters:
     lost: int = 0  # places in the sequence that nothing came for in time
     recovered: int = 0  # of those: heard by forward error correction
     concealed: int = 0  # of those: invented by the decoder
-    # Beside the fates.
+    # Neither fates nor part of the frame counts above.
     padded: int = 0
     held: int = 0  # waited for their sender's name
     talkspurts: int = 0
     overrun_frames: int = 0  # decoded, then dropped: the event loop did not fetch them in time
 
     def count(self, reason: str, amount: int = 1) -> None:
-        """Add to the counter called `reason` (a `Rejection`, a `Refusal` or a field's name)."""
+        """Add to the counter called `reason` (a `Rejection`, `DecryptFailure`, `PushResult` or a field's name)."""
         setattr(self, reason, getattr(self, reason) + amount)
 
     def copy(self) -> PacketCounters:
-        """Return the counts of now; reading does not stop the reader thread."""
+        """Return a snapshot without stopping the reader thread."""
         return dataclasses.replace(self)
 
     def as_dict(self) -> dict[str, int]:
-        """Return name and count of every counter, for logs and reports."""
         return dataclasses.asdict(self)

@@ -1,6 +1,6 @@
 """Decrypt a datagram to an Opus frame: transport encryption, then Discord's end-to-end encryption (DAVE).
 
-Keys are read from the live connection at every packet, because a copy would be wrong after the first re-key. A frame
+Keys are read from the live connection for every packet, because a copy would be wrong after the first re-key. A frame
 that cannot be decrypted is dropped with a reason; ciphertext never reaches Opus.
 """
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from voice.transport.rtp import AudioPacket
 
-# XChaCha20 takes 24 bytes of nonce, of which the datagram carries the first 4; the rest is zero.
+# XChaCha20 takes a 24-byte nonce. The datagram carries its first 4 bytes; the rest is zero.
 _NONCE_FILL = bytes(24 - NONCE_SUFFIX_BYTES)
 
-# DAVE protocol, "Frame format": tag (8), nonce (ULEB128), unencrypted ranges, the size of all this in one byte,
-# and the marker. Without ranges and with the shortest nonce that makes 12 bytes.
+# DAVE protocol, "Frame format": a frame ends with tag (8 bytes), nonce (ULEB128), unencrypted ranges, the size of all
+# this in one byte, and this marker. Without ranges and with the shortest nonce that makes 12 bytes.
 _DAVE_MARKER = b"\xfa\xfa"
 _DAVE_SHORTEST_TRAILER = 8 + 1 + 1 + 2
 
@@ -40,34 +40,34 @@ class DecryptFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecryptedFrame:
-    """The sender whose key fits, and the Opus frame. A frame cannot be decrypted twice: a nonce is accepted once."""
+    """The identified sender, and the Opus frame. A frame cannot be decrypted twice, because a nonce is accepted once."""
 
     user_id: int
     frame: bytes
 
 
 class LiveKeys(Protocol):
-    """Access to the current keys: discord.py's `VoiceConnectionState` has this shape."""
+    """Access to the current keys. discord.py's `VoiceConnectionState` implements it."""
 
     @property
     def secret_key(self) -> Sequence[int]:
-        """The transport's key: 32 bytes, or anything else while there is none."""
+        """The transport key: 32 bytes. It may be any other value before the first session description."""
 
     @property
     def dave_session(self) -> Any:
-        """The end-to-end session (davey), or None."""
+        """The end-to-end session (a `davey.DaveSession`), or None."""
 
     @property
     def dave_protocol_version(self) -> int:
-        """0 means: no end-to-end encryption."""
+        """The DAVE version; 0 means no end-to-end encryption."""
 
     @property
     def dave_downgraded(self) -> bool:
-        """True from a downgrade to version 0 until the transition that ends it is executed."""
+        """True from a downgrade to version 0 until the transition that ends the downgrade is executed."""
 
 
 def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[int]) -> bytes | None:
-    """Return the payload of `datagram` (extension body, media frame, padding), or None when the key is wrong.
+    """Return the payload of `datagram` (extension body, media frame, padding), or None if the key is wrong.
 
     `aead_xchacha20_poly1305_rtpsize`: the header, with the extension's preamble, is the authenticated data.
     """
@@ -77,13 +77,13 @@ def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[in
         return crypto_aead_xchacha20poly1305_ietf_decrypt(
             datagram[header:-NONCE_SUFFIX_BYTES], datagram[:header], nonce, bytes(secret_key)
         )
-    # TypeError: before the first session description there is no key.
+    # TypeError: there is no key before the first session description.
     except (CryptoError, ValueError, TypeError):
         return None
 
 
 def looks_encrypted(frame: bytes) -> bool:
-    """Return whether `frame` ends like a DAVE frame. One unencrypted frame in a million does too."""
+    """Return whether `frame` ends like a DAVE frame. So does one unencrypted frame in a million."""
     return (
         frame.endswith(_DAVE_MARKER)
         and len(frame) >= _DAVE_SHORTEST_TRAILER
@@ -92,10 +92,10 @@ def looks_encrypted(frame: bytes) -> bool:
 
 
 def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFailure:
-    """Return the Opus frame that `user_id` sent, or why there is none.
+    """Return the Opus frame that `user_id` sent, or the reason for the failure.
 
-    Unencrypted are: silence frames always, everything at protocol version 0, and late packets while the room returns to
-    encryption. A late encrypted frame after a downgrade is still decrypted.
+    These frames are unencrypted: silence frames, every frame at protocol version 0, and late frames while the room
+    returns to encryption. An encrypted frame that arrives late after a downgrade is still decrypted.
     """
     if frame == SILENCE_FRAME:
         return frame
@@ -111,16 +111,17 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFai
 def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
     """Return whether trying the current keys can identify the sender of `frame`.
 
-    An unencrypted frame cannot: a decryptor that passes such frames would name the first candidate.
+    They cannot identify the sender of an unencrypted frame: a decryptor that lets such frames through would accept the
+    first candidate.
     """
     session = keys.dave_session
     return session is not None and session.ready and looks_encrypted(frame)
 
 
 def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> DecryptedFrame | None:
-    """Return which of `candidates` sent `frame`, by trying their keys, or None.
+    """Return the sender of `frame` among `candidates`, found by trying their keys, or None.
 
-    Keys are per sender, so at most one fits.
+    Each sender has their own key, so at most one fits.
     """
     if not can_tell_sender(frame, keys):
         return None
@@ -135,6 +136,6 @@ def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> Decr
 def _try(session: Any, user_id: int, frame: bytes) -> bytes | None:
     try:
         return bytes(session.decrypt(user_id, davey.MediaType.audio, frame)) or None
-    # RuntimeError: the event loop is changing the session at this moment.
+    # RuntimeError: the event loop is changing the session right now.
     except (ValueError, RuntimeError):
         return None

@@ -1,6 +1,6 @@
 """Pass audio events from the reader thread to the event loop, in batches with one wake-up each.
 
-However slow the loop is, only one callback is scheduled at a time and only a limited length of sound waits. Events
+Only one callback is scheduled at a time, and the length of waiting sound is limited, however slow the loop is. Events
 without sound (talkspurt ended, speaker left) are never dropped.
 """
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# Seconds of sound, over all speakers, that may wait for a busy process; the oldest goes first.
+# Seconds of sound, over all speakers, that may wait for a busy process. Beyond this the oldest sound is dropped.
 MAX_WAITING_S = 10.0
 
 
 class Handover:
-    """A bounded queue with one thread on each side. `overrun_frames` counts the 20 ms frames it dropped."""
+    """A bounded queue from one thread to the event loop. `overrun_frames` counts the 20 ms frames it dropped."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class Handover:
         try:
             self._loop.call_soon_threadsafe(self.drain)
         except RuntimeError:
-            # The loop was closed: the process is ending, and nobody listens any more.
+            # The loop was closed: the process is ending, and nobody needs the events any more.
             _log.debug("handover_loop_closed")
 
     def drain(self) -> None:
-        """Give everything that waits to the sink. Runs on the event loop."""
+        """Pass everything that waits to the sink. Runs on the event loop."""
         with self._lock:
             batch, self._waiting = self._waiting, []
             self._samples = 0

@@ -1,8 +1,8 @@
 """A jitter buffer: puts one stream's packets in order, drops duplicates, and reports gaps for concealment.
 
 A pure state machine over (packet, now). It decides order, loss, and where a talkspurt begins and ends; it does not
-decode. This sound is not played in real time, so packets in order are released at once, and only a gap waits: 60 ms of
-latency where a packet is missing, none otherwise.
+decode. Received sound is not played in real time, so packets in order are released at once and only gaps wait. A
+missing packet adds 60 ms of latency; otherwise the buffer adds none.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _LONGEST_FRAME_TICKS = 5760
 
 # Discord's clients send five silence frames at the end of a talkspurt.
 _SILENCE_FRAMES_AT_END = 5
-# RFC 3550, appendix A.1 (MAX_DROPOUT): a jump beyond this is a sender that started anew, not loss.
+# RFC 3550, appendix A.1 (MAX_DROPOUT): a larger jump means a restarted sender, not loss.
 _LONGEST_JUMP = 3000
-# A sender that was quiet this long may number its packets as it likes; no duplicate is this old.
+# After this much silence a sender may number its packets anew; no duplicate is this old.
 _RESTART_QUIET_S = 2.0
-# Sounds as much as anybody's clock may say before the arrival, or after it, before the time line is set anew:
-# 50 ppm of drift make 180 ms in an hour of one open microphone.
+# A packet may arrive this much before or after its time on the time line. Beyond that the origin is moved: clocks
+# drift, and 50 ppm make 180 ms in an hour of one open microphone.
 _EARLIEST_S = -0.1
 _LATEST_S = 1.0
-# More waiting than this is no reordering any more (1.3 s).
+# More waiting packets (1.3 s) than this are not caused by reordering.
 _CAPACITY = 64
 _REMEMBERED = 128
 
 
 class PushResult(StrEnum):
-    """What became of a pushed packet. All but `ACCEPTED` name the packet counter that it adds to."""
+    """The result of `JitterBuffer.push`. Each value except `ACCEPTED` names the packet counter that it adds to."""
 
     ACCEPTED = "accepted"
     LATE = "late"
@@ -55,7 +55,7 @@ class OrderedFrame:
 
 @dataclass(frozen=True, slots=True)
 class MissingFrame:
-    """A lost frame. `next_payload`: the packet after it, which may carry a copy (FEC)."""
+    """A lost frame. `next_payload`: the packet after it, which may carry a copy of it (FEC)."""
 
     captured_at: float
     ticks: int
@@ -64,7 +64,7 @@ class MissingFrame:
 
 @dataclass(frozen=True, slots=True)
 class SpurtEnded:
-    """The talkspurt is over. `at`: the end of its last sound on the speaker's time line."""
+    """The talkspurt has ended. `at`: the end of its last sound on the speaker's time line."""
 
     at: float
 
@@ -82,7 +82,7 @@ class _Packet:
 
 @dataclass(slots=True)
 class _Spurt:
-    """The talkspurt under way: where its time line hangs, and what comes next."""
+    """The current talkspurt: the origin of its time line, and the next expected timestamp."""
 
     origin_at: float
     origin_timestamp: int
@@ -101,9 +101,10 @@ class JitterBuffer:
     """The buffer of one SSRC. Not thread-safe. `lost` counts missing sequence numbers."""
 
     def __init__(self, *, hold_s: float = 0.06, silence_s: float = 0.2, max_concealed: int = 5) -> None:
-        """`hold_s`: how long a gap waits. `silence_s`: without a packet so long, the talkspurt is over.
+        """`hold_s`: how long a gap waits. `silence_s`: a talkspurt ends after this time without a packet.
 
-        `max_concealed`: how many frames of one gap are named as `MissingFrame`; the rest stays a hole in the time line.
+        `max_concealed`: how many frames of one gap are reported as `MissingFrame`; the rest stays a hole in the time
+        line.
         """
         self.lost = 0
         self._hold_s = hold_s
@@ -119,9 +120,10 @@ class JitterBuffer:
         self._restart_at: int | None = None
 
     def has(self, sequence: int) -> bool:
-        """Return whether this packet came already (and is waiting, or was released not long ago).
+        """Return whether this packet has already arrived (it waits, or was released recently).
 
-        Asked before a copy is decrypted: an end-to-end nonce is accepted once, so a copy looks like a failure.
+        Call it before decrypting: an end-to-end nonce is accepted once, so decrypting a duplicate would count as a
+        failure.
         """
         place = self._unwrap(sequence)
         return place in self._waiting or place in self._released
@@ -129,14 +131,14 @@ class JitterBuffer:
     def push(
         self, sequence: int, timestamp: int, payload: bytes, *, arrived_at: float, ticks: int = FRAME_TICKS
     ) -> PushResult:
-        """Take one packet. `sequence`: 16 bit, `timestamp`: 32 bit, as sent; `ticks`: how long it sounds."""
+        """Add one packet. `sequence` (16 bit) and `timestamp` (32 bit) as sent; `ticks`: its duration at 48 kHz."""
         place = self._unwrap(sequence)
         restarts = self._next is not None and place < self._next and self._restarts(place, arrived_at)
         self._last_push = arrived_at
         if self._next is not None and place < self._next:
             if not restarts:
                 return PushResult.DUPLICATE if place in self._released else PushResult.LATE
-            # The new numbering goes on after the old one: a jump, which is not counted as loss.
+            # Put the new numbering after the old one. This is a jump, which is not counted as loss.
             place += 0x1_0000
         if place in self._waiting:
             return PushResult.DUPLICATE
@@ -155,13 +157,13 @@ class JitterBuffer:
         return self._release(now, force=False)
 
     def close(self) -> list[Released]:
-        """Return what is still waiting, and the end of the talkspurt: nothing more will come."""
+        """Release all waiting packets and end the talkspurt, because no more packets will come."""
         out = self._release(float("inf"), force=True)
         self._waiting.clear()
         return out
 
     def discard(self) -> int:
-        """Drop all waiting packets; return how many."""
+        """Drop all waiting packets; return their number."""
         dropped = len(self._waiting)
         self._waiting.clear()
         self._spurt = None
@@ -170,12 +172,11 @@ class JitterBuffer:
 
     @property
     def talking(self) -> bool:
-        """Return whether a talkspurt is under way."""
         return self._spurt is not None
 
     @property
     def deadline(self) -> float | None:
-        """Return when to call `release` even if nothing arrives, or None."""
+        """The time to call `release` even if nothing arrives; None if there is none."""
         if self._waiting:
             return self._oldest() + self._hold_s
         return self._last_arrival + self._silence_s if self._spurt is not None else None
@@ -207,15 +208,15 @@ class JitterBuffer:
         return out
 
     def _unwrap(self, sequence: int) -> int:
-        """Return the sequence number counted on past 2^16, nearest to the highest seen."""
+        """Return `sequence` extended beyond 16 bits: the number nearest to the highest seen."""
         if self._next is None and not self._waiting:
             self._highest = sequence
         return self._highest + ((sequence - self._highest + 0x8000) & 0xFFFF) - 0x8000
 
     def _restarts(self, place: int, arrived_at: float) -> bool:
-        """Return whether a packet from behind is a sender's new numbering.
+        """Return whether a packet with a lower sequence number means that the sender started numbering anew.
 
-        After a long quiet it is; else two far behind, in a row, say so (RFC 3550, appendix A.1).
+        This is so after a long silence, or when two packets in a row are far behind (RFC 3550, appendix A.1).
         """
         assert self._next is not None
         if not self.talking and not self._waiting and arrived_at > self._last_push + _RESTART_QUIET_S:
@@ -235,13 +236,13 @@ class JitterBuffer:
         self._next = place + 1
 
     def _skip_to(self, place: int) -> None:
-        """Go on at `place`, and count what is missing before it."""
+        """Continue at `place`, and count the packets missing before it as lost."""
         if self._next is not None and place - self._next <= _LONGEST_JUMP:
             self.lost += place - self._next
         self._next = place
 
     def _begin(self, first: _Packet) -> None:
-        """Hang the time line on the first packet, as early as any that came with it says."""
+        """Start a talkspurt. Its origin is the earliest start that any waiting packet's arrival allows."""
         origin_at = min(
             packet.arrived_at - max(0, _ticks_between(first.timestamp, packet.timestamp)) / CLOCK_HZ
             if abs(_ticks_between(first.timestamp, packet.timestamp)) < CLOCK_HZ
@@ -251,11 +252,12 @@ class JitterBuffer:
         self._spurt = _Spurt(origin_at, first.timestamp, first.timestamp)
 
     def _continued(self, packet: _Packet, out: list[Released]) -> _Spurt:
-        """Return the talkspurt that `packet` belongs to: another one when its timestamp jumped."""
+        """Return the talkspurt of `packet`. A jump in its timestamp starts a new one."""
         assert self._spurt is not None
         jump = _ticks_between(self._spurt.next_timestamp, packet.timestamp)
         if abs(jump) >= packet.ticks:
-            # In sequence, yet later: the sender paused and did not say so. That is no loss.
+            # The sequence continues but the timestamp jumped: the sender paused without silence frames. Nothing was
+            # lost.
             self._end(out)
             self._begin(packet)
         elif jump:
@@ -267,7 +269,7 @@ class JitterBuffer:
         return spurt
 
     def _bridge(self, place: int, packet: _Packet, out: list[Released]) -> None:
-        """Give up waiting for what lies before `place`, and name as much of it as may be concealed."""
+        """Stop waiting for the packets before `place`, and report those that may be concealed."""
         assert self._spurt is not None
         assert self._next is not None
         missing = place - self._next
@@ -276,7 +278,7 @@ class JitterBuffer:
         ticks, rest = divmod(_ticks_between(spurt.next_timestamp, packet.timestamp), missing)
         frames_fit = rest == 0 and 0 < ticks <= _LONGEST_FRAME_TICKS
         if not frames_fit or missing * ticks >= self._silence_s * CLOCK_HZ:
-            # The end of one talkspurt and the start of the next were lost together.
+            # The packets between the end of one talkspurt and the start of the next were lost.
             self._end(out)
             self._begin(packet)
             return
@@ -297,5 +299,5 @@ class JitterBuffer:
 
 
 def _ticks_between(earlier: int, later: int) -> int:
-    """Return `later - earlier` of two 32-bit timestamps, the short way round."""
+    """Return `later - earlier` of two 32-bit timestamps, allowing for wrap-around."""
     return ((later - earlier + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000

@@ -35,20 +35,20 @@ _log = structlog.get_logger()
 
 VoiceChannel: TypeAlias = discord.VoiceChannel | discord.StageChannel
 
-# How often the watchdog looks; a state change wakes it at once.
+# Seconds between two checks; a state change starts one at once.
 _CHECK_S = 0.5
 _FIRST_RETRY_S = 1.0
 _LONGEST_RETRY_S = 30.0
 _LEAVE_TIMEOUT_S = 5.0
-# Seconds that joining a voice channel may take before it is given up.
+# Seconds that joining a voice channel may take.
 CONNECT_TIMEOUT_S = 30.0
-# Seconds for which a lost connection is tried again before the room is left for good.
+# Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The link is up. `again`: after it was lost."""
+    """The link is up. `again` is true after an interruption."""
 
     at: float
     again: bool
@@ -56,7 +56,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The link is down. `final`: there is no further attempt; `reason` is a plain sentence."""
+    """The link is down. `final`: it will not be tried again. `reason` is a plain sentence."""
 
     at: float
     reason: str
@@ -83,7 +83,7 @@ LinkEvent: TypeAlias = Connected | Lost | Recovering | Deaf
 
 
 class VoiceLink:
-    """One voice channel, connected. Made by `open`; use it on the event loop."""
+    """A connection to one voice channel. Created by `open`; use it on the event loop."""
 
     def __init__(
         self,
@@ -130,11 +130,12 @@ class VoiceLink:
     ) -> AsyncIterator[VoiceLink]:
         """Join `channel` and stay while the context lasts.
 
-        `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` says whose packets are
-        never decrypted (bots, people who opted out); it is asked in another thread at every packet, so a change
-        holds at once. `metronome` sends what is said at its time; without one the link does.
-        Raises `LinkError` (and `OpusMissingError`) with a plain sentence.
-        *Cancellation*: leaves the channel. *Ownership*: of the voice client, its threads, and one task.
+        `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` tells whose packets are
+        never decrypted (bots, people who opted out). The reader thread calls it for every packet, so a change takes
+        effect at once. `metronome` sends the bot's sound on time; without it the link's own thread does.
+
+        Raises `LinkError` (and `OpusMissingError`) with a plain sentence. *Cancellation*: leaves the channel.
+        *Ownership*: it owns the voice client, its threads, and one task.
         """
         link = cls(
             channel,
@@ -160,48 +161,49 @@ class VoiceLink:
 
     @property
     def members(self) -> frozenset[int]:
-        """Return who is in the voice connection besides us, excluded people too."""
+        """The people in the voice connection without the bot; excluded people are included."""
         return self._receiver.members
 
     @property
     def connected(self) -> bool:
-        """Return whether sound can be received and sent now."""
         return self._client is not None and self._client.is_connected()
 
     @property
     def removed(self) -> bool:
-        """Return whether the link is lost because somebody took the bot out of the channel, or the channel is gone."""
+        """Whether somebody removed the bot from the channel, or the channel was deleted."""
         return self._removed
 
     def counters(self) -> PacketCounters:
-        """Return what became of every packet since the link was opened."""
+        """Return the packet counts since the link was opened."""
         counters = self._receiver.counters()
         counters.overrun_frames = self._handover.overrun_frames
         return counters
 
     def play(self, source: FrameSource) -> None:
-        """Send what `source` gives, from now until `stop` or the end of the link, over reconnections too."""
+        """Send the frames of `source` until `stop` or the end of the link, across reconnections. Replaces an earlier
+        source.
+        """
         if self._outgoing is not None:
             self._outgoing.stop()
         self._outgoing = Outgoing(source, lambda: self._client, channel_bitrate_bps=self._channel.bitrate)
         self._outgoing.start()
 
     async def stop(self) -> None:
-        """Stop sending. The source is not asked again once this returns."""
+        """Stop sending. The source is not called again after this returns."""
         if self._outgoing is not None:
             outgoing, self._outgoing = self._outgoing, None
             outgoing.stop()
             await asyncio.to_thread(outgoing.join, 1.0)
 
     async def lost(self) -> str:
-        """Wait until the link is lost for good, and return why, in a plain sentence."""
+        """Wait until the link is lost for good. Returns the reason in a plain sentence."""
         await self._lost_for_good.wait()
         return self._reason
 
     # The connection.
 
     async def _connect(self) -> None:
-        """Make a voice client and connect it. Raises `LinkError`; then nothing of it stays behind."""
+        """Create a voice client and connect it. Raises `LinkError` after cleaning up the client."""
         self._channel = self._channel_of_now()
         _check_entry(self._channel)
         timeout_s = self._connect_timeout_s
@@ -219,7 +221,9 @@ class VoiceLink:
             raise refusal from error
 
     def _channel_of_now(self) -> VoiceChannel:
-        """Return the channel as discord.py knows it: a new main session makes all of it anew. Raises `LinkError`."""
+        """Return discord.py's current object for the channel: a new main session replaces all objects. Raises
+        `LinkError`.
+        """
         if self._discord is None:
             return self._channel
         guild = self._discord.get_guild(self._channel.guild.id)
@@ -251,7 +255,7 @@ class VoiceLink:
         self._state_changed.set()
 
     async def _retire(self) -> None:
-        """Leave with the client of now. What a cancelled call left undone the next one does."""
+        """Disconnect the current client. If a call is cancelled, the next call completes it."""
         self._leaving, self._client = self._client or self._leaving, None
         if self._leaving is not None:
             await self._leaving.retire(timeout_s=_LEAVE_TIMEOUT_S)
@@ -261,13 +265,13 @@ class VoiceLink:
         await self.stop()
         await self._retire()
         self._receiver.reset()
-        # What the last packets said is given to the sink before the link is gone.
+        # Pass the last sound to the sink before the link is gone.
         self._handover.drain()
 
     # The task that watches.
 
     async def _keep(self) -> None:
-        """Carry out what the watchdog wants, until the link is lost for good."""
+        """Act on the watchdog's findings until the link is lost for good."""
         while not self._lost_for_good.is_set():
             try:
                 async with asyncio.timeout(_CHECK_S):
@@ -358,7 +362,7 @@ class VoiceLink:
 
 
 def _check_entry(channel: VoiceChannel) -> None:
-    """Raise `LinkError` for a forbidden join, which Discord does not answer at all."""
+    """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
     if channel.guild.get_channel(channel.id) is None:
         raise LinkError(f"The voice channel {channel.name} is gone.", retryable=False)
     rights = channel.permissions_for(channel.guild.me)
@@ -379,9 +383,10 @@ def _check_entry(channel: VoiceChannel) -> None:
 def _refusal(
     error: BaseException, channel: VoiceChannel, *, timeout_s: float, close_code: int | None, cancelled: bool
 ) -> LinkError | None:
-    """Return what went wrong in joining as a plain sentence, or None for what is not the link's.
+    """Return `error` as a plain sentence, or None if joining is not its cause.
 
-    `cancelled`: somebody cancelled the task that joins. Else a cancellation is discord.py's own, of its connector.
+    `cancelled`: the joining task itself was cancelled. Otherwise a `CancelledError` comes from discord.py, which
+    cancelled its connector.
     """
     closed = f" The voice server closed the connection with code {close_code}." if close_code else ""
     match error:

@@ -1,9 +1,9 @@
-"""A pacer: sends finished datagrams at their times from a small separate process, however busy this one is.
+"""Send finished datagrams on time from a small separate process, however busy this one is.
 
 Threads share one interpreter lock, so a due frame waits for other threads: with ten rooms beside a busy event loop the
-jitter's P99 was 4 to 9 ms, with one process for all rooms 0.6 ms. It needs a Unix socket that can pass file
-descriptors; without it, or when the process is gone, rooms send for themselves. A process that ends is restarted some
-times in a row; the datagrams that it held (40 ms at most) are lost.
+jitter's P99 was 4 to 9 ms; with one process for all rooms it was 0.6 ms. The process needs a Unix socket that can pass
+file descriptors. Where that is missing, or while the process is down, each room sends its own datagrams. A process that
+ends is restarted a few times; the datagrams that it held (40 ms at most) are lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _END_TIMEOUT_S = 2.0
-# So many ends in a row, each within a minute of the start, mean that something ends the process on purpose.
+# If the process ends this often in a row, each time within a minute, something ends it on purpose.
 MOST_ENDS_IN_A_ROW = 5
 STABLE_S = 60.0
 # The wait before the second restart, doubled each time; the first restart is immediate.
@@ -45,12 +45,12 @@ GIVEN_UP = (
 
 @dataclass(slots=True)
 class Restarts:
-    """Decides when a process that ended is started again. Pure."""
+    """Decides when to restart a process that ended. Pure."""
 
     ends_in_a_row: int = 0
 
     def wait_s(self, lived_s: float) -> float | None:
-        """Return how long to wait before the next start, now that it ended after `lived_s`; None: no more starts."""
+        """Return the wait before the next start of a process that ran for `lived_s`; None: do not start it again."""
         self.ends_in_a_row = 1 if lived_s >= STABLE_S else self.ends_in_a_row + 1
         if self.ends_in_a_row > MOST_ENDS_IN_A_ROW:
             return None
@@ -59,23 +59,23 @@ class Restarts:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The process, and our end of its message socket. It ends when that is closed."""
+    """The process, and our end of its message socket. The process ends when that socket is closed."""
 
     messages: socket.socket
     process: subprocess.Popen[bytes]
 
 
 class Metronome:
-    """The sending process. Created by `running_metronome`; every call may come from any thread, and none blocks.
+    """The sending process. Created by `running_metronome`. Any thread may call it; only `close` blocks.
 
-    *Ownership*: a thread waits for the process's end and starts it again; `close` ends both.
+    *Ownership*: it owns a thread that restarts the process; `close` ends both.
     """
 
     def __init__(self, worker: Worker) -> None:
         self._worker: Worker | None = worker
         self._numbers = itertools.count(1)
         self._lines: dict[int, MetronomeLine] = {}
-        # Held for one message at most, and while a new process is told of the lines.
+        # Held for one message at most, or while all lines are registered with a new process.
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._outage: Outage | None = None
@@ -84,12 +84,11 @@ class Metronome:
 
     @property
     def alive(self) -> bool:
-        """Return whether datagrams are sent."""
         return self._worker is not None
 
     @property
     def outage(self) -> Outage | None:
-        """Return since when there is no process and when there is to be one again; None while there is one."""
+        """When the process ended and when it will be restarted; None while it runs."""
         return self._outage
 
     def line(self, sock: socket.socket) -> MetronomeLine:
@@ -101,13 +100,13 @@ class Metronome:
         return line
 
     def give_back(self, line: MetronomeLine) -> None:
-        """Unregister a line."""
+        """Unregister `line`; datagrams that wait for it are not sent."""
         with self._lock:
             self._lines.pop(line.number, None)
             self._tell(process.HEADER.pack(process.CLOSE, line.number, 0.0))
 
     def send(self, line: int, at: float, datagram: bytes) -> None:
-        """Pass a datagram to the process. Never blocks; if the process cannot take it, it is lost."""
+        """Pass a datagram to the process. Never blocks; a datagram that the process cannot take is lost."""
         with self._lock:
             self._tell(process.HEADER.pack(process.SEND, line, at) + datagram)
 
@@ -132,7 +131,7 @@ class Metronome:
                 socket.send_fds(self._worker.messages, [message], [line.sock.fileno()])
         except OSError as error:
             if error.errno == errno.EBADF:
-                # The socket was closed while it was being lent: its connection is over, and nothing else.
+                # The socket was closed while it was being passed on. Only its own connection is over.
                 _log.debug("closed_socket_not_lent")
                 return
             self._lose(error)
@@ -145,7 +144,7 @@ class Metronome:
             self._lose(error)
 
     def _lose(self, error: OSError) -> None:
-        """Kill a process that is gone or stuck: it must not send seconds of old sound at once later."""
+        """Kill a process that ended or is stuck. A stuck one would later send seconds of old sound at once."""
         worker, self._worker = self._worker, None
         assert worker is not None, "something was sent to it"
         _log.error("metronome_lost", error_class=type(error).__name__, problem=ENDED)
@@ -154,7 +153,7 @@ class Metronome:
     # -- the thread that keeps it ----------------------------------------------------------------------------
 
     def _keep(self, worker: Worker) -> None:
-        """Wait for the end of the process and start it again, until `close` or too many ends."""
+        """Restart the process whenever it ends, until `close` or too many ends."""
         restarts = Restarts()
         while True:
             begun = time.monotonic()
@@ -187,7 +186,7 @@ class Metronome:
         return None
 
     def _put_in(self, worker: Worker) -> bool:
-        """Use a new process from now on; return False if we are closing."""
+        """Switch to a new process; return False if `close` was called."""
         with self._lock:
             wanted = not self._closing.is_set()
             if wanted:
@@ -203,7 +202,7 @@ class Metronome:
 
 
 class MetronomeLine:
-    """One room's registered socket. Created by `Metronome.line`; close it with its connection."""
+    """One room's registered socket. Created by `Metronome.line`; close it together with its connection."""
 
     def __init__(self, metronome: Metronome, number: int, sock: socket.socket) -> None:
         self.sock = sock
@@ -211,17 +210,17 @@ class MetronomeLine:
         self._metronome = metronome
 
     def send(self, datagram: bytes, *, at: float) -> None:
-        """Send `datagram` at `at` (monotonic seconds), or now if that is over."""
+        """Send `datagram` at `at` (monotonic seconds), or now if that time has passed."""
         self._metronome.send(self.number, at, datagram)
 
     def close(self) -> None:
-        """Give the socket back; what is still to be sent over it is not."""
+        """Unregister the socket; datagrams that still wait are not sent."""
         self._metronome.give_back(self)
 
 
 @contextmanager
 def running_metronome() -> Iterator[Metronome | None]:
-    """Run the process; yield None if this system does not support it or it does not start."""
+    """Run the process; yield None if the system does not support it or it does not start."""
     worker = _started()
     if worker is None:
         yield None
@@ -235,7 +234,7 @@ def running_metronome() -> Iterator[Metronome | None]:
 
 def _started() -> Worker | None:
     if sys.platform != "linux":
-        # Only Linux has SOCK_SEQPACKET local sockets that report when their other end is gone.
+        # Only Linux has local SOCK_SEQPACKET sockets that report when the other end is gone.
         return None
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
@@ -244,7 +243,7 @@ def _started() -> Worker | None:
                 [sys.executable, "-I", "-S", process.__file__, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
-                # A terminal's Ctrl-C is for the bot, whose last words it still sends.
+                # Ctrl-C in a terminal must not reach this process: the bot still sends its last words.
                 start_new_session=True,
             )
         except OSError as error:

@@ -1,11 +1,11 @@
 """The process of `metronome`: holds finished datagrams and sends each at its time.
 
-Run as a file; it imports little and nothing of ours, so it takes 8 MB and starts quickly. It has its own interpreter,
-so a busy bot does not delay it.
+Run as a file. It imports few modules and none of Roomtone's, so it takes 8 MB and starts quickly. It has its own
+interpreter, so a busy bot does not delay it.
 
     argument: the number of the inherited socket on which messages come
     message: kind (one byte), line (uint32), time (double, CLOCK_MONOTONIC), the datagram
-        OPEN: from now on `line` is the socket that comes along; CLOSE: no more of it; SEND: the datagram, at `time`
+        OPEN: from now on `line` is the socket passed along; CLOSE: forget `line`; SEND: send the datagram at `time`
 
 It ends when the other end of its socket is closed.
 """
@@ -20,14 +20,14 @@ import time
 
 HEADER = struct.Struct("=BId")
 OPEN, CLOSE, SEND = 1, 2, 3
-# A voice datagram is a few hundred bytes; the largest Opus frame with everything around it is smaller than this.
+# A voice datagram has a few hundred bytes; the largest Opus frame with all headers is smaller than this.
 LARGEST_BYTES = 8192
-# Sending this much too early is better than sleeping for another kernel tick.
+# Sending this much too early is better than sleeping for one more kernel tick.
 EARLY_S = 0.00005
 
 
 def serve(messages: socket.socket) -> None:
-    """Do what the messages say until the other end is gone."""
+    """Handle messages until the other end of the socket is closed."""
     lines: dict[int, int] = {}
     waiting: list[tuple[float, int, int, bytes]] = []
     order = 0
@@ -54,11 +54,11 @@ def serve(messages: socket.socket) -> None:
 
 
 def take_precedence() -> None:
-    """Ask to run before others, as players of sound do. Most systems grant it to administrators alone."""
+    """Ask for real-time priority, as audio players do. Most systems grant it to administrators only."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
     except OSError:
-        # Without it, it runs as soon as the system has a processor for it, which mostly is at once.
+        # Without it the process still runs as soon as a processor is free, which is mostly at once.
         return
 
 
@@ -68,7 +68,7 @@ def _send(descriptor: int | None, datagram: bytes) -> None:
     try:
         os.write(descriptor, datagram)
     except OSError:
-        # What the network refuses is lost, as any datagram may be.
+        # A datagram that the network refuses is lost, like any other lost datagram.
         return
 
 

@@ -1,8 +1,8 @@
 """Opus through libopus: a decoder to any rate that the listener needs, and an encoder.
 
-It finds libopus and turns its errors into ours; it knows nothing of RTP or Discord. discord.py's binding is not used:
-its decoder is slower (about 100 µs a frame, here 26-30 µs) and cannot decode to 16 kHz mono, which saves us a
-resampler.
+The module finds libopus and translates its errors; it knows nothing of RTP or Discord. It does not use discord.py's
+binding, whose decoder is slower (about 100 µs a frame; this one takes 26-30 µs) and cannot decode to 16 kHz mono, which
+would require a resampler.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# The frame every Discord client sends (five times) when its talkspurt ends. Never DAVE-encrypted.
+# Every Discord client sends this frame five times at the end of a talkspurt. It is never DAVE-encrypted.
 SILENCE_FRAME = b"\xf8\xff\xfe"
 
 # RFC 6716, section 2: an Opus packet lasts at most 120 ms.
@@ -76,52 +76,52 @@ def open_library(names: Iterable[str]) -> ctypes.CDLL:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """Return libopus, found and loaded once. Raises `OpusMissingError`."""
+    """Return libopus, loaded on the first call. Raises `OpusMissingError`."""
     return open_library(candidates())
 
 
 def version() -> str:
-    """Return what libopus calls itself, as in `libopus 1.6.1`. Raises `OpusMissingError`."""
+    """Return the library's version, such as `libopus 1.6.1`. Raises `OpusMissingError`."""
     text: bytes = library().opus_get_version_string()
     return text.decode("ascii", "replace")
 
 
 def packet_samples(packet: bytes, *, rate_hz: int = DISCORD_RATE_HZ) -> int:
-    """Return how many samples a channel `packet` lasts at `rate_hz`. Raises `OpusError` on nonsense."""
+    """Return the duration of `packet` in samples per channel at `rate_hz`. Raises `OpusError` if it is not Opus."""
     return _checked(library().opus_packet_get_nb_samples(packet, len(packet), rate_hz))
 
 
 def carries_fec(packet: bytes) -> bool:
-    """Return whether `packet` holds a low-rate copy of the frame before it (LBRR, RFC 6716, section 4.2.4).
+    """Return whether `packet` holds a low-rate copy of the previous frame (LBRR, RFC 6716, section 4.2.4).
 
-    Reads what `opus_packet_has_lbrr` of libopus 1.5 reads, for the packets of one frame that Discord sends.
+    Does the same as `opus_packet_has_lbrr` of libopus 1.5, for packets of one frame, which Discord sends.
     """
     if len(packet) < 2:
         return False
     configuration, stereo, frames = packet[0] >> 3, packet[0] & 4, packet[0] & 3
-    # Configurations from 16 on are CELT alone, which has no such copy.
+    # Configurations from 16 on are CELT only, which has no copies.
     if configuration >= 16 or frames:
         return False
-    # SILK of 40 and 60 ms holds two and three inner frames, each with a speech flag before the copy's flag.
+    # SILK packets of 40 and 60 ms hold two and three inner frames, each with a speech flag before the copy's flag.
     inner = (1, 1, 2, 3)[configuration & 3] if configuration < 12 else 1
     flagged = packet[1] >> (7 - inner) & 1
     return bool(flagged or (stereo and packet[1] >> (6 - 2 * inner) & 1))
 
 
 class Decoder:
-    """One stream's decoder. Not thread-safe; one per SSRC, because Opus predicts from the frame before.
+    """One stream's decoder. Not thread-safe; use one per SSRC, because Opus predicts from the previous frame.
 
-    An `OpusError` costs one frame: the decoder stays usable, and the caller conceals the frame.
+    After an `OpusError` the decoder stays usable; the caller conceals the frame.
     """
 
     __slots__ = ("_buffer", "_channels", "_lib", "_pcm", "_rate_hz", "_room", "_state")
 
     def __init__(self, *, rate_hz: int = LISTEN_RATE_HZ, channels: Literal[1, 2] = 1) -> None:
-        """Make a decoder that answers in int16 at `rate_hz`; two channels come interleaved."""
+        """Create a decoder that returns int16 at `rate_hz`; two channels are interleaved."""
         self._lib = library()
         self._rate_hz = rate_hz
         self._channels = channels
-        # libopus keeps the state in memory of ours, so there is nothing to destroy.
+        # libopus keeps its state in this buffer, so there is nothing to destroy.
         self._state = ctypes.create_string_buffer(self._lib.opus_decoder_get_size(channels))
         _checked(self._lib.opus_decoder_init(self._state, rate_hz, channels))
         self._room = rate_hz * _MAX_PACKET_MS // 1000
@@ -129,9 +129,9 @@ class Decoder:
         self._pcm = self._buffer.ctypes.data_as(ctypes.c_void_p)
 
     def decode(self, packet: bytes) -> Pcm:
-        """Return the sound of one packet, in an array of its own. Raises `OpusError`."""
+        """Decode one packet into a new array. Raises `OpusError`."""
         if not packet:
-            # libopus would take an empty packet for a lost one and invent sound.
+            # libopus would treat an empty packet as a lost one and invent sound.
             raise OpusError("An empty packet is not Opus.")
         return self._run(packet, self._room, fec=False)
 
@@ -140,10 +140,10 @@ class Decoder:
         return self._run(None, samples, fec=False)
 
     def recover(self, next_packet: bytes, samples: int | None = None) -> Pcm:
-        """Return the lost frame before `next_packet` out of the low-rate copy it carries (in-band FEC).
+        """Return the lost frame before `next_packet`, decoded from the low-rate copy in that packet (in-band FEC).
 
-        `samples`: how long the lost frame was; the default is one Discord frame (20 ms). Where the packet
-        carries no copy libopus conceals instead. Raises `OpusError`.
+        `samples`: length of the lost frame; the default is one Discord frame (20 ms). If the packet carries no copy,
+        libopus conceals instead. Raises `OpusError`.
         """
         if not next_packet:
             raise OpusError("An empty packet is not Opus.")
@@ -160,7 +160,8 @@ class Decoder:
 class Encoder:
     """One stream's encoder for speech. Not thread-safe.
 
-    The expensive part of speaking: 155 µs a mono frame at complexity 5, 305 at 10, FEC included (2 shared cores).
+    Encoding is the expensive part of sending: 155 µs a mono frame at complexity 5, 305 at 10, FEC included (2 shared
+    cores).
     """
 
     __slots__ = ("_channels", "_lib", "_out", "_state")
@@ -174,7 +175,7 @@ class Encoder:
         complexity: int = 5,
         expected_loss_percent: int = 10,
     ) -> None:
-        """Make an encoder. `complexity` 0-10; FEC is on when `expected_loss_percent` is not 0."""
+        """`complexity`: 0-10. FEC is on when `expected_loss_percent` is not 0."""
         self._lib = library()
         self._channels = channels
         self._state = ctypes.create_string_buffer(self._lib.opus_encoder_get_size(channels))
@@ -211,7 +212,7 @@ def _checked(result: int) -> int:
 
 
 def _declare(lib: ctypes.CDLL) -> None:
-    """Tell ctypes the signatures we call (opus.h); an AttributeError says that this is no libopus."""
+    """Declare to ctypes the functions we call (opus.h). An AttributeError means that `lib` is not libopus."""
     number, pointer = ctypes.c_int, ctypes.c_void_p
     lib.opus_get_version_string.restype = ctypes.c_char_p
     lib.opus_get_version_string.argtypes = []
@@ -224,7 +225,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         ("opus_encoder_get_size", [number]),
         ("opus_encoder_init", [pointer, ctypes.c_int32, number, number]),
         ("opus_encode", [pointer, pointer, number, pointer, ctypes.c_int32]),
-        # Variadic in C: only the fixed arguments are declared, as ctypes asks on arm64.
+        # Variadic in C: declare only the fixed arguments, as ctypes requires on arm64.
         ("opus_encoder_ctl", [pointer, number]),
         ("opus_packet_get_nb_samples", [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32]),
     ):

@@ -1,9 +1,11 @@
 """The sending thread: pulls 20 ms frames of the bot's voice, encodes, encrypts and paces them, and announces speaking.
 
-Datagrams are finished ahead of their time: two if the sender holds them until then (`metronome`), so that this process
-cannot delay them; else one, so that only a system call is left at its time. Not more, because finished frames cannot be
-taken back when somebody interrupts. discord.py's player is not used: it ends with its source, cannot be silent in
-between, and sends a burst after every pause. The frames come from voice/speaking.
+It finishes datagrams ahead of time. If the sender holds datagrams until their time (`metronome`), it finishes two, so
+that this process cannot delay them. Otherwise it finishes one, so that only a system call remains. More would be sent
+after somebody interrupts, because finished frames cannot be taken back.
+
+discord.py's player is not used: it ends with its source, cannot be silent in between, and sends a burst after every
+pause. The frames come from voice/speaking.
 """
 
 from __future__ import annotations
@@ -28,20 +30,22 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _FRAME_S = FRAME_MS / 1000
-# Bits a second of the bot's voice: what Discord's channels carry by default, and more than speech needs.
+# Bits a second of the bot's voice: the default of Discord's channels, and more than speech needs.
 OPUS_BITRATE_BPS = 64_000
-# Effort of encoding, 0-10; 10 costs twice the CPU of 5, for a difference that few hear in speech.
+# Encoding effort, 0-10. 10 costs twice the CPU of 5, for a difference in speech that few people hear.
 OPUS_COMPLEXITY = 5
-# Percent of packets expected to be lost: each packet then carries a rough copy of the one before it. 0 would send none
-# and cost a third less CPU.
+# Expected percentage of lost packets. Above 0 each packet carries a rough copy of the previous one; 0 saves a third of
+# the CPU.
 OPUS_EXPECTED_LOSS_PERCENT = 10
-# Discord: "send five frames of silence before stopping", or listeners' decoders run on into noise.
+# Discord: "send five frames of silence before stopping". Otherwise listeners' decoders continue with noise.
 _SILENCE_FRAMES_AT_END = 5
-# A longer stall is not caught up, because listeners' buffers would drop the burst.
+# After a longer stall the missed frames are not sent in a burst, because listeners' buffers would drop it.
 _LONGEST_LAG_S = 0.1
-# Handed over before their time: so long does a busy interpreter delay nothing, and somebody who speaks waits for it.
+# How long before its time a frame is passed on. A busy interpreter shorter than this delays nothing; an interruption
+# takes this much longer to be heard.
 _AHEAD_S = 2 * _FRAME_S
-# The encrypted group is made within two seconds of joining. Alone in a channel it never is; then time passes.
+# The encrypted group forms within two seconds of joining. It never forms while the bot is alone; then frames are pulled
+# and dropped after this wait.
 _LONGEST_WAIT_FOR_GROUP_S = 5.0
 
 
@@ -49,38 +53,38 @@ class FrameSource(Protocol):
     """The source of the frames that the link sends."""
 
     def next_frame(self) -> Pcm | None:
-        """Return the next 20 ms (mono int16, 48 kHz, 960 samples), or None: nothing to say now.
+        """Return the next 20 ms (mono int16, 48 kHz, 960 samples), or None if there is nothing to play now.
 
         Called every 20 ms from the sending thread, so it must be quick and thread-safe.
         """
 
 
 class PacketSender(Protocol):
-    """Sends packets to Discord. Every call may come from any thread."""
+    """Sends packets to Discord. Any thread may call it."""
 
     @property
     def can_send(self) -> bool:
-        """Whether a frame sent now would reach the room, encrypted as the room is."""
+        """Whether the link is up and has the keys to encrypt for the room."""
 
     def is_connected(self) -> bool:
-        """Return whether the voice connection is up, whatever its encryption."""
+        """Return whether the voice connection is up, with or without encryption keys."""
 
     @property
     def keys(self) -> object:
-        """A value that changes whenever datagrams sealed before can no longer be decrypted by the room."""
+        """A value that changes whenever the room can no longer decrypt datagrams sealed before."""
 
     def seal(self, packet: bytes) -> bytes:
-        """Return the datagram of the next Opus packet of 20 ms, encrypted as the room is now."""
+        """Return the next datagram: `packet` (Opus, 20 ms) encrypted with the current keys."""
 
     @property
     def keeps_time(self) -> bool:
         """Whether `send` holds a datagram until its time; otherwise it sends at once."""
 
     def send(self, datagram: bytes, *, at: float) -> None:
-        """Send a sealed datagram, at `at` (monotonic seconds) or now."""
+        """Send a sealed datagram: at `at` (monotonic seconds) if `keeps_time`, else now."""
 
     def set_speaking(self, speaking: bool) -> None:
-        """Tell the room whether we speak."""
+        """Announce to the room whether the bot is speaking."""
 
 
 class SlotAction(Enum):
@@ -95,13 +99,12 @@ class SlotAction(Enum):
 
 @dataclass(slots=True)
 class Talkspurt:
-    """Decides what to do in each slot. Pure."""
+    """Decides the action for each slot. Pure."""
 
     _speaking: bool = False
     _silent: int = 0
 
     def step(self, *, has_frame: bool) -> SlotAction:
-        """Return what to do in this slot."""
         if has_frame:
             started, self._speaking, self._silent = not self._speaking, True, 0
             return SlotAction.START if started else SlotAction.SOUND
@@ -114,18 +117,18 @@ class Talkspurt:
         return SlotAction.STOP
 
     def interrupt(self) -> None:
-        """Note that the connection went: the next frame must be announced again."""
+        """Handle a lost connection: the next frame must be announced again."""
         self._speaking, self._silent = False, 0
 
 
 @dataclass(slots=True)
 class SlotTimer:
-    """Keeps 20 ms between slots over any number of them. Pure."""
+    """Keeps slots 20 ms apart without accumulating error. Pure."""
 
     _next_at: float | None = None
 
     def wait_s(self, now: float) -> float:
-        """Return how long to wait at the end of a slot."""
+        """Return the wait at the end of a slot."""
         due = now if self._next_at is None or now - self._next_at > _LONGEST_LAG_S else self._next_at
         self._next_at = due + _FRAME_S
         return max(0.0, self._next_at - now)
@@ -133,7 +136,7 @@ class SlotTimer:
 
 @dataclass(frozen=True, slots=True)
 class _Sealed:
-    """A finished datagram, with its sender and the keys it was sealed with."""
+    """A finished datagram, with its sender and the keys used."""
 
     carrier: PacketSender
     keys: object
@@ -142,7 +145,7 @@ class _Sealed:
 
     @classmethod
     def by(cls, carrier: PacketSender, opus: bytes) -> _Sealed:
-        """Seal `opus` with the keys of now. They may change meanwhile, so they are looked at before."""
+        """Seal `opus` with the current keys. The keys are read first, because they may change while sealing."""
         keys = carrier.keys
         return cls(carrier, keys, opus, carrier.seal(opus))
 
@@ -154,9 +157,9 @@ class Readiness:
     _unready_since: float | None = None
 
     def may_pull(self, now: float, *, connected: bool, can_send: bool) -> bool:
-        """Return whether time passes for the source.
+        """Return whether to pull the next frame.
 
-        While disconnected it does not. While the encrypted group is being made it waits, for some seconds.
+        While disconnected the source is paused. While the encrypted group forms it is paused for some seconds at most.
         """
         if can_send or not connected:
             self._unready_since = None
@@ -179,9 +182,9 @@ class Outgoing:
         expected_loss_percent: int = OPUS_EXPECTED_LOSS_PERCENT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`carrier` is asked at every slot, because a reconnection brings another one.
+        """`carrier` is called in every slot, because a reconnection replaces the sender.
 
-        `channel_bitrate_bps`: what the channel is set to; more is not sent.
+        `channel_bitrate_bps`: the channel's limit; the encoder stays at or below it.
         """
         self._source = source
         self._carrier = carrier
@@ -193,7 +196,7 @@ class Outgoing:
             expected_loss_percent=expected_loss_percent,
         )
         self._ahead: _Sealed | None = None
-        # When the next frame that is handed over before its time is to leave.
+        # The sending time of the next frame that is passed on ahead.
         self._due = float("-inf")
         self._talkspurt = Talkspurt()
         self._readiness = Readiness()
@@ -202,23 +205,20 @@ class Outgoing:
 
     @property
     def running(self) -> bool:
-        """Return whether the thread pulls frames."""
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin to pull frames."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end; it does within a slot."""
+        """Ask the thread to end; it ends within one slot."""
         self._end.set()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the thread to end. Blocks."""
         self._thread.join(timeout_s)
 
     def slot(self) -> None:
-        """Do one 20 ms slot: send what is ready, or what the source has now, and make the next one ready."""
+        """Do one 20 ms slot: send the prepared frame, or the source's next one, and prepare the one after it."""
         ahead, self._ahead = self._ahead, None
         carrier = self._carrier()
         connected = carrier is not None and carrier.is_connected()
@@ -228,7 +228,7 @@ class Outgoing:
         if not self._readiness.may_pull(self._clock(), connected=connected, can_send=can_send):
             return
         if carrier is None or not can_send:
-            # The source goes on although nobody hears it.
+            # The source advances although nobody hears it.
             self._source.next_frame()
             return
         if ahead is not None and ahead.carrier is not carrier:
@@ -244,9 +244,9 @@ class Outgoing:
             self._ahead = self._make(carrier)
 
     def _fill(self, carrier: PacketSender, ahead: _Sealed | None) -> None:
-        """Hand over what is due from now until `_AHEAD_S` later. After a pause the first frame is due at once.
+        """Pass on the frames due in the next `_AHEAD_S`. After a pause the first frame is due at once.
 
-        `ahead`: what was made ready while the carrier did not keep time.
+        `ahead`: a frame prepared while the sender did not keep time.
         """
         now = self._clock()
         if self._due < now:
@@ -254,7 +254,7 @@ class Outgoing:
         while self._due - now < _AHEAD_S:
             sealed, ahead = ahead or self._make(carrier), None
             if sealed is None and self._due - now > _FRAME_S / 2:
-                # The source may have something until then.
+                # The source may have a frame by then.
                 return
             self._use(carrier, sealed, at=self._due)
             self._due += _FRAME_S
@@ -274,7 +274,7 @@ class Outgoing:
                 pass
 
     def _make(self, carrier: PacketSender) -> _Sealed | None:
-        """Return the source's next frame ready to be sent, or None if it has none."""
+        """Seal the source's next frame; None if the source has none."""
         frame = self._source.next_frame()
         if frame is None:
             return None
@@ -287,7 +287,7 @@ class Outgoing:
     def _send(self, sealed: _Sealed | None, at: float) -> None:
         assert sealed is not None
         if sealed.keys != sealed.carrier.keys:
-            # The group went over to another epoch since.
+            # The group moved to another epoch since.
             sealed = _Sealed.by(sealed.carrier, sealed.opus)
         sealed.carrier.send(sealed.datagram, at=at)
 

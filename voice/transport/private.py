@@ -1,9 +1,9 @@
-"""The one file that touches private parts of discord.py (2.7.1, pinned): its receive side is ours.
+"""The only file that uses private parts of discord.py (2.7.1, pinned), in order to receive sound.
 
-discord.py owns the voice handshake, the end-to-end group and sending. Its connection state, voice websocket and socket
-reader are overridden here where necessary: to receive datagrams, to survive bad messages of the voice server, and to
-fix three races. Nothing here interprets packets. `tests/.../test_private.py` fails when the touched parts change;
-docs/decisions/0002-discord-private-parts.md says why we lean on them.
+discord.py does the voice handshake, the end-to-end group and sending. This file overrides its connection state, voice
+websocket and socket reader where necessary: to receive datagrams, to survive bad messages of the voice server, and to
+fix three races. It does not interpret packets. `tests/.../test_private.py` fails when the parts used here change;
+docs/decisions/0002-discord-private-parts.md gives the reasons for using them.
 """
 
 from __future__ import annotations
@@ -37,50 +37,49 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# A datagram is at most one Ethernet frame; discord.py reads as much.
+# A datagram is at most one Ethernet frame; discord.py reads the same size.
 _DATAGRAM_BYTES = 2048
-# Datagrams read at one wake-up before the clock is looked at: 64 take about 10 ms to decode.
+# Most datagrams read per wake-up before the receiver is flushed: 64 take about 10 ms to decode.
 _DRAIN = 64
 _NO_SOCKET_PAUSE_S = 0.02
-# A socket that is replaced while it is polled is noticed after this time at most.
+# If the socket is replaced during a poll, the reader notices after this time at most.
 _LONGEST_POLL_S = 0.2
 
-# IP discovery: UDP may lose the question or the answer.
+# UDP may lose the request or the answer of IP discovery.
 _DISCOVERY_TRIES = 5
 _DISCOVERY_WAIT_S = 1.0
 
-# While the group is made anew the server still sends what belongs to the old one. Two seconds is what it waits
-# for the slowest member.
+# While the bot rejoins the group the server still sends messages of the old one. It waits two seconds for the slowest
+# member.
 _REJOIN_S = 3.0
 
-# What a message of the voice server can raise in discord.py or davey when it is not as it should be; OSError
-# when the answer to it finds the websocket closing, which the next read reports properly.
+# What a malformed message of the voice server can raise in discord.py or davey. OSError: the websocket closes while the
+# answer is sent, which the next read reports properly.
 _BAD_MESSAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, struct.error, OSError)
 
-# A change of keys is executed when the slowest member is ready, within two seconds. One that is still waited for
-# after this time was called off.
+# A key change is executed when the slowest member is ready, within two seconds. One still pending after this time was
+# cancelled.
 _TRANSITION_S = 10.0
 
-# A resumption takes one round trip; then joining anew is quicker.
+# A resumption takes one round trip; after this time a new connection is quicker.
 _RESUME_S = 5.0
 
 
 class PollingReader(SocketReader):
-    """Reads the UDP socket: by `poll`, until it is empty, and with a look at the clock when nothing comes.
+    """Reads the UDP socket with `poll` until it is empty, and flushes the receiver when nothing comes.
 
-    The stock reader uses `select`, which goes deaf and spins when the socket's number is 1024 or more, and reads
-    one datagram a wake-up.
+    discord.py's reader uses `select`, which receives nothing and spins when the socket's number is 1024 or more, and it
+    reads only one datagram per wake-up.
     """
 
     def __init__(self, state: ReceivingState) -> None:
         super().__init__(state)
         self._receiving = state
-        # Paused until `resume`, from before the thread runs: the stock pauses itself when its thread gets going,
-        # and on a busy machine undoes a `resume` or a `stop` that came before.
+        # Starts paused, before the thread runs, until `resume`. discord.py's reader pauses itself once its thread runs,
+        # and on a busy machine this undoes an earlier `resume` or `stop`.
         self._idle_paused = False
 
     def run(self) -> None:
-        """Read until `stop`."""
         try:
             self._do_run()
         finally:
@@ -99,7 +98,7 @@ class PollingReader(SocketReader):
                 poll.register(sock.fileno(), select.POLLIN)
                 readable = bool(poll.poll(min(wait_s, _LONGEST_POLL_S) * 1000))
             except (OSError, ValueError, AttributeError, TypeError):
-                # Between two connections there is no socket, or a closed one.
+                # Between two connections the socket is missing or closed.
                 time.sleep(_NO_SOCKET_PAUSE_S)
                 continue
             if readable:
@@ -111,7 +110,7 @@ class PollingReader(SocketReader):
             try:
                 datagram = sock.recv(_DATAGRAM_BYTES)
             except OSError:
-                # Empty; or an ICMP error, which poll reports as readable and this call has cleared.
+                # The socket is empty, or had an ICMP error, which poll reports as readable and this call has cleared.
                 return
             for callback in list(self._callbacks):
                 try:
@@ -128,33 +127,33 @@ class PollingReader(SocketReader):
 
 
 class TolerantWebSocket(DiscordVoiceWebSocket):
-    """The voice websocket: one bad message costs that message, not the task that reads them all."""
+    """The voice websocket. A bad message is dropped; the task that reads the messages goes on."""
 
     _connection: ReceivingState
     resumed = False
 
     async def poll_event(self) -> None:
-        """Read one message. One that is not even JSON is dropped; a break that can be resumed is called so."""
+        """Read one message. Drops a message that is not JSON; marks a resumable disconnection as resumable."""
         try:
             await super().poll_event()
         except ValueError as error:
             _log.warning("voice_message_refused", op=None, error_class=type(error).__name__)
         except discord.ConnectionClosed as closed:
             if closed.code in RESUMABLE and self._connection.is_connected():
-                # The stock resumes after 4015 alone, and leaves the channel and joins it anew after all others.
+                # discord.py resumes only after 4015; after all other codes it leaves the channel and joins again.
                 closed.code = SERVER_CRASHED
             raise
 
     async def received_message(self, msg: dict[str, Any]) -> None:
-        """Handle a JSON message. Besides the stock's work: a session that starts unencrypted can still go up."""
+        """Handle a JSON message. Unlike discord.py, lets a session that started unencrypted switch to encryption."""
         op = msg.get("op") if isinstance(msg, dict) else None
         if op == self.READY:
-            # Before a packet of the new connection can come: every SSRC is dealt anew.
+            # Do this before a packet of the new connection can come, because the server assigns all SSRCs anew.
             self._connection.begin_anew()
         if op == self.RESUMED:
             self.resumed = True
         if op in (self.READY, self.SESSION_DESCRIPTION):
-            # Without these two there is no connection: whatever is wrong with them must fail it.
+            # There is no connection without these two messages, so an error in them must fail it.
             await super().received_message(msg)
             return
         try:
@@ -164,7 +163,7 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
             _log.warning("voice_message_refused", op=op, error_class=type(error).__name__)
 
     async def received_binary_message(self, msg: bytes) -> None:
-        """Handle an MLS message: what cannot be processed makes us join the group anew, as the protocol asks."""
+        """Handle an MLS message. After one that cannot be processed, rejoin the group, as the protocol asks."""
         try:
             session = self._connection.dave_session
             if session is not None and len(msg) > 3 and msg[2] == self.MLS_PROPOSALS:
@@ -176,14 +175,14 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
             await self._connection.recover_group()
 
     async def _start_encryption(self, msg: dict[str, Any]) -> None:
-        """Make the session that op 24 asks for. The stock looks at op 24 only where a session exists already."""
+        """Create the session for op 24. discord.py handles op 24 only if a session exists already."""
         state = self._connection
         if msg.get("op") == self.DAVE_PREPARE_EPOCH and state.dave_session is None and msg["d"]["epoch"] == 1:
             state.dave_protocol_version = msg["d"]["protocol_version"]
             await state.reinit_dave_session()
 
     async def _process_proposals(self, session: davey.DaveSession, msg: bytes) -> None:
-        """Process op 27 as the stock does, but refuse to add people whom the gateway did not announce."""
+        """Process op 27 as discord.py does, but refuse to add people whom the gateway did not announce."""
         state = self._connection
         self.seq_ack = struct.unpack_from(">H", msg, 0)[0]
         kind = davey.ProposalsOperationType.append if msg[3] == 0 else davey.ProposalsOperationType.revoke
@@ -193,10 +192,10 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
             await self.send_binary(self.MLS_COMMIT_WELCOME, result.commit + (result.welcome or b""))
 
     async def discover_ip(self) -> tuple[str, int]:
-        """Ask the voice server for our outer address: listen first, then ask, and ask again.
+        """Return our external address and port, as the voice server sees them. Raises `TimeoutError`.
 
-        The stock asks before it listens, so a reader that is running already eats the answer, and it asks once.
-        Raises `TimeoutError`.
+        discord.py asks once, and before it listens, so that a running reader consumes the answer. This method listens
+        first and asks several times.
         """
         state = self._connection
         loop = asyncio.get_running_loop()
@@ -227,9 +226,9 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
 
 
 class PendingTransitions(dict[int, int]):
-    """The changes of keys that were announced and not executed (DAVE's transitions), each with its protocol version.
+    """Announced key changes (DAVE transitions) that are not executed yet: id to protocol version.
 
-    The voice server may call one off without a word, and discord.py forgets only what is executed.
+    The voice server may cancel one silently, and discord.py removes only executed ones.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -244,18 +243,18 @@ class PendingTransitions(dict[int, int]):
 
     @property
     def under_way(self) -> bool:
-        """Return whether one of them is still to be expected."""
+        """Whether a transition is recent enough to be executed still."""
         now = self._clock()
         return any(now < self._announced[transition_id] + _TRANSITION_S for transition_id in self)
 
 
 class ReceivingState(VoiceConnectionState):
-    """The voice connection's state machine, with our websocket and reader, and without its lost wake-ups."""
+    """The voice connection's state machine, with our websocket and reader, and with lost wake-ups fixed."""
 
     dave_pending_transitions: PendingTransitions
 
     def __init__(self, voice_client: ReceivingClient, *, receiver: Receiver, on_state: Callable[[bool], None]) -> None:
-        """`on_state` is told on the event loop whether the connection is up, whenever that changes."""
+        """`on_state` is called on the event loop whenever the connection comes up (True) or goes down (False)."""
         self.receiver = receiver
         self.removed = False
         self.close_code: int | None = None
@@ -272,7 +271,7 @@ class ReceivingState(VoiceConnectionState):
     # What arrives.
 
     def begin_anew(self) -> None:
-        """Forget what belonged to the connection before."""
+        """Reset the state that belonged to the previous connection."""
         self._rejoining_until = float("-inf")
         self.dave_pending_transitions.clear()
         self.dave_downgraded = False
@@ -282,7 +281,7 @@ class ReceivingState(VoiceConnectionState):
         self.receiver.datagram(datagram, self)
 
     async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
-        """Tell the receiver what the voice gateway says about people."""
+        """Pass the voice gateway's messages about people to the receiver."""
         data = msg.get("d") or {}
         match msg.get("op"):
             case DiscordVoiceWebSocket.CLIENTS_CONNECT:
@@ -290,7 +289,7 @@ class ReceivingState(VoiceConnectionState):
             case DiscordVoiceWebSocket.SPEAKING if data.get("user_id") is not None:
                 self.receiver.speaks(int(data["ssrc"]), int(data["user_id"]), announced=bool(data.get("speaking")))
             case DiscordVoiceWebSocket.CLIENT_CONNECT if data.get("user_id") is not None and data.get("audio_ssrc"):
-                # Op 12 tells of video, and names the audio's SSRC beside it.
+                # Op 12 announces video, and names the SSRC of the audio too.
                 self.receiver.speaks(int(data["audio_ssrc"]), int(data["user_id"]), announced=False)
             case DiscordVoiceWebSocket.CLIENT_DISCONNECT:
                 self.receiver.left(int(data["user_id"]))
@@ -323,10 +322,10 @@ class ReceivingState(VoiceConnectionState):
         *other_states: ConnectionFlowState,
         timeout: float | None = None,  # noqa: ASYNC109 - the library's signature
     ) -> None:
-        """Wait for a state. The stock's event is set and cleared at once, and its waiter starts a tick later.
+        """Wait for a state without missing one.
 
-        So the stock sleeps through a server update that comes three ticks after the state update. Here the waiter
-        is there before anything can happen.
+        discord.py sets and clears its event at once, and its waiter starts a tick later. It therefore misses a server
+        update that comes three ticks after the state update. Here the waiter registers before anything can happen.
         """
         async with asyncio.timeout(timeout):
             while self.state not in (state, *other_states):
@@ -338,36 +337,36 @@ class ReceivingState(VoiceConnectionState):
                     self._waiters.discard(waiter)
 
     async def _voice_connect(self, *, self_deaf: bool = False, self_mute: bool = False) -> None:
-        """Ask Discord for the channel, ready for its answer: the stock gets ready only after asking."""
+        """Ask Discord to join the channel. Unlike discord.py, expect the answer before asking."""
         if self.state is ConnectionFlowState.disconnected:
             self.state = ConnectionFlowState.set_guild_voice_state
         await super()._voice_connect(self_deaf=self_deaf, self_mute=self_mute)
 
     async def voice_state_update(self, data: Any) -> None:
-        """Follow Discord's word about us; note when somebody else took us out of the channel, or into another one.
+        """Handle Discord's update of our voice state; note when somebody else removed or moved the bot.
 
-        The stock never takes back that we were once out, so after one reconnection it would take the next move to
-        another server (4014) for the end.
+        discord.py never clears its "disconnected" event. After one reconnection it would therefore treat the next
+        change of voice server (4014) as the end.
         """
         if data["channel_id"] is not None:
             self._disconnected.clear()
             if int(data["channel_id"]) != self.voice_client.channel.id:
                 self.removed = True
                 if self.is_connected():
-                    # The stock would follow, and hear people who were told nothing of it.
+                    # discord.py would follow, and the bot would hear people who were not told about it.
                     return
         elif not self._expecting_disconnect:
             if self.session_id is None:
-                # We are not in yet, so it is a late word of the client before us.
+                # We have not joined yet, so this is a late message about the previous client.
                 return
             self.removed = True
         await super().voice_state_update(data)
 
     async def _inner_connect(self, reconnect: bool, self_deaf: bool, self_mute: bool, resume: bool) -> None:
-        """Connect; or resume, and connect only where that fails.
+        """Resume if `resume` is set, and connect if that fails.
 
-        The stock asks the main gateway for the channel even to resume. Discord has nothing to answer then, so the
-        stock waits until its timeout and gives the connection up.
+        discord.py asks the main gateway for the channel even to resume. Discord does not answer this, so discord.py
+        waits until its timeout and gives up the connection.
         """
         if resume:
             try:
@@ -380,7 +379,7 @@ class ReceivingState(VoiceConnectionState):
         await super()._inner_connect(reconnect, self_deaf, self_mute, resume=False)
 
     async def _resume(self) -> None:
-        """Take the voice session up on a new websocket (op 7): keys, SSRCs, group and UDP socket stay."""
+        """Resume the voice session on a new websocket (op 7): keys, SSRCs, group and UDP socket stay."""
         broken = self.ws
         try:
             ws = await self._connect_websocket(resume=True)
@@ -399,7 +398,10 @@ class ReceivingState(VoiceConnectionState):
         return ws
 
     async def _recover_from_invalid_commit(self, transition_id: int) -> None:
-        """Leave the group and ask to be added anew (op 31), once: until we are, the old group's messages fail."""
+        """Leave the group and ask to be added again (op 31).
+
+        Asks only once: until the bot is added, messages of the old group go on failing.
+        """
         now = time.monotonic()
         session = self.dave_session
         if now < self._rejoining_until and session is not None and not session.ready:
@@ -408,14 +410,14 @@ class ReceivingState(VoiceConnectionState):
         await super()._recover_from_invalid_commit(transition_id)
 
     async def recover_group(self) -> None:
-        """Join the end-to-end group anew because its keys no longer fit, or a message could not be processed."""
+        """Rejoin the end-to-end group, because its keys no longer fit or a message could not be processed."""
         try:
             await self._recover_from_invalid_commit(0)
         except OSError as error:
             _log.warning("group_recovery_not_sent", error_class=type(error).__name__)
 
     async def _handshake_websocket(self) -> None:
-        """Shake hands as the stock does, and keep the reason when the server refuses."""
+        """Do discord.py's handshake, and keep the reason if the server refuses."""
         try:
             await super()._handshake_websocket()
         except discord.ConnectionClosed as closed:
@@ -429,20 +431,20 @@ class ReceivingState(VoiceConnectionState):
 
     @property
     def runner_alive(self) -> bool:
-        """Return whether the task that reads the voice websocket runs, or the one that is to start it."""
+        """Whether the task that reads the voice websocket, or the task that will start it, is running."""
         task = self._runner or self._connector
         return task is None or not task.done()
 
     @property
     def in_transition(self) -> bool:
-        """Return whether keys are changing, so that frames may fail to decrypt for a moment."""
+        """Whether keys are changing, so that frames may fail to decrypt."""
         return self.dave_pending_transitions.under_way or time.monotonic() < self._rejoining_until
 
 
 class ReceivingClient(discord.VoiceClient):
     """discord.py's voice client that also receives. Created by `channel.connect(cls=…)`."""
 
-    # Discord offers others only to old clients, and the receiver opens this one alone.
+    # Discord offers other modes only to old clients, and the receiver opens only this one.
     supported_modes = ("aead_xchacha20_poly1305_rtpsize",)
     _connection: ReceivingState
 
@@ -455,7 +457,7 @@ class ReceivingClient(discord.VoiceClient):
         on_state: Callable[[bool], None],
         metronome: Metronome | None = None,
     ) -> None:
-        """`receiver` is given every datagram, and what the gateway says of people; `metronome` sends what is ours."""
+        """`receiver` gets every datagram and the gateway's messages about people; `metronome` sends our datagrams."""
         self._receiver = receiver
         self._on_state = on_state
         self._metronome = metronome
@@ -463,35 +465,33 @@ class ReceivingClient(discord.VoiceClient):
         super().__init__(client, channel)
 
     def create_connection_state(self) -> ReceivingState:
-        """Return the state machine that hears."""
         return ReceivingState(self, receiver=self._receiver, on_state=self._on_state)
 
     @property
     def connection(self) -> ReceivingState:
-        """Return the connection's state, for the link."""
         return self._connection
 
     @property
     def forgotten(self) -> bool:
-        """Return whether a new main session, which knows the server again, tells us nothing any more."""
+        """Whether discord.py dropped this client when it started a new main session that has the server again."""
         guild = self.client.get_guild(self.guild.id)
         return self not in self.client.voice_clients and guild is not None and not guild.unavailable
 
     @property
     def can_send(self) -> bool:
-        """Return whether a frame sent now would be encrypted as the room is. Any thread may ask."""
+        """See `PacketSender.can_send`. Any thread may ask."""
         state = self._connection
         return state.is_connected() and (state.dave_protocol_version == 0 or state.can_encrypt)
 
     @property
     def keys(self) -> object:
-        """Return something that changes whenever what was sealed before no longer fits. Any thread may ask."""
+        """See `PacketSender.keys`. Any thread may ask."""
         session = self._connection.dave_session
-        # The epoch's number stays when a group is made anew, so the session counts as well.
+        # A new group may have the same epoch number, so the session is part of the value.
         return self._connection.can_encrypt, id(session), None if session is None else session.epoch
 
     def seal(self, packet: bytes) -> bytes:
-        """Return one Opus packet of 20 ms as the next datagram, encrypted for the room of now. From one thread."""
+        """See `PacketSender.seal`. Call it from one thread only."""
         self.checked_add("sequence", 1, 65535)
         datagram: bytes = self._get_voice_packet(packet)
         self.checked_add("timestamp", DISCORD_FRAME_SAMPLES, 4294967295)
@@ -499,18 +499,17 @@ class ReceivingClient(discord.VoiceClient):
 
     @property
     def keeps_time(self) -> bool:
-        """Return whether `send` waits for a datagram's time."""
         return self._metronome is not None and self._metronome.alive
 
     def send(self, datagram: bytes, *, at: float) -> None:
-        """Send what was sealed, at `at` where time is kept, else now. What the network refuses is lost."""
+        """See `PacketSender.send`. A datagram that the network refuses is lost."""
         sock = self._connection.socket
         if sock is MISSING or sock.fileno() < 0:
             return
         if self._metronome is not None and self._metronome.alive:
             line = self._line
             if line is None or line.sock is not sock:
-                # Every connection has a socket of its own.
+                # Each connection has its own socket.
                 self._close_line()
                 line = self._line = self._metronome.line(sock)
             line.send(datagram, at=at)
@@ -526,7 +525,7 @@ class ReceivingClient(discord.VoiceClient):
             line.close()
 
     def set_speaking(self, speaking: bool) -> None:
-        """Tell the room whether we speak (op 5). Any thread may call; it is not waited for."""
+        """Announce whether the bot is speaking (op 5). Any thread may call; returns at once."""
         state = discord.SpeakingState.voice if speaking else discord.SpeakingState.none
         asyncio.run_coroutine_threadsafe(self._speak(state), self.loop)
 
@@ -534,28 +533,28 @@ class ReceivingClient(discord.VoiceClient):
         try:
             await self.ws.speak(state)
         except (OSError, AttributeError) as error:
-            # The websocket is closing or not there yet; speaking is told again after the reconnection.
+            # The websocket is closing or missing. Speaking is announced again after the reconnection.
             _log.debug("speaking_not_told", error_class=type(error).__name__)
 
     async def retire(self, *, timeout_s: float) -> None:
         """Leave the channel for good and end every task and thread of this client.
 
-        *Cancellation*: may be cut short; the client is unregistered all the same.
+        *Cancellation*: stops waiting; the client is still unregistered.
         """
         state = self._connection
         try:
-            # First the tasks: an orphaned one would take the next client out of the channel.
+            # End the tasks first: an orphaned one would take the next client out of the channel.
             for task in (state._runner, state._connector):
                 if task is not None:
                     await _end_task(task)
-            # A client that a new main session forgot is told nothing.
+            # discord.py sends no updates to a client that it dropped with a new main session.
             is_told = state.state is not ConnectionFlowState.disconnected and self in self.client.voice_clients
             async with asyncio.timeout(timeout_s):
-                # Without the stock's own waiting, which swallows cancellation, and with the cleaning up left for
-                # after ours: a client that is unregistered is told nothing any more.
+                # Don't use discord.py's own wait, which swallows cancellation. Clean up later, because an unregistered
+                # client gets no updates.
                 await state.disconnect(force=True, cleanup=False, wait=False)
                 if is_told:
-                    # A late word of our leaving would confuse the next client.
+                    # A late message about our leaving would confuse the next client.
                     await state._disconnected.wait()
         except TimeoutError:
             _log.warning("leaving_voice_timed_out", timeout_s=timeout_s)
@@ -567,11 +566,11 @@ class ReceivingClient(discord.VoiceClient):
 
 
 async def _end_task(task: asyncio.Task[Any]) -> None:
-    """Cancel until it holds: Python 3.11's `wait_for` swallows a cancellation that comes with a message."""
+    """Cancel `task` until it ends: Python 3.11's `wait_for` swallows a cancellation that comes with a message."""
     for _ in range(50):
         if task.done():
             if not task.cancelled():
-                # Nobody else asks for it, and discord.py has logged it.
+                # Mark the exception as retrieved; discord.py has logged it.
                 task.exception()
             return
         task.cancel()
@@ -579,7 +578,9 @@ async def _end_task(task: asyncio.Task[Any]) -> None:
 
 
 def _end_thread(reader: SocketReader) -> None:
-    """End the stock reader, which its constructor started. A stop before it began to run is lost, so repeat it."""
+    """End discord.py's reader, which its constructor started. Repeats `stop`, because one before the thread runs is
+    lost.
+    """
     for _ in range(100):
         reader.stop()
         reader.join(0.01)

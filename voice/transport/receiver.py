@@ -1,7 +1,7 @@
-"""Turn datagrams into each person's sound, on the reader thread; everything else is counted by reason.
+"""Turn datagrams into each person's sound, on the reader thread. Datagrams without sound are counted by reason.
 
-Owns the streams (one jitter buffer and decoder per SSRC) and the roster. discord.py's reader thread calls
-`datagram` and `flush`; the event loop calls the rest. One lock guards it all, held for one datagram at a time.
+Owns the streams (one jitter buffer and decoder per SSRC) and the roster. discord.py's reader thread calls `datagram`
+and `flush`; the event loop calls the rest. One lock guards all state, held for one datagram at a time.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _log = structlog.get_logger()
 # The reader thread checks this often even if nothing is due.
 _IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
-# Seconds of sound handed on at once. More saves CPU in rooms with many speakers, and comes later.
+# Seconds of sound delivered at once. More saves CPU in rooms with many speakers, but adds latency.
 _BATCH_S = 0.02
-# Frames of one talkspurt lie on a 20 ms grid; rounding makes microseconds, a hole makes 20 ms.
+# Frames of one talkspurt lie on a 20 ms grid. Rounding shifts them by microseconds, a hole by 20 ms.
 _CONTIGUOUS_S = 0.002
 
 
@@ -69,7 +69,7 @@ class _Stream:
         self.started_at = 0.0
 
     def continues(self, at: float) -> bool:
-        """Return whether sound from `at` on belongs to the run under way."""
+        """Return whether sound that starts at `at` continues the current run."""
         return bool(self.pieces) and abs(self.started_at + self.samples / LISTEN_RATE_HZ - at) < _CONTIGUOUS_S
 
     def add(self, pcm: Pcm, at: float, *, concealed: bool) -> None:
@@ -80,7 +80,7 @@ class _Stream:
         self.concealed += len(pcm) if concealed else 0
 
     def take(self, *, final: bool) -> SpeechFrames | None:
-        """Return the run in whole 20 ms frames. What is over stays, or is filled up with silence if `final`."""
+        """Return the run in whole 20 ms frames. A remainder stays, or is filled up with silence if `final`."""
         if not self.pieces:
             return None
         pcm = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
@@ -100,9 +100,9 @@ class _Stream:
 class Receiver:
     """Receives one voice connection.
 
-    `deliver` gets the batches, in the thread that calls `flush` (or `reset`, `left`, …); `is_excluded` is asked
-    at every packet, in the reader thread too, so it must be quick and safe there. Excluded people's packets are
-    dropped before any decryption, and their keys are never tried.
+    `deliver` gets the batches, in the thread that calls `flush` (or `reset`, `left`, …). `is_excluded` is called for
+    every packet, in the reader thread too, so it must be quick and thread-safe. Excluded people's packets are dropped
+    before any decryption, and their keys are never tried.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Receiver:
         is_excluded: Callable[[int], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock`: monotonic seconds. Raises `OpusMissingError` here rather than at the first packet."""
+        """`clock`: monotonic seconds. Raises `OpusMissingError` early, not at the first packet."""
         opus.library()
         self._deliver = deliver
         self._is_excluded = is_excluded
@@ -131,7 +131,7 @@ class Receiver:
     # The reader thread.
 
     def datagram(self, datagram: bytes, keys: LiveKeys) -> None:
-        """Take one datagram as it arrives. `keys` are read at this moment."""
+        """Handle one datagram on arrival. `keys` are read during the call."""
         with self._lock:
             self._keys = keys
             self._counters.received += 1
@@ -160,7 +160,7 @@ class Receiver:
                 self._of_user(user_id, packet.ssrc, held, keys)
 
     def flush(self) -> float:
-        """Release what is due, hand on a batch if it is time, and return when to call again, in seconds."""
+        """Release what is due, deliver a batch if it is time, and return in how many seconds to call again."""
         with self._lock:
             now = self._clock()
             if now >= self._due:
@@ -177,24 +177,24 @@ class Receiver:
     # The event loop: what the voice gateway says.
 
     def joined(self, user_ids: Iterable[int]) -> None:
-        """Note that these people are connected (op 11)."""
+        """Handle op 11: these people are connected."""
         with self._lock:
             self._roster.joined(user_ids)
 
     def rekeyed(self) -> None:
-        """Note that everybody sends with the keys of now (op 22)."""
+        """Handle op 22: everybody now sends with the current keys."""
         with self._lock:
             self._roster.rekeyed()
 
     def speaks(self, ssrc: int, user_id: int, *, announced: bool = True) -> None:
-        """Note that `user_id` sends on `ssrc` (op 5, op 12). `announced`: they speak now."""
+        """Handle op 5 or 12: `user_id` sends on `ssrc`. `announced`: they are speaking now."""
         with self._lock:
             self._place(ssrc, user_id)
             if announced and not self._is_excluded(user_id):
                 self._watchdog.announced(user_id, self._clock())
 
     def left(self, user_id: int) -> None:
-        """Note that `user_id` is gone (op 13): their last words are handed on, then `SpeakerLeft`."""
+        """Handle op 13: deliver the last sound of `user_id`, then `SpeakerLeft`."""
         with self._lock:
             now = self._clock()
             for ssrc in self._roster.left(user_id):
@@ -205,14 +205,14 @@ class Receiver:
                 self._hand_on(now)
 
     def pause(self) -> None:
-        """Note that no packet can come for now: what waits is handed on and every talkspurt ends."""
+        """Handle a lost connection: deliver the waiting sound and end every talkspurt."""
         with self._lock:
             for ssrc in list(self._streams):
                 self._close(ssrc)
             self._hand_on(self._clock())
 
     def reset(self) -> None:
-        """Note a new connection (op 2): nothing of the old one's SSRCs and members holds."""
+        """Handle a new connection (op 2): forget the old one's SSRCs and members."""
         with self._lock:
             for ssrc in list(self._streams):
                 self._close(ssrc)
@@ -224,19 +224,18 @@ class Receiver:
 
     @property
     def members(self) -> frozenset[int]:
-        """Return who is connected besides us, excluded people too."""
+        """The connected people without the bot; excluded people are included."""
         with self._lock:
             return self._roster.members
 
     def counters(self) -> PacketCounters:
-        """Return the counts of now."""
         with self._lock:
             counters = self._counters.copy()
             counters.unknown_ssrc = self._roster.dropped
             return counters
 
     def check(self, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
-        """Return what the watchdog wants done."""
+        """Return the watchdog's findings."""
         with self._lock:
             return self._watchdog.check(
                 self._clock(), connected=connected, runner_alive=runner_alive, in_transition=in_transition
@@ -277,7 +276,6 @@ class Receiver:
                 self._of_user(user_id, ssrc, held, self._keys)
 
     def _of_user(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
-        """Decrypt a frame with its sender's key."""
         stream = self._streams.get(ssrc)
         if stream is not None and stream.jitter.has(held.sequence):
             self._counters.duplicate += 1
@@ -316,7 +314,7 @@ class Receiver:
         return stream
 
     def _release_due(self, now: float) -> None:
-        """Look at every stream, and note when that is due again. With packets coming it is five times a second."""
+        """Release every stream that is due, and compute the next due time. During speech this runs five times a second."""
         self._roster.expire(now)
         self._due = now + _IDLE_S
         for stream in list(self._streams.values()):
@@ -377,7 +375,7 @@ class Receiver:
         try:
             return stream.decoder.conceal(samples)
         except OpusError:
-            # A length that Opus has no frame for.
+            # Opus has no frame of this length.
             return np.zeros(samples, np.int16)
 
     def _add(self, stream: _Stream, pcm: Pcm, at: float, *, concealed: bool) -> None:
@@ -397,7 +395,7 @@ class Receiver:
         self._counters.talkspurts += 1
 
     def _close(self, ssrc: int) -> None:
-        """Decode what still waits of a stream, and remove it."""
+        """Decode a stream's waiting packets, and remove it."""
         stream = self._streams.pop(ssrc, None)
         if stream is None:
             return

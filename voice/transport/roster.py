@@ -1,8 +1,8 @@
 """Map SSRCs to users, and hold frames until their sender is known.
 
-A table built from the voice gateway's messages (op 2, 5, 11, 12, 13, 22). UDP packets may arrive before op 5, and after
-a restart during speech op 5 never comes. Early frames wait here, still encrypted, and the receiver may try the members'
-keys on them. This module decides whose keys, and how often; it decrypts nothing.
+The table is built from the voice gateway's messages (op 2, 5, 11, 12, 13, 22). UDP packets may arrive before op 5, and
+after a restart during speech op 5 never comes. Early frames wait here, still encrypted, and the receiver may try the
+members' keys on them. This module decides whose keys to try, and how often; it does not decrypt.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# Half a second: op 5 comes within a frame or two, a member's key within a re-key.
+# Half a second. Op 5 comes within a frame or two, a member's key within one re-key.
 HELD_FRAMES = 25
 # Older sound would come too late for the conversation.
 HELD_S = 1.5
-# An SSRC that no key fits (an excluded member's, for example) is retried at this interval: 10 members cost 80 µs.
+# An SSRC that no key fits (an excluded member's, for example) is retried at this interval. 10 members cost 80 µs.
 _RETRY_S = 1.0
 _FORGET_S = 60.0
-# More than a Discord room holds; forged SSRCs must not fill the memory.
+# More than a Discord room holds. The limit keeps forged SSRCs from filling the memory.
 _MAX_UNKNOWN = 200
 
 
@@ -45,7 +45,7 @@ class _Unknown:
 class Roster:
     """The members of one voice connection. Not thread-safe.
 
-    `user_of` answers at every packet. `dropped` counts held frames that were given up.
+    `dropped` counts held frames that were given up.
     """
 
     def __init__(self) -> None:
@@ -56,36 +56,34 @@ class Roster:
 
     @property
     def members(self) -> frozenset[int]:
-        """Return everybody the voice gateway named, ourselves not among them."""
+        """Everybody the voice gateway named, without the bot."""
         return frozenset(self._members)
 
     def user_of(self, ssrc: int) -> int | None:
-        """Return who sends on `ssrc`, or None."""
         return self._user_of.get(ssrc)
 
     def ssrcs_of(self, user_id: int) -> tuple[int, ...]:
-        """Return where `user_id` sends."""
         return tuple(ssrc for ssrc, user in self._user_of.items() if user == user_id)
 
     def joined(self, user_ids: Iterable[int]) -> None:
-        """Note op 11: these people are connected."""
+        """Handle op 11: these people are connected."""
         self._members.update(user_ids)
         self.rekeyed()
 
     def rekeyed(self) -> None:
-        """Note op 22 (or a new member): keys came into use that were not tried yet."""
+        """Handle op 22 (or a new member): there are new keys to try."""
         for unknown in self._unknown.values():
             unknown.tries = 0
 
     def speaks(self, ssrc: int, user_id: int) -> tuple[HeldFrame, ...]:
-        """Note op 5 (or an identified key): `user_id` sends on `ssrc`. Returns what waited for that."""
+        """Handle op 5 (or an identified key): `user_id` sends on `ssrc`. Returns the frames held for it."""
         self._members.add(user_id)
         self._user_of[ssrc] = user_id
         unknown = self._unknown.pop(ssrc, None)
         return tuple(unknown.frames) if unknown is not None else ()
 
     def left(self, user_id: int) -> tuple[int, ...]:
-        """Note op 13: `user_id` is gone. Returns the SSRCs that fell silent."""
+        """Handle op 13: `user_id` left. Returns their SSRCs."""
         self._members.discard(user_id)
         silent = self.ssrcs_of(user_id)
         for ssrc in silent:
@@ -93,14 +91,14 @@ class Roster:
         return silent
 
     def clear(self) -> None:
-        """Note op 2: a new connection, where every SSRC is dealt anew."""
+        """Handle op 2: a new connection, where the server assigns all SSRCs anew."""
         self._members.clear()
         self._user_of.clear()
         self.dropped += sum(len(unknown.frames) for unknown in self._unknown.values())
         self._unknown.clear()
 
     def may_try(self, ssrc: int, now: float) -> bool:
-        """Return whether the members' keys should be tried on a frame of an unknown `ssrc`; counts as a try."""
+        """Return whether to try the members' keys on a frame of an unknown `ssrc`. The call counts as a try."""
         unknown = self._unknown_at(ssrc)
         if unknown is None or (unknown.tries >= HELD_FRAMES and now < unknown.tried_at + _RETRY_S):
             return False
@@ -109,7 +107,7 @@ class Roster:
         return True
 
     def hold(self, ssrc: int, held: HeldFrame) -> None:
-        """Keep a frame whose sender is unknown; the oldest goes when too many wait."""
+        """Keep a frame of an unknown sender; the oldest one is dropped when too many wait."""
         unknown = self._unknown_at(ssrc)
         if unknown is None:
             self.dropped += 1
@@ -125,7 +123,7 @@ class Roster:
         return self._unknown.setdefault(ssrc, _Unknown())
 
     def expire(self, now: float) -> None:
-        """Give up the frames that waited too long."""
+        """Drop the frames that waited longer than `HELD_S`."""
         for ssrc, unknown in list(self._unknown.items()):
             while unknown.frames and unknown.frames[0].arrived_at < now - HELD_S:
                 unknown.frames.popleft()
@@ -134,9 +132,9 @@ class Roster:
                 del self._unknown[ssrc]
 
     def candidates(self, is_excluded: Callable[[int], bool]) -> list[int]:
-        """Return whose keys may be tried on an unknown SSRC, likeliest first.
+        """Return the users whose keys may be tried on an unknown SSRC, likeliest first.
 
-        Those who have no SSRC yet come first. Excluded people (bots, those who opted out) are never among them.
+        People without an SSRC come first. Excluded people (bots, those who opted out) are never included.
         """
         allowed = [user_id for user_id in self._members if not is_excluded(user_id)]
         placed = set(self._user_of.values())

@@ -1,4 +1,4 @@
-"""Parse one UDP datagram of a voice connection: an audio packet, or the reason why it is none.
+"""Parse one UDP datagram of a voice connection into an audio packet's header, or a reason for rejection.
 
 Pure parsing of RFC 3550 headers as Discord uses them; it does not decrypt or identify speakers. No input raises.
 """
@@ -18,22 +18,22 @@ _CSRC_COUNT_MASK = 0x0F
 # while the extension's body is encrypted with the payload.
 _EXTENSION_PREAMBLE_BYTES = 4
 
-# What Discord's clients send Opus as (documented under "Sending Voice").
+# The payload type of Discord's clients for Opus (documented under "Sending Voice").
 OPUS_PAYLOAD_TYPE = 0x78
 # RFC 5761, section 4: these second bytes are RTCP when RTP and RTCP share a port.
 _RTCP_TYPES = range(192, 224)
 
-# `aead_xchacha20_poly1305_rtpsize`: a 16 byte tag, and 4 bytes of nonce at the very end.
+# `aead_xchacha20_poly1305_rtpsize`: a 16-byte tag, and a 4-byte nonce at the very end.
 TAG_BYTES = 16
 NONCE_SUFFIX_BYTES = 4
 _OVERHEAD_BYTES = TAG_BYTES + NONCE_SUFFIX_BYTES
 
-# IP discovery: type 1 asks, 2 answers; 74 bytes in all.
+# IP discovery: type 1 is the request, 2 the answer; each has 74 bytes.
 DISCOVERY_BYTES = 74
 
 
 class Rejection(StrEnum):
-    """Why a datagram is no audio. Each value names the packet counter that it adds to."""
+    """Why a datagram is not audio. Each value names the packet counter that it adds to."""
 
     FOREIGN = "foreign"  # not RTP version 2, or too short to be: discovery answers, keepalives, strangers
     RTCP = "rtcp"  # sender and receiver reports
@@ -45,8 +45,8 @@ class Rejection(StrEnum):
 class AudioPacket:
     """An audio packet's header. The encrypted payload stays in the datagram.
 
-    `header_bytes`: length of the unencrypted, authenticated part. `extension_bytes`: how much of the decrypted payload
-    is the header extension's body.
+    `header_bytes`: length of the unencrypted, authenticated part. `extension_bytes`: length of the header extension's
+    body in the decrypted payload.
     """
 
     sequence: int
@@ -63,10 +63,10 @@ def is_discovery_answer(datagram: bytes) -> bool:
 
 
 def parse(datagram: bytes) -> AudioPacket | Rejection:
-    """Return the header of an audio packet, or why `datagram` is none."""
+    """Return the header of an audio packet, or the reason why `datagram` is not one."""
     if len(datagram) < 2 or datagram[0] >> 6 != _VERSION:
         return Rejection.FOREIGN
-    # Before the payload type: a marked packet's second byte must not pass for RTCP, and RTCP may be short.
+    # Compare the whole byte, before the marker bit is masked off. Do it before checking the length: RTCP may be short.
     if datagram[1] in _RTCP_TYPES:
         return Rejection.RTCP
     if datagram[1] & 0x7F != OPUS_PAYLOAD_TYPE:
@@ -93,10 +93,10 @@ def parse(datagram: bytes) -> AudioPacket | Rejection:
 
 
 def frame_of(packet: AudioPacket, payload: bytes) -> bytes | None:
-    """Return the media frame inside a transport-decrypted `payload`, or None when its lengths are wrong.
+    """Return the media frame inside a transport-decrypted `payload`, or None if its lengths are wrong.
 
-    RTP padding (RFC 3550, section 5.1: the last byte counts them all) must go before DAVE looks for its trailer
-    at the frame's end: those who forget lose 3-15 % of all frames.
+    RTP padding (RFC 3550, section 5.1: the last byte is its length) must be removed before DAVE looks for its trailer
+    at the frame's end. Otherwise 3-15 % of all frames are lost.
     """
     end = len(payload)
     if packet.padded:

@@ -1,6 +1,6 @@
-"""Detect a link that only looks alive: keys that no longer fit, announced speech that never arrives, a dead task.
+"""Detect failures of a connected link: keys that no longer fit, announced speech that never arrives, a dead task.
 
-A pure state machine over what the receiver and the gateway report; the link acts on its findings.
+A pure state machine over the reports of the receiver and the gateway; the link acts on its findings.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# As many as libdave's other users allow (0.7 s of speech); a re-key in flight costs two or three.
+# The same as other users of libdave allow (0.7 s of speech). A re-key costs two or three frames.
 FAILURES_BEFORE_RECOVERY = 36
-# A recovery makes us leave the group and join it anew, which takes up to two seconds.
+# A recovery leaves and rejoins the group, which takes up to two seconds.
 _FIRST_PAUSE_S = 5.0
 _LONGEST_PAUSE_S = 60.0
-# The group is made within two seconds of joining; the voice server waits as long for those who are slow.
+# The group forms within two seconds of joining, which is also how long the voice server waits for slow members.
 UNREADY_S = 10.0
 # An announced speaker is normally heard within one round trip; push-to-talk noise lasts less than this.
 DEAF_AFTER_S = 3.0
@@ -21,9 +21,9 @@ DEAF_AFTER_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class RecoverGroup:
-    """The end-to-end group is broken for `user_id`: tell the server (op 31) and join it anew.
+    """The end-to-end group is broken for `user_id`: tell the server (op 31) and rejoin it.
 
-    `failures`: how many of their frames in a row could not be decrypted, 0 when the group was never ready.
+    `failures`: how many of their frames in a row could not be decrypted; 0 if the group was never ready.
     """
 
     user_id: int
@@ -32,7 +32,7 @@ class RecoverGroup:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerNotHeard:
-    """`user_id` was announced as speaking at `since`, and nothing of them was decoded."""
+    """`user_id` was announced as speaking at `since`, but none of their frames was decoded."""
 
     user_id: int
     since: float
@@ -40,7 +40,7 @@ class SpeakerNotHeard:
 
 @dataclass(frozen=True, slots=True)
 class ReaderTaskDead:
-    """discord.py's task that reads the voice websocket has ended: the connection is deaf, or was never remade."""
+    """discord.py's task that reads the voice websocket has ended: nothing is received, or reconnecting failed."""
 
 
 WatchdogFinding: TypeAlias = RecoverGroup | SpeakerNotHeard | ReaderTaskDead
@@ -63,39 +63,38 @@ class Watchdog:
         self._runner_reported = False
 
     def failed(self, user_id: int) -> None:
-        """Note that a frame of `user_id` could not be decrypted."""
+        """Count a frame of `user_id` that could not be decrypted."""
         self._failures[user_id] = self._failures.get(user_id, 0) + 1
 
     def unready(self, user_id: int, now: float) -> None:
-        """Note an encrypted frame of `user_id` while we are in no group that could decrypt it."""
+        """Record an encrypted frame of `user_id` while the bot is in no group that could decrypt it."""
         if self._unready_since is None:
             self._unready_since = now
         self._unready_user = user_id
 
     def heard(self, user_id: int) -> None:
-        """Note that a frame of `user_id` was decrypted: what was wrong with them is over."""
+        """Record a decrypted frame of `user_id`, which ends their failures."""
         self._failures.pop(user_id, None)
         self._announced.pop(user_id, None)
         self._unready_since = None
 
     def announced(self, user_id: int, now: float) -> None:
-        """Note op 5: `user_id` speaks from `now` on."""
+        """Handle op 5: `user_id` started to speak."""
         self._announced.setdefault(user_id, now)
 
     def left(self, user_id: int) -> None:
-        """Note that nothing more is expected of `user_id`."""
         self._failures.pop(user_id, None)
         self._announced.pop(user_id, None)
 
     def reconnected(self) -> None:
-        """Note a new voice connection: what was counted belonged to the old one."""
+        """Forget the counts of the previous voice connection."""
         self._failures.clear()
         self._announced.clear()
         self._unready_since = None
         self._runner_reported = False
 
     def check(self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
-        """Return what must be done now; each trouble is named once.
+        """Return the new findings; each problem is reported once.
 
         `in_transition`: keys are changing, so failures are expected and not yet judged.
         """
@@ -132,6 +131,6 @@ class Watchdog:
         return [verdict]
 
     def _pause(self, now: float) -> None:
-        """Recovering again at once would keep the whole room re-keying: wait, and longer each time."""
+        """Wait before the next recovery, longer each time, because repeated recoveries keep the whole room re-keying."""
         self._recover_from = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
