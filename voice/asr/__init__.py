@@ -1,1 +1,1 @@
-"""Speech recognition: local Whisper behind a fair queue, remote endpoints, and guards. The way in is `port`."""
+"""Speech recognition: local Whisper behind a fair queue, remote endpoints, and guards. Start at `port`."""

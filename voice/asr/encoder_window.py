@@ -1,8 +1,8 @@
 """The encoder window and the token limit for a short utterance.
 
-Whisper encodes 30 s whatever it is given. CTranslate2 encodes less, which costs a third for 3 s of speech and loses
-no words, as long as some silence follows the speech: with 1 s of it Whisper loops (word errors 21 %), with 3 s 7.9 %,
-with 6 s 6.5 %, which is the whole window's rate.
+Whisper always encodes 30 s. CTranslate2 can encode less, which costs a third for 3 s of speech and loses no words if
+enough silence follows. With 1 s of silence Whisper loops (word errors 21 %); with 3 s the rate is 7.9 %, with 6 s 6.5
+%, the same as with the whole window.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_TOKENS = 448
 
 @dataclass(frozen=True, slots=True)
 class EncoderWindow:
-    """`length_s`: seconds that the encoder gets, speech and silence. `token_cap`: the answer's token limit."""
+    """`length_s`: seconds of speech and silence to encode. `token_cap`: the most tokens the answer may have."""
 
     length_s: float
     token_cap: int

@@ -1,7 +1,7 @@
-"""A queue of recognitions that is fair between speakers and puts finished speech before interim speech.
+"""A queue of recognitions that is fair between speakers and serves finished speech before interim speech.
 
-Each speaker's finished utterances stay in order; speakers take turns. An interim (a guess at unfinished speech) waits
-behind everybody's finished speech, and only a speaker's latest one is kept.
+Each speaker's finished utterances stay in order; speakers take turns. An interim (a recognition of unfinished speech)
+waits behind all finished speech, and only a speaker's latest interim is kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 JobT = TypeVar("JobT")
-# None: no particular speaker; all of these share one turn.
+# None: no particular speaker. All jobs without a speaker share one turn.
 Speaker = int | None
 
 
@@ -26,7 +26,7 @@ class Entry(Generic[JobT]):
 
 
 class FairQueue(Generic[JobT]):
-    """Holds entries until `next`. The owner bounds it: see `shed_interim`."""
+    """Holds entries until `next`. It has no limit of its own: see `shed_interim`."""
 
     def __init__(self) -> None:
         # The first speaker is next; a served speaker moves to the end.
@@ -39,7 +39,7 @@ class FairQueue(Generic[JobT]):
         return self._count
 
     def add(self, job: JobT, *, speaker: Speaker, interim: bool) -> tuple[Entry[JobT], Entry[JobT] | None]:
-        """Add `job`; return its entry, and the same speaker's interim that it replaces."""
+        """Add `job`. Returns its entry, and the replaced interim of the same speaker."""
         entry = Entry(job, speaker, interim, self._arrivals)
         self._arrivals += 1
         replaced = self._interims.get(speaker)
@@ -69,9 +69,9 @@ class FairQueue(Generic[JobT]):
         return entry
 
     def shed_interim(self, *, of: Speaker) -> Entry[JobT] | None:
-        """Remove and return the interim of speaker `of`, who has something newer, else the oldest interim.
+        """Remove and return the interim of speaker `of`, who has newer speech, or else the oldest interim.
 
-        None if only finished speech waits.
+        Returns None if only finished speech waits.
         """
         oldest = min(self._interims.values(), key=lambda entry: entry.order, default=None)
         shed = self._interims.get(of, oldest)
@@ -89,7 +89,6 @@ class FairQueue(Generic[JobT]):
         return True
 
     def remove(self, entry: Entry[JobT]) -> bool:
-        """Remove `entry`; return whether it was in the queue."""
         if entry.interim:
             if self._interims.get(entry.speaker) is not entry:
                 return False

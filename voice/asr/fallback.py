@@ -1,6 +1,6 @@
-"""Two recognisers as one: where the first fails, the second takes the utterance.
+"""Two recognisers as one: when the first fails, the second takes the utterance.
 
-After some failures in a row a circuit breaker keeps utterances away from the first; later one utterance tries it again.
+After some failures in a row a circuit breaker stops calls to the first; later one utterance tries it again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log: Any = structlog.get_logger()
 
 
 class FallbackRecognizer:
-    """`first`, and `second` where it fails (`voice.asr.port.Recognizer`). Use it on one event loop."""
+    """Calls `first`, and `second` if it fails (`voice.asr.port.Recognizer`). Use it on one event loop."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class FallbackRecognizer:
 
     @property
     def outage(self) -> Outage | None:
-        """Return the first recogniser's outage; None while it is used."""
+        """The first recogniser's outage; None while it is used."""
         return self._breaker.outage
 
     async def recognize(
@@ -61,7 +61,7 @@ class FallbackRecognizer:
                     pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim
                 )
             except RecogniserOverloadedError:
-                # It is busy, not broken: the interim guess is dropped, as under any load.
+                # The first recogniser is busy, not broken: drop the interim, as under any load.
                 raise
             except RecogniserError as error:
                 self._breaker.record_failure(self._monotonic(), str(error))
@@ -74,6 +74,5 @@ class FallbackRecognizer:
         )
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`."""
         self._first.confirm(speaker_id)
         self._second.confirm(speaker_id)

@@ -1,7 +1,7 @@
 """Choose names and words for the recogniser's prompt, such as usernames and game terms that Whisper does not know.
 
 With a glossary 53 of 59 rare words were recognised, without it 40. It costs prompt tokens for every utterance, so it is
-short, and the likeliest words come first.
+short and starts with the likeliest words.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST_TERM_CHARS = 40
-# Characters of the whole glossary: about 80 tokens, on every utterance.
+# The whole glossary: about 80 tokens, for every utterance.
 GLOSSARY_MAX_CHARS = 300
-# All but letters, digits and signs inside names: emoji and decoration of display names are not spoken.
+# All but letters, digits and signs inside names. Nobody speaks the emoji and decoration of display names.
 _UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_", re.UNICODE)
 _SPACE = re.compile(r"\s+")
 
 
 def spoken_form(name: str) -> str:
-    """Return `name` as somebody might say it: no emoji, no decoration, no line breaks; empty if nothing is left."""
+    """Return `name` as people say it: without emoji, decoration and line breaks; empty if nothing is left."""
     return _SPACE.sub(" ", _UNSPOKEN.sub(" ", name)).strip(" .-'’&")
 
 
@@ -34,7 +34,8 @@ def choose_glossary(
 ) -> tuple[str, ...]:
     """Return the terms, most important first: the bot's names, the people here, then the guild's words.
 
-    Together (with the separators) they are `max_chars` characters or fewer. A term is listed once, whatever its case.
+    All terms and separators together have at most `max_chars` characters. Terms that differ only in case are listed
+    once.
     """
     chosen: list[str] = []
     seen: set[str] = set()
@@ -54,5 +55,5 @@ def choose_glossary(
 
 
 def glossary_prompt(terms: tuple[str, ...]) -> str:
-    """Return the text that stands before an utterance in Whisper's context; empty without terms."""
+    """Return the text to put before an utterance in Whisper's context; empty without terms."""
     return f"Glossary: {', '.join(terms)}." if terms else ""

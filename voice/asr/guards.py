@@ -1,7 +1,7 @@
 """Detect recognised texts that nobody said (hallucinations).
 
 Whisper turns silence and noise into phrases of its training data, loops and guesses. Every rule has a reason code, so
-that operators can see which one fires. No rule looks at the meaning of a text.
+operators can see which one applied. No rule looks at the meaning of a text.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 MIN_MEAN_LOGPROB = -1.0
 MAX_COMPRESSION_RATIO = 2.4
 MAX_NO_SPEECH_PROBABILITY = 0.6
-# Slow speech is about 8 characters a second; a few letters for seconds of sound are laughter or music.
+# Slow speech has about 8 characters a second. A few letters for seconds of sound are laughter or music.
 MIN_CHARS_PER_S = 4.0
 SPARSE_AFTER_S = 2.0
-# None of 150 recordings had fewer than 7 letters a second; a text that lacks half of its sentence has.
+# None of 150 recordings had fewer than 7 letters a second; a text that lacks half of its sentence has fewer.
 BROKEN_OFF_CHARS_PER_S = 6.0
 BROKEN_OFF_AFTER_S = 1.2
 # One sign of a script without letters stands for about this many letters.
 WIDE_CHARACTER_LETTERS = 3
-# People say these phrases too, clearly; hallucinated ones come with less certainty than this.
+# People say these phrases too, but clearly. A hallucinated phrase has a lower probability than this.
 PHANTOM_MAX_LOGPROB = -0.5
 PHANTOM_MIN_NO_SPEECH = 0.3
-# A phrase repeated this often, alone, is a loop too short for the compression ratio. A single word may be an insistent
-# 'no, no, no, no'.
+# A phrase that is repeated this often, and nothing else, is a loop too short for the compression ratio to show. A
+# single word may be an insistent 'no, no, no, no'.
 PHRASE_LOOPED_TIMES = 4
 WORD_LOOPED_TIMES = 8
-# A person who repeats themselves word for word does it at once, and the recogniser is sure of it.
+# When people repeat themselves word for word, they do it at once, and the recogniser is sure of the words.
 REPEAT_MAX_LOGPROB = -0.5
 REPEAT_WITHIN_S = 10.0
 
-# A microphone near a loudspeaker returns the bot's words, some of them misheard. People say shorter runs too: 'yes, at
-# nine' is an answer, not an echo.
+# A microphone near a loudspeaker returns the bot's words, some of them misheard. Shorter runs may be a person's: 'yes,
+# at nine' is an answer, not an echo.
 ECHO_WORDS = 4
 ECHO_SHARE = 0.75
 
-# What Whisper's checkpoints return for silence and music, from subtitles in the training data.
+# Texts that Whisper's checkpoints return for silence and music, from subtitles in the training data.
 PHANTOM_PHRASES = frozenset(
     {
         "bye",
@@ -65,7 +65,7 @@ PHANTOM_PHRASES = frozenset(
         "thanks for watching",
         "the end",
         "you",
-        # The same habit in the next most spoken languages of the training data.
+        # The same in the next most frequent languages of the training data.
         "sous-titres réalisés par la communauté d'amara.org",
         "untertitel der amara.org-community",
         "untertitel im auftrag des zdf für funk, 2017",
@@ -104,8 +104,8 @@ def judge(
 ) -> GuardReason | None:
     """Return why `recognition` must be dropped, or None if it is credible.
 
-    `speech_s`: seconds of speech in the utterance, pre-roll and tail not counted. `own_words`: what the bot itself
-    was saying at that time.
+    `speech_s`: seconds of speech in the utterance, without pre-roll and tail. `own_words`: what the bot itself was
+    saying at that time.
     """
     text = recognition.text.strip()
     spoken = _spoken(text)
@@ -133,7 +133,7 @@ def judge(
 
 
 def breaks_off(text: str, *, speech_s: float) -> bool:
-    """Return whether `text` is too short for its speech: worth a second recognition, but not to be dropped."""
+    """Return whether `text` is too short for its speech, so that recognising it again is worthwhile. Do not drop it."""
     return speech_s >= BROKEN_OFF_AFTER_S and letter_count(text) < BROKEN_OFF_CHARS_PER_S * speech_s
 
 
@@ -142,14 +142,14 @@ def is_echo(text: str, own_words: str) -> bool:
     heard, own = _spoken(text).split(), _spoken(own_words).split()
     if len(heard) < ECHO_WORDS:
         return False
-    # An echo loses words and others are misheard; a single matching word is chance.
+    # An echo loses words, and some are misheard; one matching word alone is chance.
     blocks = SequenceMatcher(None, heard, own, autojunk=False).get_matching_blocks()
     same = sum(block.size for block in blocks if block.size > 1)
     return same >= ECHO_SHARE * len(heard)
 
 
 def _spoken(text: str) -> str:
-    """Return `text` as it sounds: lower case, no punctuation around words, single spaces; empty if nothing sounds."""
+    """Return `text` as it sounds: lower case, no punctuation around words, single spaces; empty without words."""
     words = (word.strip('.,!?;:…"()[]-–—♪。、！？ ') for word in text.casefold().split())
     return " ".join(word for word in words if word)
 
@@ -164,5 +164,5 @@ def _is_loop(spoken: str) -> bool:
 
 
 def letter_count(text: str) -> int:
-    """Return how many letters `text` has; one sign of a script without letters counts for several."""
+    """Return the number of letters in `text`. A sign of a script without letters counts as several."""
     return sum(WIDE_CHARACTER_LETTERS if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

@@ -1,6 +1,6 @@
-"""What languages are called by those who do not use codes: OpenAI's endpoint says `english`, others say `en`.
+"""Map language names to codes: OpenAI's endpoint reports `english`, others report `en`.
 
-Source: the languages that OpenAI's transcription API supports, by the names of Whisper's tokeniser.
+Source: the languages that OpenAI's transcription API supports, by the names in Whisper's tokeniser.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ LANGUAGE_CODES = {
 
 
 def language_code(told: str) -> str:
-    """Return the code of a language told by name (`english`), code (`en`) or locale (`en-GB`); empty if it is none."""
+    """Return the code for a language given as name (`english`), code (`en`) or locale (`en-GB`); empty if unknown."""
     name = told.strip().casefold()
     if name in LANGUAGE_CODES:
         return LANGUAGE_CODES[name]

@@ -1,7 +1,7 @@
-"""Track each person's language: detected once, then kept and rarely confirmed.
+"""Track each person's language: detect it once, keep it, and confirm it now and then.
 
 Detection on one short word is a guess, a wrong guess ruins the whole utterance, and people rarely change their
-language. So a language is settled after one sure or two equal detections, and changed only after two contradicting
+language. So a language is settled after one sure detection or two equal ones, and changed only after two contradicting
 confirmations in a row. A fallback language does not count as detected.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Of 89 English utterances none with a higher probability was taken for another language.
+# Among 89 English utterances, none was taken for another language with a higher probability.
 SURE_PROBABILITY = 0.8
-# With less sound a sure detection is luck.
+# With less sound a sure detection is chance.
 SURE_AFTER_S = 1.5
-# A detected language has at least half of the probability; a fallback had 0.0-0.2 where another was spoken.
+# A detected language has at least half of the probability. A fallback had 0.0-0.2 when another language was spoken.
 FOUND_PROBABILITY = 0.5
 AGREEING_DETECTIONS = 2
-# A change of language is noticed within this many utterances twice over; each confirmation costs a decoder step.
+# A change of language is noticed after at most twice this many utterances; each confirmation costs a decoder step.
 CONFIRM_EVERY = 20
 
 
@@ -32,7 +32,7 @@ class SpeakerLanguages:
     """Remembers the languages of a room's speakers. Owned by the room; not thread-safe."""
 
     def __init__(self, fixed: str | None = None) -> None:
-        """`fixed`: the language everybody speaks by setting; None detects each person's."""
+        """`fixed`: everybody's language by setting; None: detect each person's."""
         self._fixed = fixed
         self._people: dict[int, _Person] = {}
 
@@ -43,14 +43,14 @@ class SpeakerLanguages:
         person = self._people.get(user_id)
         if person is None or person.settled is None:
             return None
-        # A short word would be a guess once more: the confirmation waits for a longer utterance.
+        # Detection on a short word is a guess, so the confirmation waits for a longer utterance.
         is_due = person.since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S
         return None if is_due else person.settled
 
     def observed(self, user_id: int, language: str, *, probability: float, speech_s: float, detected: bool) -> None:
-        """Record the language of an utterance: `detected` by the model, or the expected one.
+        """Record the language of an utterance. `detected`: by the model; otherwise it was the expected one.
 
-        Empty: the recogniser does not report it, so nothing changes.
+        An empty `language` (the recogniser does not report it) changes nothing.
         """
         if not language:
             return
@@ -59,7 +59,7 @@ class SpeakerLanguages:
             person.since_confirmed += 1
             return
         if probability < FOUND_PROBABILITY:
-            # It neither confirms nor contradicts the settled language.
+            # This detection neither confirms nor contradicts the settled language.
             if person.candidate is None:
                 person.since_confirmed = 0
             return
@@ -74,5 +74,5 @@ class SpeakerLanguages:
             person.candidate, person.agreeing, person.since_confirmed = None, 0, 0
 
     def forget(self, user_id: int) -> None:
-        """Drop what is known of a person who left."""
+        """Remove the entry of a person who left."""
         self._people.pop(user_id, None)

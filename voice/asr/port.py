@@ -1,4 +1,4 @@
-"""The port of a speech recogniser: what the rest of Roomtone calls."""
+"""The port of a speech recogniser."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class Recognition:
     """The text of one piece of audio, with the figures that the guards need."""
 
     text: str
-    # A code such as `en`; empty if it was to be detected and the recogniser does not report it.
+    # A code such as `en`; empty if detection was asked for and the recogniser does not report it.
     language: str
     mean_logprob: float
     compression_ratio: float
     no_speech_probability: float
     duration_s: float  # of the audio
     compute_s: float  # wall time in the model
-    # Of `language`; 1.0 when the caller fixed it.
+    # The probability of `language`; 1.0 when the caller fixed it.
     language_probability: float = 1.0
 
 
 class Recognizer(Protocol):
-    """Turns speech into text. Safe to call from many tasks; the implementation queues.
+    """Turns speech into text. Any number of tasks may call it; the implementation queues.
 
-    *Cancellation*: a cancelled caller leaves the queue; a recognition already in the model finishes unheard.
+    *Cancellation*: a cancelled call leaves the queue. If the model already works on it, the result is dropped.
     """
 
     async def recognize(
@@ -40,14 +40,14 @@ class Recognizer(Protocol):
         speaker_id: int | None = None,
         interim: bool = False,
     ) -> Recognition:
-        """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language` None means: detect it.
+        """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language` None: detect it.
 
         `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not
-        delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and it is dropped first
-        under load.
+        delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and interims are dropped
+        first under load.
 
-        Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is),
-        `RecogniserError` when the model failed.
+        Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is), `RecogniserError`
+        when the model failed.
         """
 
     def confirm(self, speaker_id: int) -> None:

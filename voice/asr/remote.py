@@ -1,7 +1,7 @@
-"""A recogniser over HTTP: OpenAI's `/v1/audio/transcriptions`, as OpenAI, Speaches, vLLM and whisper.cpp serve it.
+"""A recogniser over HTTP: OpenAI's `/v1/audio/transcriptions`, also served by Speaches, vLLM and whisper.cpp.
 
-It sets the deadline, requests as many figures as the endpoint can give (Whisper's own, token log probabilities, or
-none), and turns the library's errors into one plain sentence each. Neither sound nor text appears in a message.
+It sets the deadline and requests as many figures as the endpoint can give (Whisper's own, token log probabilities, or
+none). It turns the library's errors into one plain sentence each, without sound or text.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 _log: Any = structlog.get_logger()
 
 _REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model and asr.language")
-# Calls at once; more are a backlog, which interim requests must not lengthen.
+# Concurrent calls. More would be a backlog, which interim requests must not lengthen.
 CALLS_AT_ONCE = 8
-# Seconds that the endpoint may take over one utterance; then the local model recognises it.
+# Seconds that the endpoint may take for one utterance; then the local model recognises it.
 TIMEOUT_S = 6.0
 # Utterances are cut at this length, here and in the local model.
 LONGEST_S = 30.0
 # OpenAI refuses shorter sound, and nobody can say a word in it.
 SHORTEST_S = 0.1
-# Half a minute of fast speech is 700 characters; an endpoint that sends more is no recogniser.
+# Half a minute of fast speech has 700 characters; an endpoint that sends more than this is not a recogniser.
 MAX_TEXT_CHARS = 4_000
 MAX_ANSWER_BYTES = 1_000_000
 # Assumed where the endpoint reports no probabilities: low enough for the guards to drop a hallucinated 'Thank you.'
@@ -70,16 +70,15 @@ _ASKED: Mapping[ResponseShape, dict[str, Any]] = {
 
 
 class RemoteRecognizer:
-    """One endpoint and one model (`voice.asr.port.Recognizer`).
+    """One endpoint and one model (`voice.asr.port.Recognizer`). Any number of tasks may call it.
 
-    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* hangs up the running call.
-    Safe to use from many tasks at once.
+    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* aborts the running request.
     """
 
     def __init__(self, endpoint: Endpoint, *, calls_at_once: int = CALLS_AT_ONCE) -> None:
         self._endpoint = endpoint
         self._places = asyncio.Semaphore(calls_at_once)
-        # OpenAI's later models refuse Whisper's format: skipping it saves a call.
+        # OpenAI's later models refuse Whisper's format, so skipping it saves a call.
         self._shape = ResponseShape.LOGPROBS if endpoint.model.startswith("gpt-") else ResponseShape.VERBOSE
         # The client does not retry: the local model takes over instead.
         self._client = endpoint.open()
@@ -103,7 +102,7 @@ class RemoteRecognizer:
         speaker_id: int | None = None,
         interim: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`. Every call is served side by side, so speakers need no order."""
+        """See `Recognizer.recognize`. All calls run concurrently, so speakers need no order."""
         del speaker_id
         if interim and self._places.locked():
             raise RecogniserOverloadedError("The transcription endpoint is busy with finished speech.")
@@ -126,7 +125,7 @@ class RemoteRecognizer:
             raise self._unreadable() from error
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`. Interims never wait here, so there is nothing to do."""
+        """See `Recognizer.confirm`. Does nothing, because interims never wait here."""
 
     async def _ask(self, pcm: Pcm, language: str | None, glossary: tuple[str, ...]) -> bytes:
         """Return the response body, in the richest format that the endpoint supports."""
@@ -139,7 +138,7 @@ class RemoteRecognizer:
             try:
                 body = await self._fetch(asked | _ASKED[shape])
             except (openai.BadRequestError, openai.UnprocessableEntityError):
-                # The format or the request itself was refused; if it is the last format, the request was.
+                # The endpoint refused the format or the request itself. With the last format, it refused the request.
                 if shape is ResponseShape.PLAIN:
                     raise
                 continue
@@ -168,7 +167,7 @@ class RemoteRecognizer:
 
 
 def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float) -> Recognition:
-    """Parse a response. Raises ValueError, TypeError or AttributeError if it is none."""
+    """Parse a response. Raises ValueError, TypeError or AttributeError if it is malformed."""
     text = body["text"] if isinstance(body, dict) and isinstance(body.get("text"), str) else None
     if text is None or len(text) > MAX_TEXT_CHARS:
         raise ValueError("no text")
@@ -190,7 +189,7 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
 
 
 def _weighted(segments: Sequence[Mapping[str, Any]], figure: str) -> float | None:
-    """Return a figure's mean over all segments, weighted by text length; None if no segment has it."""
+    """Return the mean of `figure` over all segments, weighted by text length; None if no segment has it."""
     weighted = [(_number(each.get(figure)), len(str(each.get("text") or "")) + 1) for each in segments]
     known = [(value, weight) for value, weight in weighted if value is not None]
     return sum(value * weight for value, weight in known) / sum(weight for _, weight in known) if known else None
@@ -202,7 +201,6 @@ def _mean(values: Sequence[object]) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    """Return `value` as a finite float, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
@@ -219,5 +217,5 @@ def _wav(pcm: Pcm) -> bytes:
 
 
 def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
-    """Return `error` as a sentence with the remedy, without keys, sound or text."""
+    """Describe `error` in a sentence with the remedy, without keys, sound or text."""
     return RecogniserError(f"The recogniser {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}.")

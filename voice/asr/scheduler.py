@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 # One failure may be due to the sound; three in a row are due to the model.
 FAILURES_BEFORE_RELOAD = 3
-# A recognition takes under a second; a thread that still computes after this is abandoned.
+# A recognition takes under a second; a thread that computes for longer than this is abandoned.
 STOP_TIMEOUT_S = 5.0
-# Recognitions that may wait. When it is full, guesses at unfinished speech are dropped and finished speech waits.
+# Recognitions that may wait. When the queue is full, interims are dropped and finished speech waits.
 QUEUE_SIZE = 32
-# Seconds in the model after which a recognition is given up and the model is loaded again: half a minute of sound takes
-# a few seconds.
+# Seconds in the model after which a recognition fails and the model is loaded again. Half a minute of sound takes a few
+# seconds.
 COMPUTE_TIMEOUT_S = 30.0
-# Seconds that loading the model may take; a large one from a slow disk takes a minute.
+# Seconds that loading the model may take; loading a large one from a slow disk takes a minute.
 LOAD_TIMEOUT_S = 120.0
 
 CLOSED = "The speech recogniser was closed."
@@ -114,7 +114,6 @@ class QueuedRecognizer:
 
     @property
     def figures(self) -> RecognizerFigures:
-        """Return the counts of now."""
         return replace(
             self._figures, queued=len(self._queue), waiting=self._waiting, running=int(self._running is not None)
         )
@@ -128,7 +127,6 @@ class QueuedRecognizer:
         speaker_id: int | None = None,
         interim: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`."""
         self._check_running()
         await self._take_place(speaker_id, interim=interim)
         # The recogniser may have been closed while this caller waited.
@@ -150,7 +148,6 @@ class QueuedRecognizer:
             raise
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`."""
         self._queue.confirm(speaker_id)
 
     def _check_running(self) -> None:
@@ -167,7 +164,7 @@ class QueuedRecognizer:
                 raise RecogniserOverloadedError("The recogniser's queue is full of finished speech.")
         self._waiting += 1
         try:
-            # No time limit is needed: each recognition has one, so places become free.
+            # This wait needs no time limit: each recognition has one, so places become free.
             await self._places.acquire()
         finally:
             self._waiting -= 1
@@ -195,7 +192,7 @@ class QueuedRecognizer:
             _log.error("recognizer_stopped", error=repr(exc))
             raise
         finally:
-            # Closed or broken: nobody may wait forever.
+            # The recogniser is closed or broken: fail all waiting callers.
             while (left := self._queue.next()) is not None:
                 self._places.release()
                 _fail(left.job, RecogniserError(CLOSED))

@@ -34,7 +34,7 @@ FRAMES_PER_S = 100
 INT16_FULL_SCALE = 32_768.0
 # Of 89 English utterances, 3 were taken for another language, with 0.29, 0.58 and 0.61.
 SURE_LANGUAGE = 0.7
-# Hypotheses kept while decoding; 1 is the fastest and hardly less accurate with the base model.
+# Hypotheses kept while decoding. 1 is fastest and hardly less accurate with the base model.
 BEAM_SIZE = 1
 NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
@@ -54,7 +54,7 @@ def cuda_device_count() -> int:
 
 
 def choose_placement(settings: AsrSettings, *, cuda_devices: int) -> DevicePlacement:
-    """Return where to run, `auto` resolved. Raises `RecogniserError` when CUDA was asked for and is not there."""
+    """Return where to run, with `auto` resolved. Raises `RecogniserError` if CUDA is set but missing."""
     device = settings.device
     if device == "auto":
         device = "cuda" if cuda_devices else "cpu"
@@ -64,7 +64,7 @@ def choose_placement(settings: AsrSettings, *, cuda_devices: int) -> DevicePlace
 
 
 def _supported(place: DevicePlacement) -> DevicePlacement:
-    """Return `place`, with the fastest number format the device has where it lacks the wanted one (old GPUs)."""
+    """Return `place`. If the device (an old GPU) lacks the number format, use the fastest one it has."""
     if place.compute_type in ctranslate2.get_supported_compute_types(place.device):
         return place
     return DevicePlacement(place.device, "auto")
@@ -80,7 +80,7 @@ _TAIL = np.zeros(int(_TAIL_S * LISTEN_RATE_HZ), dtype=np.float32)
 class WhisperEngine:
     """One loaded model. Not thread-safe.
 
-    Raises `RecogniserError` when the model cannot be loaded, in a plain sentence with the remedy.
+    Raises `RecogniserError` if the model cannot be loaded, in a plain sentence with the remedy.
     """
 
     def __init__(self, settings: AsrSettings) -> None:
@@ -103,9 +103,9 @@ class WhisperEngine:
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
 
     def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
-        """Return the text of `pcm`: mono int16, 16 kHz, of which the first 30 s are used. Blocks.
+        """Return the text of `pcm`: mono int16, 16 kHz; only the first 30 s are used. Blocks.
 
-        `language` None: it is detected from the same encoding, for one decoder step. Raises `RecogniserError`.
+        `language` None: detect it from the same encoding, for one decoder step. Raises `RecogniserError`.
         """
         started = time.perf_counter()
         heard = pcm[: int(FULL_WINDOW_S * LISTEN_RATE_HZ)]
@@ -153,7 +153,7 @@ class WhisperEngine:
         )
 
     def _detect(self, encoded: ctranslate2.StorageView) -> tuple[str, float]:
-        """Return the language of an encoding and its probability; the fallback's when none is likely enough."""
+        """Return the language and its probability; the fallback's if none is likely enough."""
         found = {
             token[2:-2]: float(probability) for token, probability in self._model.model.detect_language(encoded)[0]
         }
@@ -167,7 +167,7 @@ class WhisperEngine:
         frames = round(length_s * FRAMES_PER_S)
         sound = np.concatenate([pcm.astype(np.float32) / INT16_FULL_SCALE, _TAIL])
         features = self._model.feature_extractor(sound)[:, :frames]
-        # Zeros are what faster-whisper pads with, and what its published error rates rest on.
+        # faster-whisper pads with zeros too, and its published error rates depend on it.
         return np.pad(features, ((0, 0), (0, frames - features.shape[1]))).astype(np.float32)
 
     def _prompt(self, tokenizer: Tokenizer, glossary: tuple[str, ...]) -> list[int]:
@@ -193,8 +193,8 @@ class WhisperEngine:
 def _max_length(prompt_tokens: int, token_cap: int) -> int:
     """Return CTranslate2's `max_length` for an answer of `token_cap` tokens.
 
-    It gives the answer the smaller of `max_length / 2` and what the prompt leaves of `max_length`
-    (src/models/whisper.cc), so the prompt's length plus the cap would halve the cap and cut off fast speakers.
+    CTranslate2 limits the answer to `max_length / 2` or to `max_length` less the prompt, whichever is smaller
+    (src/models/whisper.cc). Passing the prompt's length plus the cap would halve the cap and cut off fast speakers.
     """
     return min(MAX_TOKENS, max(2 * token_cap, prompt_tokens + token_cap))
 

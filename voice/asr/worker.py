@@ -1,7 +1,7 @@
 """The thread that owns the speech model: it loads the model and runs one recognition at a time.
 
-A call that never returns cannot be stopped from outside. The thread is then abandoned (it is a daemon and holds no lock
-of ours), and another one is started.
+A call that never returns cannot be stopped from outside. The thread is then abandoned and replaced. It is a daemon and
+holds none of our locks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """A speech model that blocks while it computes and is used from one thread."""
+    """A speech model that blocks while it computes. Used from one thread."""
 
     def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:
         """Return the text of `pcm`. Raises `RecogniserError`."""
@@ -31,8 +31,6 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecognitionRequest:
-    """The arguments of one recognition."""
-
     pcm: Pcm
     language: str | None
     glossary: tuple[str, ...]
@@ -47,8 +45,8 @@ class _Job:
 class ModelThread:
     """One loaded engine in one daemon thread.
 
-    *Ownership*: whoever starts it stops it. *Cancellation*: after a cancelled wait the thread goes on computing, and
-    its result is dropped.
+    *Ownership*: the caller of `start` must call `stop` or `abandon`. *Cancellation*: after a cancelled wait the thread
+    finishes its computation, and the result is dropped.
     """
 
     def __init__(self, load: Callable[[], Engine], *, name: str = "speech-model") -> None:
@@ -62,7 +60,6 @@ class ModelThread:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether recognitions submitted now would run."""
         return self._thread.is_alive() and not self._ended.done()
 
     async def start(self, *, timeout_s: float) -> None:
@@ -81,7 +78,7 @@ class ModelThread:
             raise
 
     async def run(self, request: RecognitionRequest) -> Recognition:
-        """Return the engine's result for `request`. Raises `RecogniserError`, also when the thread died."""
+        """Run `request` on the engine. Raises `RecogniserError`, also if the thread died."""
         if not self.is_alive:
             raise RecogniserError("The speech model's thread has ended.")
         answer: asyncio.Future[Recognition] = self._loop.create_future()
@@ -91,7 +88,7 @@ class ModelThread:
         return await answer
 
     def abandon(self) -> None:
-        """Let the thread end when it can, without waiting for it."""
+        """Let the thread end by itself, without waiting for it."""
         self._jobs.put(None)
 
     async def stop(self, *, timeout_s: float) -> bool:
@@ -104,7 +101,7 @@ class ModelThread:
                 await asyncio.shield(self._ended)
         except TimeoutError:
             return False
-        # The thread still frees the model. If the interpreter ended meanwhile, the library's destructors would abort
+        # The thread may still be freeing the model. If the interpreter ended now, the library's destructors would abort
         # the process.
         await asyncio.to_thread(self._thread.join, timeout_s)
         return not self._thread.is_alive()
@@ -147,7 +144,7 @@ class ModelThread:
                 self._post(_succeed, job.answer, answer)
 
     def _post(self, call: Callable[..., None], *args: object) -> None:
-        # The loop may be closed when an abandoned thread comes back; then nobody waits.
+        # The loop may be closed when an abandoned thread finishes; then nobody waits for the result.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *args)
 
@@ -155,7 +152,7 @@ class ModelThread:
         _succeed(self._ended, None)
         _fail(self._loaded, RecogniserError(f"The speech model's thread ended while loading: {why}."))
         if not self._loaded.cancelled():
-            # Marks it as seen: nobody waits for it after a successful start, and that is no mistake.
+            # Mark the exception as retrieved: after a successful start nobody waits for this future.
             self._loaded.exception()
         if self._current is not None:
             _fail(self._current, RecogniserError(f"The speech model's thread died: {why}."))

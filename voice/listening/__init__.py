@@ -1,1 +1,1 @@
-"""Voice activity, endpointing, turn detection and coalescing. The way in is `listener.RoomListener`."""
+"""Voice activity, endpointing, turn detection and coalescing. Start at `listener.RoomListener`."""

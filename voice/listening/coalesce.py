@@ -1,7 +1,8 @@
-"""Coalesce utterances: what people say at the same time becomes one group, so that it gets one reply. Pure.
+"""Group utterances of people who speak at the same time, so that they get one reply. Pure.
 
-A finished utterance waits while anybody is still speaking or their speech is being recognised. Then everything that
-waited is one group, ordered by start time, each person with their own words. A call by name does not wait.
+A finished utterance waits while anybody is still speaking or their speech is being recognised. Then all waiting
+utterances form one group, ordered by start time, each person with their own words. An utterance that calls the bot by
+name does not wait.
 """
 
 from __future__ import annotations
@@ -10,31 +11,31 @@ import re
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-# The same words again within this time are an echo, a second client in the room, or a repetition by the recogniser.
-# People who repeat an answer do so after another question, which takes longer.
+# Within this time the same words are an echo, a second client in the room, or a repetition by the recogniser. People
+# repeat an answer only after another question, which takes longer.
 DUPLICATE_WITHIN_S = 2.0
 _EFFECT = re.compile(r"[\[(*♪][^\[\]()*♪]+[\])*♪][.!]?")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 class TimedText(Protocol):
-    """An utterance's text as far as coalescing needs it. Times are monotonic seconds."""
+    """The parts of an utterance that coalescing needs. Times are monotonic seconds."""
 
     @property
     def user_id(self) -> int:
-        """Return who said it."""
+        """The speaker."""
 
     @property
     def text(self) -> str:
-        """Return what was said."""
+        """The recognised words."""
 
     @property
     def started_at(self) -> float:
-        """Return when it began, acoustically."""
+        """The acoustic start."""
 
     @property
     def ended_at(self) -> float:
-        """Return when it ended, acoustically."""
+        """The acoustic end."""
 
 
 SpokenT = TypeVar("SpokenT", bound=TimedText)
@@ -48,9 +49,10 @@ class _Last:
 
 
 class UtteranceCoalescer(Generic[SpokenT]):
-    """Holds utterances until their group is complete. Owned by the room's hearing; not thread-safe.
+    """Holds utterances until their group is complete. One per room; not thread-safe.
 
-    `longest_wait_s`: the group is released after this, whoever still speaks: an open microphone may never fall silent.
+    `longest_wait_s`: the group is released after this time even if somebody speaks, because an open microphone may
+    never fall silent.
     """
 
     def __init__(self, *, longest_wait_s: float) -> None:
@@ -61,9 +63,9 @@ class UtteranceCoalescer(Generic[SpokenT]):
         self._last: _Last | None = None
 
     def add(self, spoken: SpokenT, *, urgent: bool, now: float) -> bool:
-        """Add an utterance; return False if it only repeats the same person's last one and is dropped.
+        """Add an utterance. Returns False if it repeats the same person's last one and was dropped.
 
-        `urgent`: releases the group at once.
+        `urgent`: release the group at once.
         """
         words = _words(spoken.text)
         last = self._last
@@ -82,13 +84,13 @@ class UtteranceCoalescer(Generic[SpokenT]):
         return True
 
     def release(self, *, anybody_speaks: bool, now: float) -> tuple[SpokenT, ...]:
-        """Return the group if it is complete, else nothing. `anybody_speaks`: more text is still to come."""
+        """Return the group if it is complete, else nothing. `anybody_speaks`: more text will come."""
         if anybody_speaks and not self._urgent and now - self._since < self._longest_wait_s:
             return ()
         return self.flush()
 
     def flush(self) -> tuple[SpokenT, ...]:
-        """Return everything that is held, complete or not."""
+        """Return all held utterances, whether their group is complete or not."""
         group = tuple(sorted(self._held, key=lambda spoken: spoken.started_at))
         self._held = []
         self._urgent = False

@@ -5,8 +5,8 @@ same sound gives the same utterances however it arrived. The listener keeps the 
 utterance.
 
 How much silence ends an utterance may depend on whether the person sounds finished, which takes time to find out. Each
-pause raises the question (`SpeechPaused`), and windows go on. The machine waits for the answer (`awaits_answer`) only
-where it decides, so a late answer delays an utterance but does not change it.
+pause asks this question (`SpeechPaused`) while more windows come in. The machine waits for the answer (`awaits_answer`)
+only when it has to decide, so a late answer delays an utterance but does not change it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from voice.listening.vad import WINDOW_SAMPLES
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
 # Longer silence within the first quarter of a second means clicks, not the beginning of speech.
 ARMING_DIP_S = 0.2
-# A hard cut falls within this last part of an utterance: long enough to contain a breath.
+# A hard cut falls within this last part of an utterance, which is long enough to contain a breath.
 CUT_SEARCH_S = 10.0
-# After a hard cut less voiced sound than this is no speech but the end of a breath.
+# After a hard cut, less voiced sound than this is the end of a breath and not speech.
 REMAINDER_MIN_S = 0.1
 
 
@@ -71,7 +71,7 @@ ENDPOINTING = EndpointingParameters()
 
 @dataclass(frozen=True, slots=True)
 class AudioWindow:
-    """One window of 32 ms as endpointing sees it. `probability` of speech 0-1, `rms` of full scale 0-1."""
+    """One window of 32 ms. `probability`: of speech, 0-1. `rms`: 0-1, relative to full scale."""
 
     probability: float
     rms: float
@@ -79,14 +79,14 @@ class AudioWindow:
 
 @dataclass(frozen=True, slots=True)
 class SpeechOpened:
-    """Speech is certain. `first` is the window it began in (without pre-roll)."""
+    """Speech is certain. `first`: the window it began in (without pre-roll)."""
 
     first: int
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechClosed:
-    """An utterance is complete: windows `start` to `end` (exclusive, pre-roll and tail included).
+    """An utterance is complete: windows `start` to `end` (exclusive, with pre-roll and tail).
 
     Voiced sound is from `first` to `last` (exclusive). `cut`: the person was still speaking.
     """
@@ -118,7 +118,7 @@ class SpeechResumed:
 
 @dataclass(frozen=True, slots=True)
 class SpeechDismissed:
-    """Sound that began like speech was too short. Its voiced windows are between `first` and `last`."""
+    """A sound that began like speech was too short. Its voiced windows are between `first` and `last`."""
 
     first: int
     last: int
@@ -129,7 +129,7 @@ EndpointingEvent: TypeAlias = SpeechOpened | SpeechPaused | SpeechResumed | Spee
 
 @dataclass(slots=True)
 class _Stretch:
-    """Speech under way, or a candidate for it. Indices are windows since the beginning of the time line."""
+    """Current speech, or a sound that may become speech. Indices count windows from the start of the time line."""
 
     first: int
     start: int
@@ -137,14 +137,14 @@ class _Stretch:
     voiced: int
     armed: bool
     min_voiced: int
-    # How many silent windows end it, as far as is known.
+    # Silent windows that end it, as far as is known now.
     limit: int
     paused: bool = False
     asking: bool = False
 
 
 def window_count(seconds: float) -> int:
-    """Return how many windows `seconds` are, rounded up: a limit is never shorter than asked for."""
+    """Return `seconds` in windows, rounded up so that a limit is never shorter than asked for."""
     return math.ceil(round(seconds / WINDOW_S, 6))
 
 
@@ -164,13 +164,13 @@ class Endpointer:
         self._end_silence = window_count(parameters.end_silence_s)
         self._finished_silence = window_count(parameters.finished_silence_s) if judged else self._end_silence
         self._unfinished_silence = window_count(parameters.unfinished_silence_s) if judged else self._end_silence
-        # From here on an answer decides.
+        # From this many silent windows on, the answer is needed.
         self._shortest = min(self._end_silence, self._finished_silence)
         self._arming_dip = min(window_count(ARMING_DIP_S), self._shortest)
         self._tail = min(window_count(parameters.tail_s), self._shortest)
-        # Not before the tail is complete, so that what may be recognised ahead is the utterance to the sample.
+        # Not before the tail is complete, so that a sample-exact utterance can be recognised ahead.
         self._pause = max(window_count(parameters.pause_s), self._tail)
-        # Rounded down: the recogniser hears no more than its 30 s.
+        # Rounded down, because the recogniser takes at most 30 s.
         self._longest = int(parameters.max_utterance_s / WINDOW_S)
         self._cut_search = window_count(CUT_SEARCH_S)
         self._next = 0
@@ -181,41 +181,39 @@ class Endpointer:
 
     @property
     def is_speaking(self) -> bool:
-        """Return whether speech is certain and has not ended."""
+        """Whether speech is certain and has not ended."""
         return self._stretch is not None and self._stretch.armed
 
     @property
     def voiced_windows(self) -> int:
-        """Return the number of voiced windows in the current speech, certain or not."""
         return 0 if self._stretch is None else self._stretch.voiced
 
     @property
     def is_idle(self) -> bool:
-        """Return whether there is no speech, nor the possible beginning of one."""
         return self._stretch is None
 
     @property
     def oldest_needed(self) -> int:
-        """Return the first window whose sound may still become part of an utterance."""
+        """The first window whose sound may still become part of an utterance."""
         if self._stretch is not None:
             return self._stretch.start
         return max(self._free_from, self._next - self._pre_roll)
 
     @property
     def forgetting_silence(self) -> int:
-        """Return after how many silent windows nothing before them is needed any more."""
+        """The number of silent windows after which all earlier windows can be forgotten."""
         return max(self._end_silence, self._unfinished_silence, self._pre_roll) + 1
 
     @property
     def awaits_answer(self) -> bool:
-        """Return whether `answer` must be called before the next window."""
+        """Whether `answer` must be called before the next window."""
         stretch = self._stretch
         return stretch is not None and stretch.asking and self._next - stretch.last >= self._shortest
 
     def answer(self, last: int, probability: float | None) -> list[EndpointingEvent]:
         """Set the probability that the person has finished in the pause after window `last` (exclusive).
 
-        None: unknown, so the fixed silence applies. An answer for a pause that is over is ignored.
+        None: unknown, so the fixed silence applies. An answer for a pause that has ended is ignored.
         """
         stretch = self._stretch
         if stretch is None or not stretch.asking or stretch.last != last:
@@ -240,7 +238,7 @@ class Endpointer:
             if not self._speaking:
                 return []
             stretch = self._begin(index)
-        # Pre-roll windows were not measured: they are before any speech, so never the place of a cut.
+        # Pre-roll windows are not measured: they come before the speech, so the cut is never there.
         self._loudness.append(window.rms)
         if self._speaking:
             return self._on_voiced(stretch, index)
@@ -295,7 +293,7 @@ class Endpointer:
         self._stretch = None
         self._loudness = []
         if not stretch.armed:
-            # Its sound stays available as the pre-roll of what may follow.
+            # Its sound stays available as pre-roll of later speech.
             return [SpeechDismissed(stretch.first, stretch.last)] if stretch.voiced else []
         end = min(stretch.last + self._tail, self._next)
         self._free_from = end
@@ -329,7 +327,7 @@ class Endpointer:
         return [closed]
 
     def _quietest(self, stretch: _Stretch) -> int:
-        """Return the window before which to cut: the latest among the quietest of the last ten seconds.
+        """Return the window to cut before: the quietest of the last ten seconds, and the latest among equals.
 
         Loudness is taken over three windows (96 ms), so that the closure of a 'p' is not mistaken for a breath.
         """

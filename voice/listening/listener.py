@@ -1,7 +1,7 @@
 """Listening in one room: a `SpeakerListener` for each person, and one voice-activity model for all.
 
-Synchronous on purpose: a window of 32 ms costs about 0.1 ms, so ten people speaking at once take 3 % of the event loop;
-a thread would cost more in hand-overs than it saves.
+It is synchronous on purpose: a window of 32 ms costs about 0.1 ms, so ten people speaking at once take 3 % of the event
+loop. Handing windows to a thread would cost more.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def _new_id() -> str:
 
 
 class RoomListener:
-    """The listeners of one room. Owned by the room's task; not thread-safe. Whom to hear is decided by transport.
+    """The listeners of one room. Owned by the room's task; not thread-safe. The transport decides whose sound arrives
+    here.
 
-    `judged`: whoever owns it answers each `PauseBegan` (`answer`), and how much silence ends speech depends on that.
+    `judged`: the owner answers each `PauseBegan` with `answer`, which sets how much silence ends speech.
     """
 
     def __init__(
@@ -48,12 +49,11 @@ class RoomListener:
 
     @property
     def speaking(self) -> frozenset[int]:
-        """Return who is certainly speaking now."""
         return frozenset(user_id for user_id, listener in self._listeners.items() if listener.is_speaking)
 
     @property
     def voiced_s(self) -> dict[int, float]:
-        """Return each speaking person's seconds of voiced sound in their present speech."""
+        """Seconds of voiced sound in the current speech, for each person who has any."""
         return {user_id: voiced for user_id, one in self._listeners.items() if (voiced := one.voiced_s) > 0}
 
     def hear(self, heard: Iterable[AudioEvent], now: float) -> list[ListeningEvent]:
@@ -73,14 +73,14 @@ class RoomListener:
         return events + self._decide(list(self._listeners.values()), now)
 
     def tick(self, now: float) -> list[ListeningEvent]:
-        """Advance time for people whose packets have stopped, which ends speech. Call it about every 50 ms."""
+        """Advance time for people whose packets have stopped, so that their speech ends. Call it about every 50 ms."""
         listeners = list(self._listeners.values())
         for listener in listeners:
             listener.pass_time(now)
         return self._decide(listeners, now)
 
     def answer(self, pause: PauseBegan, probability: float | None, now: float) -> list[ListeningEvent]:
-        """Set the probability (0-1) that the person had finished in `pause`; None: unknown. Late is ignored."""
+        """Set the probability (0-1; None: unknown) that the person had finished in `pause`. Ignores late answers."""
         listener = self._listeners.get(pause.utterance.user_id)
         return listener.answer(pause.utterance.id, probability, now) if listener is not None else []
 

@@ -1,7 +1,7 @@
-"""The log-mel picture of a sound as Whisper's family sees it: 80 bands, a column every 10 ms.
+"""The log-mel spectrogram in Whisper's format: 80 bands, one column for each 10 ms.
 
-In numpy alone, because this package may not use the recogniser's library; the steps and constants are those of
-Whisper's feature extractor, which models trained on it need to the digit.
+It uses numpy only, because this package may not import the recogniser's library. Steps and constants are those of
+Whisper's feature extractor; models trained on it need the same digits.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ BANDS = 80
 # 25 ms under a Hann window, every 10 ms.
 FRAME_SAMPLES = 400
 HOP_SAMPLES = 160
-# Slaney's mel scale: linear to 1 kHz, then 27 steps to each factor of 6.4.
+# Slaney's mel scale: linear to 1 kHz, then 27 steps for each factor of 6.4.
 LINEAR_HZ_PER_MEL = 200.0 / 3
 LOG_FROM_HZ = 1000.0
 LOG_FROM_MEL = 15.0
 LOG_STEP = np.log(6.4) / 27
 POWER_FLOOR = 1e-10
-# What is eight decades (80 dB) under the loudest is silence.
+# Values eight decades (80 dB) below the loudest count as silence.
 DYNAMIC_RANGE = 8.0
 
 
 def log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the picture of `sound` (mono, 16 kHz): shape (80, samples / 160), about -1 to 1."""
-    # In double precision, as the original: an int8 model answers a last digit that differs by up to 0.02.
+    """Return the spectrogram of `sound` (mono, 16 kHz): shape (80, samples / 160), about -1 to 1."""
+    # Double precision, like the original: a difference in the last digit changes an int8 model's answer by up to 0.02.
     padded = np.pad(sound.astype(np.float64), FRAME_SAMPLES // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME_SAMPLES)[::HOP_SAMPLES]
     # Whisper leaves the last column out.
@@ -46,13 +46,13 @@ def log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @cache
 def _window() -> NDArray[np.float64]:
-    # Periodic: one more sample than a symmetric window, the last left out.
+    # A periodic window: a symmetric one with one more sample, without its last.
     return np.hanning(FRAME_SAMPLES + 1)[:-1]
 
 
 @cache
 def _filters() -> NDArray[np.float64]:
-    """Return the triangular bands, shape (80, 201): each of the same area, evenly spaced in mels."""
+    """Return the triangular bands, shape (80, 201): equal in area and evenly spaced in mels."""
     spectrum_hz = np.linspace(0.0, LISTEN_RATE_HZ / 2, FRAME_SAMPLES // 2 + 1)
     top = LOG_FROM_MEL + np.log(LISTEN_RATE_HZ / 2 / LOG_FROM_HZ) / LOG_STEP
     edges = _hertz(np.linspace(0.0, top, BANDS + 2))

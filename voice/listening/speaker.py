@@ -1,8 +1,8 @@
 """One person's audio time line, and the utterances cut from it.
 
-Discord sends nothing while a person is silent, so the listener inserts silence: by the transport's times between
-packets, and by the clock when none arrive. It keeps the sound that may still become part of an utterance (30 s at
-most); `endpointing` decides where utterances begin and end.
+Discord sends nothing while a person is silent, so the listener inserts silence: between packets by their times, and by
+the clock when no packets arrive. It keeps the sound that may still become part of an utterance (30 s at most);
+`endpointing` decides where utterances begin and end.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 # still end.
 STALL_S = 1.0
 
-# An utterance is dropped as near silence when all three agree; full scale is 1. Its loudness (RMS) is below the first,
-# its loudest sample below the second, and less than the third share of its samples is over half of the second.
+# An utterance is dropped as near silence when all three apply (full scale is 1): its RMS is below the first value, its
+# loudest sample is below the second, and a smaller share of its samples than the third is above half of the second.
 NEAR_SILENCE_RMS = 0.003
 NEAR_SILENCE_PEAK = 0.012
 NEAR_SILENCE_ACTIVE_SHARE = 0.01
@@ -56,7 +56,7 @@ NEAR_SILENCE_ACTIVE_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One window of the time line. `silent`: inserted by us, so the model need not score it."""
+    """One window of the time line. `silent`: inserted silence, which the model need not score."""
 
     start_at: float
     pcm: Pcm
@@ -79,10 +79,11 @@ class SpeakerListener:
         self._new_id = new_id
         self._endpointing = Endpointer(parameters, judged=judged)
         self._judged = judged
-        # The current pause, and the utterance if it is the end.
+        # The current pause, and the utterance that results if it is the end.
         self._pause: tuple[SpeechPaused, Utterance] | None = None
         self._left = False
-        # The time line: `_laid` samples since `_anchor`; None before the first sound and after long silence.
+        # The time line has `_laid` samples since `_anchor`, which is None before the first sound and after long
+        # silence.
         self._anchor: float | None = None
         self._laid = 0
         self._partial = np.zeros(WINDOW_SAMPLES, dtype=np.int16)
@@ -92,7 +93,7 @@ class SpeakerListener:
         self._talkspurt_over = True
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
-        # Scored windows that wait until a pause is answered.
+        # Scored windows that wait for the answer to a pause.
         self._undecided: deque[tuple[_Piece, float]] = deque()
         # Decided windows that an utterance may still need; `_kept_from` is the index of the first.
         self._kept: deque[_Piece] = deque()
@@ -100,16 +101,14 @@ class SpeakerListener:
 
     @property
     def is_speaking(self) -> bool:
-        """Return whether speech is certain and has not ended."""
         return self._endpointing.is_speaking
 
     @property
     def voiced_s(self) -> float:
-        """Return the seconds of voiced sound in the current speech, also before it is certain; 0.0 without any."""
+        """Seconds of voiced sound in the current speech, even before it is certain; 0.0 without any."""
         return self._endpointing.voiced_windows * WINDOW_S
 
     def hear(self, event: AudioEvent) -> None:
-        """Add an event of the transport to the time line."""
         match event:
             case SpeechFrames():
                 self._talkspurt_over = False
@@ -125,7 +124,7 @@ class SpeakerListener:
                 assert_never(event)
 
     def pass_time(self, now: float) -> None:
-        """Insert silence up to the time of packets that are too late to come, if the packets have stopped."""
+        """If the packets have stopped, insert silence up to `now` less the allowance for late packets."""
         if self._anchor is None:
             return
         if not self._talkspurt_over and now - self._position(self._anchor) < STALL_S:
@@ -143,21 +142,21 @@ class SpeakerListener:
             if run:
                 runs.append(WindowRun(self._vad_state, np.concatenate(run)))
                 run = []
-            # What comes after silence of our making has nothing to do with what was before.
+            # Sound after inserted silence does not continue the sound before it.
             self._vad_state = VadState()
         if run:
             runs.append(WindowRun(self._vad_state, np.concatenate(run)))
         return runs
 
     def decide(self, probabilities: Iterable[float], now: float) -> list[ListeningEvent]:
-        """Return what the laid windows amount to. `probabilities`: of the windows of `unscored`, in order."""
+        """Process the new windows. `probabilities`: one for each window of `unscored`, in order."""
         scores = iter(probabilities)
         pending, self._pending = self._pending, []
         self._undecided.extend((piece, 0.0 if piece.silent else next(scores)) for piece in pending)
         return self._advance(now)
 
     def answer(self, utterance_id: str, probability: float | None, now: float) -> list[ListeningEvent]:
-        """Take how likely the person had finished in the pause of `utterance_id`; None if that is not known."""
+        """Set the probability that the person had finished in the pause of `utterance_id`; None: unknown."""
         if self._pause is None or self._pause[1].id != utterance_id:
             return []
         effects = self._endpointing.answer(self._pause[0].last, probability)
@@ -166,7 +165,7 @@ class SpeakerListener:
         return events + self._advance(now)
 
     def _advance(self, now: float) -> list[ListeningEvent]:
-        """Decide about every window that can be decided about."""
+        """Decide all windows that do not depend on an answer."""
         events: list[ListeningEvent] = []
         while self._undecided and not self._endpointing.awaits_answer:
             piece, probability = self._undecided.popleft()
@@ -188,12 +187,12 @@ class SpeakerListener:
         return anchor + self._laid / LISTEN_RATE_HZ
 
     def _lay_silence_until(self, at: float) -> None:
-        """Insert silence up to `at`. Sound that comes with an earlier time follows what is there."""
+        """Insert silence up to `at`. An earlier `at` changes nothing, so late sound follows the existing sound."""
         if self._anchor is None:
             return
         missing = round((at - self._anchor) * LISTEN_RATE_HZ) - self._laid
-        # After so much silence the time line starts again with the next sound, so an absence of hours costs no more
-        # than one of a second.
+        # After this much silence the time line ends and restarts with the next sound, so an absence of hours costs no
+        # more than one of a second.
         enough = self._endpointing.forgetting_silence
         while missing > 0:
             count = min(missing, WINDOW_SAMPLES - self._partial_samples)
@@ -244,7 +243,7 @@ class SpeakerListener:
     def _on_pause(self, pause: SpeechPaused, now: float) -> list[ListeningEvent]:
         utterance = self._utterance(pause.start, pause.end, pause.first, pause.last, now)
         if self._is_near_silence(utterance.pcm):
-            # What is too faint to be recognised ends by silence alone.
+            # Sound too faint to be recognised ends by silence alone.
             self._endpointing.answer(pause.last, None)
             return []
         self._pause = (pause, utterance)
@@ -286,7 +285,7 @@ class SpeakerListener:
         return self._kept[index - self._kept_from].start_at
 
     def _end_of(self, index: int) -> float:
-        """Return when the window before `index` ended."""
+        """Return the end time of window `index - 1`."""
         return self._start_of(index - 1) + WINDOW_S
 
     def _sound(self, start: int, end: int) -> Pcm:
@@ -308,6 +307,5 @@ class SpeakerListener:
 
 
 def _rms(pcm: Pcm) -> float:
-    """Return the loudness of `pcm`, full scale being 1."""
     sound = pcm.astype(np.float32) / INT16_FULL_SCALE
     return float(np.sqrt(np.dot(sound, sound) / len(sound)))

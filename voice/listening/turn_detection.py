@@ -1,6 +1,6 @@
 """End-of-turn detection: Smart Turn v3.2 estimates from the last 8 seconds whether the person has finished.
 
-It judges intonation, not words. `endpointing` uses its answer; without the model, or without an answer in time, silence
+It judges intonation, not words. `endpointing` uses its answer. Without the model, or without an answer in time, silence
 alone ends a turn.
 """
 
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 CONTEXT_S = 8
 INT16_FULL_SCALE = 32_768.0
-# Added to the variance before the root, as in the model's training.
+# Added to the variance before taking the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
-# An answer takes 30 ms. Four people who pause at once are served within the 280 ms that an answer may take; a fifth
-# gets none rather than a late one.
+# An answer takes 30 ms. Four people who pause at once get theirs within the 280 ms that an answer may take; a fifth
+# would get a late one and therefore gets none.
 MOST_WAITING = 4
-# Later than this, the fixed silence (0.7 s) is almost over, and waiting would only add to it.
+# After this the fixed silence (0.7 s) is almost over, and waiting would only add to it.
 ANSWER_TIMEOUT_S = 0.4
 
 _log: Any = structlog.get_logger()
 
 
 class TurnModelError(VoiceError):
-    """The end-of-turn model is missing or unknown: the operator must install it, or do without."""
+    """The end-of-turn model is missing or unknown. The operator must install it or turn it off."""
 
 
 class TurnEndDetector(Protocol):
-    """Estimates whether a turn is finished. Safe to call from many tasks."""
+    """Estimates whether a turn is finished. Any number of tasks may call it."""
 
     async def judge(self, pcm: Pcm) -> float | None:
         """Return the probability (0-1) that the turn ends with `pcm` (mono int16, 16 kHz, ending in silence).
 
-        None: there is no answer in time, because too many ask or the model failed. Never raises.
+        Returns None if there is no answer in time, because of too many requests or a failed model. Never raises.
         """
 
 
@@ -58,7 +58,7 @@ class SmartTurn:
 
     def __init__(self, model_file: Path) -> None:
         options = onnxruntime.SessionOptions()
-        # Two threads would halve nothing: the work is many small steps.
+        # A second thread does not help: the work is many small steps.
         options.inter_op_num_threads = 1
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
@@ -80,7 +80,7 @@ class SmartTurn:
     def probability(self, pcm: Pcm) -> float:
         """Return the probability (0-1) that the turn is over at the end of `pcm`; only the last 8 s count."""
         sound = pcm[-CONTEXT_S * LISTEN_RATE_HZ :].astype(np.float32) / INT16_FULL_SCALE
-        # Padded at the front: the model expects the end of the sound in the same place.
+        # Pad at the front, because the model expects the sound to end at the same place.
         whole = np.pad(sound, (CONTEXT_S * LISTEN_RATE_HZ - len(sound), 0))
         level = (whole - whole.mean()) / np.sqrt(whole.var() + VARIANCE_FLOOR)
         try:
@@ -92,7 +92,7 @@ class SmartTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetectorFigures:
-    """Counts of requests. `unanswered`: shed or too late. `failed`: the model's own failures."""
+    """Counts of requests. `unanswered`: dropped or too late. `failed`: the model's own failures."""
 
     answered: int = 0
     unanswered: int = 0
@@ -100,10 +100,10 @@ class TurnDetectorFigures:
 
 
 class SmartTurnDetector:
-    """`TurnEndDetector` over a model in a thread of its own, for all rooms. An async context manager.
+    """A `TurnEndDetector` for all rooms, with the model in its own thread. An async context manager.
 
-    *Ownership*: the thread. *Cancellation*: a cancelled request leaves the queue; the result of one in the model is
-    dropped.
+    *Ownership*: it owns the thread. *Cancellation*: a cancelled request leaves the queue; if the model already works on
+    it, the result is dropped.
     """
 
     def __init__(self, load: Callable[[], SmartTurn]) -> None:
@@ -121,11 +121,10 @@ class SmartTurnDetector:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Not waited for: a request takes 30 ms, and nobody needs its result any more.
+        # Do not wait: a request takes 30 ms, and nobody needs its result any more.
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def judge(self, pcm: Pcm) -> float | None:
-        """See `TurnEndDetector.judge`."""
         assert self._model is not None, "entered before it is asked"
         if self._waiting >= MOST_WAITING:
             self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
@@ -139,7 +138,7 @@ class SmartTurnDetector:
             return None
         except TurnModelError as exc:
             if not self.figures.failed:
-                # Logged once: turns end by silence from then on, and the figures count the rest.
+                # Log only once: from now on turns end by silence, and the figures count the rest.
                 _log.warning("turn_model_failed", problem=str(exc))
             self.figures = replace(self.figures, failed=self.figures.failed + 1)
             return None

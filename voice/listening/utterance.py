@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """Speech between two silences. Times are monotonic seconds of the acoustic start and end.
+    """Speech between two silences. Times are monotonic seconds: the acoustic start and end.
 
-    `pcm` is mono int16 at 16 kHz and includes the pre-roll. `closed_at` is when endpointing was sure.
+    `pcm` is mono int16 at 16 kHz and includes the pre-roll. `closed_at`: when endpointing decided that it had ended.
     """
 
     id: str
@@ -39,8 +39,8 @@ class SpeechStarted:
 class PauseBegan:
     """A speaking person has fallen silent. `utterance` is the result if they have finished.
 
-    In that case the same utterance follows, with the same id and samples and another `closed_at`. If `asks` is true,
-    call `RoomListener.answer` within a second in any case.
+    If they have, the same utterance follows, with the same id and samples and another `closed_at`. If `asks` is true,
+    call `RoomListener.answer` within a second, with None if the answer is unknown.
     """
 
     utterance: Utterance
@@ -49,14 +49,14 @@ class PauseBegan:
 
 @dataclass(frozen=True, slots=True)
 class PauseEnded:
-    """The person goes on speaking, so utterance `utterance_id` will not come."""
+    """The person goes on speaking. The utterance with this id will not follow."""
 
     user_id: int
     utterance_id: str
 
 
 class DropReason(StrEnum):
-    """Why sound never reached the recogniser."""
+    """Why sound was not sent to the recogniser."""
 
     TOO_SHORT = "too_short"  # a click, a cough: less voiced sound than min_speech_s
     NEAR_SILENCE = "near_silence"  # too faint to be addressed to anybody
@@ -64,7 +64,7 @@ class DropReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UtteranceDropped:
-    """Sound that is no utterance, by its acoustic start and end."""
+    """Sound that is not an utterance. The times are its acoustic start and end."""
 
     user_id: int
     started_at: float

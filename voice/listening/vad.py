@@ -1,8 +1,8 @@
-"""How likely it is that a window of sound holds speech: the port that policies see, and Silero behind it.
+"""Voice activity: the probability that a window of sound holds speech. The port for callers, and Silero behind it.
 
-The model is recurrent, so every speaker owns a `VadState`. A call takes runs of several speakers at once. The file
-that the recogniser's wheel brings scores one speaker's run in one go; the other one stacks the speakers, which in a
-lively room halves the cost. No caller notices which it is.
+The model is recurrent, so every speaker owns a `VadState`. One call takes the runs of several speakers. The model file
+in the recogniser's wheel scores one speaker's run at a time. The other file stacks the speakers, which halves the cost
+in a busy room. Callers see no difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# What Silero v6 takes at 16 kHz: 32 ms, and the last 64 samples of the window before.
+# Silero v6's input at 16 kHz: 32 ms, and the last 64 samples of the previous window.
 WINDOW_SAMPLES = 512
 CONTEXT_SAMPLES = 64
 HIDDEN_SIZE = 128
@@ -33,7 +33,7 @@ INT16_FULL_SCALE = 32_768.0
 
 
 class VadError(VoiceError):
-    """Voice activity could not be told: the model's file is missing or not the one we know."""
+    """The voice-activity model's file is missing or unknown."""
 
 
 def _zeros(size: int) -> NDArray[np.float32]:
@@ -42,14 +42,14 @@ def _zeros(size: int) -> NDArray[np.float32]:
 
 @dataclass(slots=True)
 class VadState:
-    """What the model remembers of one speaker. Owned by the speaker's listener, written by the model."""
+    """The model's memory of one speaker. Owned by the speaker's listener, written by the model."""
 
     hidden: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
     cell: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
     context: NDArray[np.float32] = field(default_factory=lambda: _zeros(CONTEXT_SAMPLES))
 
     def reset(self) -> None:
-        """Forget: what comes next does not follow what came before."""
+        """Clear the memory: the next sound does not continue the last."""
         self.hidden = _zeros(HIDDEN_SIZE)
         self.cell = _zeros(HIDDEN_SIZE)
         self.context = _zeros(CONTEXT_SAMPLES)
@@ -57,23 +57,23 @@ class VadState:
 
 @dataclass(frozen=True, slots=True)
 class WindowRun:
-    """Consecutive windows of one speaker: mono int16 at 16 kHz, n * 512 samples. `state` moves on when scored."""
+    """Consecutive windows of one speaker: mono int16 at 16 kHz, n * 512 samples. Scoring advances `state`."""
 
     state: VadState
     pcm: Pcm
 
 
 class SpeechProbability(Protocol):
-    """Scores windows of sound. Called from one task at a time; must not block for longer than it computes."""
+    """Scores windows of sound. Called from one task at a time; must block only while it computes."""
 
     def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
-        """Return, for each run, one probability (0.0-1.0) per window. At most one run per state in a call."""
+        """Return, for each run, one probability (0.0-1.0) per window. A call may hold at most one run per state."""
 
 
 class SileroVad:
-    """Silero VAD v6 as the faster-whisper wheel carries it (MIT). About 75 us a window on one thread.
+    """Silero VAD v6 from the faster-whisper wheel (MIT). About 75 us a window on one thread.
 
-    Holds one ONNX session for any number of speakers. Raises `VadError` when the file cannot be used.
+    Holds one ONNX session for any number of speakers. Raises `VadError` if the file cannot be used.
     """
 
     def __init__(self, model_file: Path | None = None) -> None:
@@ -89,7 +89,7 @@ class SileroVad:
             return []
         state = run.state
         sound = run.pcm.astype(np.float32) / INT16_FULL_SCALE
-        # Each window is preceded by the end of the one before.
+        # Each window is preceded by the end of the previous one.
         line = np.concatenate([state.context, sound])
         windows = np.lib.stride_tricks.sliding_window_view(line, CONTEXT_SAMPLES + WINDOW_SAMPLES)[::WINDOW_SAMPLES]
         probabilities, hidden, cell = self._run(
@@ -115,7 +115,7 @@ class SileroVad:
 class StackedSileroVad:
     """Silero VAD v6 in the export that stacks speakers (MIT): 75 us a window alone, 35 us each with eight speakers.
 
-    Holds one ONNX session for any number of speakers. Raises `VadError` when the file cannot be used.
+    Holds one ONNX session for any number of speakers. Raises `VadError` if the file cannot be used.
     """
 
     def __init__(self, model_file: Path) -> None:
@@ -124,7 +124,7 @@ class StackedSileroVad:
         self._rate = np.array(LISTEN_RATE_HZ, dtype=np.int64)
 
     def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
-        """See `SpeechProbability.score`. The first windows of all runs go through the model in one call, and so on."""
+        """See `SpeechProbability.score`. Each model call takes one window of every run."""
         counts = [_window_count(run) for run in runs]
         answers: list[list[float]] = [[] for _ in runs]
         for number in range(max(counts, default=0)):
@@ -134,7 +134,7 @@ class StackedSileroVad:
         return answers
 
     def _step(self, runs: list[WindowRun], number: int) -> list[float]:
-        """Score window `number` of each run, and move the states on."""
+        """Score window `number` of each run, and advance the states."""
         states = [run.state for run in runs]
         start = number * WINDOW_SAMPLES
         windows = np.stack([run.pcm[start : start + WINDOW_SAMPLES] for run in runs]).astype(np.float32)
@@ -154,7 +154,7 @@ class StackedSileroVad:
 def _session(path: Path, wanted: set[str], remedy: str) -> onnxruntime.InferenceSession:
     """Load a model that takes the inputs `wanted`. Raises `VadError`."""
     options = onnxruntime.SessionOptions()
-    # A window is too little work to share: a second thread only spins.
+    # A window is too little work to share: a second thread would only spin.
     options.inter_op_num_threads = 1
     options.intra_op_num_threads = 1
     options.enable_cpu_mem_arena = False
@@ -177,7 +177,7 @@ def _window_count(run: WindowRun) -> int:
 
 
 def _bundled_model() -> Path:
-    """Return the model file inside the faster-whisper wheel, without importing the whole library for it."""
+    """Return the model file inside the faster-whisper wheel, without importing the library."""
     found = importlib.util.find_spec("faster_whisper")
     if found is None or found.origin is None:
         raise VadError("The package faster-whisper, which brings the voice-activity model, is missing; install it.")

@@ -40,7 +40,7 @@ class DecryptFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecryptedFrame:
-    """The identified sender, and the Opus frame. A frame cannot be decrypted twice, because a nonce is accepted once."""
+    """The identified sender, and the Opus frame. It cannot be decrypted again, because a nonce is accepted once."""
 
     user_id: int
     frame: bytes

@@ -128,7 +128,6 @@ class SlotTimer:
     _next_at: float | None = None
 
     def wait_s(self, now: float) -> float:
-        """Return the wait at the end of a slot."""
         due = now if self._next_at is None or now - self._next_at > _LONGEST_LAG_S else self._next_at
         self._next_at = due + _FRAME_S
         return max(0.0, self._next_at - now)

@@ -235,7 +235,6 @@ class Receiver:
             return counters
 
     def check(self, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
-        """Return the watchdog's findings."""
         with self._lock:
             return self._watchdog.check(
                 self._clock(), connected=connected, runner_alive=runner_alive, in_transition=in_transition
@@ -314,7 +313,7 @@ class Receiver:
         return stream
 
     def _release_due(self, now: float) -> None:
-        """Release every stream that is due, and compute the next due time. During speech this runs five times a second."""
+        """Release every stream that is due, and compute the next due time. Runs five times a second during speech."""
         self._roster.expire(now)
         self._due = now + _IDLE_S
         for stream in list(self._streams.values()):

@@ -131,6 +131,6 @@ class Watchdog:
         return [verdict]
 
     def _pause(self, now: float) -> None:
-        """Wait before the next recovery, longer each time, because repeated recoveries keep the whole room re-keying."""
+        """Delay the next recovery, longer each time: repeated recoveries keep the whole room re-keying."""
         self._recover_from = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
