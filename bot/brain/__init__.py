@@ -1,7 +1,7 @@
-"""Whether and what the bot answers, from recognised text to spoken reply.
+"""Decides whether the bot answers what it recognised, and produces the spoken reply.
 
-Deciding: `decider` with `wakeword` (`phonetics`), `addressing`, `silence_requests` and `lexicon`. Input of a reply:
-`context`, `system_prompt`, `recall_quotes`, `skip`; `realtime_instructions` for speech-to-speech. Carrying a reply out:
-`reply` (`Replier`, the way in), which has `responder` and `generation` write it and `speech_output` speak it;
-`reply_progress` is their shared state. `embedded` answers without a language model; `tools` are what a model may call.
+Deciding: `decider` with `wakeword` (`phonetics`), `addressing`, `silence_requests` and `lexicon`. Prompts: `context`,
+`system_prompt`, `recall_quotes` and `skip`; `realtime_instructions` for speech-to-speech. Replying: `reply` (`Replier`,
+the way in) uses `responder` and `generation` to write a reply and `speech_output` to speak it; they share
+`reply_progress`. `embedded` answers without a language model; `tools` are what a model may call.
 """

@@ -1,4 +1,6 @@
-"""Whether speech goes on with the bot's reply, calls somebody else by name, or needs no reply at all. Pure."""
+"""Classifies speech by whom it addresses: a follow-up to the bot's reply, a call to somebody else, or no question.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # 'Al' and 'Bo' are names; a single letter is not taken for one.
 SHORTEST_NAME = 2
-# Said when somebody has got what they wanted. No answer is expected.
+# People say these when they have the answer they wanted. They expect no reply.
 _CLOSINGS = frozenset(
     {
         "thanks", "thank you", "thanks a lot", "thank you very much", "thank you so much", "many thanks", "cheers",
@@ -59,8 +61,7 @@ _OBJECTION = re.compile(r"\W*(?:no\b\s*[,.;:!–—-]|i mean\b(?!\s*,))", re.IGN
 
 
 def is_follow_up(text: str) -> bool:
-    """Return whether `text` follows up on the bot's last reply: a question, an objection, a correction, a wish for
-    more."""
+    """Return whether `text` follows up on the bot's last reply: asks, objects, corrects or wants more."""
     if _OBJECTION.match(text) or (is_question(text) and not _NEW_SUBJECT.match(text)):
         return True
     words = [word.group().casefold().replace("’", "'") for word in _WORD.finditer(text)]
@@ -73,7 +74,7 @@ def calls_any(text: str, names: Sequence[str]) -> bool:
     """Return whether `text` calls one of `names`: 'Ben, what …', 'hey Ben what …', '… don't you think, Ben?'.
 
     A mere mention ('Ben said that …', 'and Ben?') is not a call. `names`: display names; the first word of each counts
-    as a name too. A name that is an ordinary word ('Will', 'Okay') counts only where it can be nothing else.
+    as a name too. A name that is also an ordinary word ('Will', 'Okay') counts only where it must be a name.
     """
     words = words_of(text)
     if len(words) == 2 and words[0] in _CONJUNCTIONS:
@@ -105,7 +106,6 @@ def word_count(text: str) -> int:
 
 
 def _spoken_names(names: Sequence[str]) -> list[str]:
-    """Return the full name and the first name of each person, casefolded."""
     spoken_names: dict[str, None] = {}
     for name in names:
         words = [word.casefold() for word in _WORD.findall(name)]

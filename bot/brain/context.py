@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Length of the excerpt that stands for turns without room. Mostly they are folded soon.
+# Length of the excerpt that replaces turns that do not fit. Most of them are folded soon.
 EXCERPT_CHARS = 600
-# Earlier tool results take at most a fourth of a prompt.
+# Earlier tool results take at most a quarter of a prompt.
 EXCHANGES_SHARE = 4
-# So do the descriptions of tools, which MCP servers write at length.
+# Tool descriptions too: MCP servers write long ones.
 OFFERS_SHARE = 4
 
 
@@ -47,9 +47,9 @@ OFFERS_SHARE = 4
 class ModelContext:
     """The input of one reply.
 
-    `messages`: what is sent. `parts`: the same with its provenance, for the record; earlier tool results come last
-    in it and between the messages in the other. `session`: what the parts were built from. `current`: the turn to
-    answer. `now`: UTC epoch seconds.
+    `messages` are sent to the model. `parts` have the same content with its provenance, for the record; they hold
+    earlier tool results at the end, while `messages` have them in between. `session`: the source of the parts.
+    `current`: the turn to answer. `now`: UTC epoch seconds.
     """
 
     session: SessionContext
@@ -57,13 +57,13 @@ class ModelContext:
     parts: tuple[PayloadPart, ...]
     messages: tuple[ChatMessage, ...]
     now: float
-    # The quotes offered; not all of them need have had room.
+    # The quotes found; some may not have fitted into the prompt.
     quotes: tuple[Quote, ...] = ()
     # Whether the model's token budget is enforced.
     enforced: bool = True
     # The tools that the model may call while it answers, or None.
     tools: QuestionTools | None = None
-    # Whether the model may answer SKIP. Then nothing is spoken before it is clear that it does not.
+    # Whether the model may answer SKIP. Then speech starts only when the answer is clearly not SKIP.
     may_skip: bool = False
 
 
@@ -84,11 +84,10 @@ def build_context_messages(
 ) -> ModelContext:
     """Build the input of a reply to `current`.
 
-    In order: system prompts, facts about the people present (`participants`), summary, window, live notes, quotes,
-    current turn; in all at most `max_input_tokens`. `policy`: how tokens are counted, and whether an excerpt stands
-    for turns without room. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: the system prompt offers SKIP.
-    Building it also makes the session check whether a batch is due for folding, which happens in the background.
-    Raises `ContextOverflowError`.
+    Order: system prompts, facts about the people present (`participants`), summary, window, live notes, quotes, current
+    turn; at most `max_input_tokens` in all. `policy`: how tokens are counted, and whether an excerpt replaces turns
+    that do not fit. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: the system prompt offers SKIP. The call
+    also lets the session check whether a batch is due; folding runs in the background. Raises `ContextOverflowError`.
     """
     count = estimate_text_tokens if policy is None else policy.count_tokens
     tools = None if toolbox is None else toolbox.for_asker(asker)
@@ -135,7 +134,7 @@ def build_context_messages(
 
 
 def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:
-    """Return the tool calls of one earlier question and their results as one part. It is recorded, not sent."""
+    """Return one earlier question's tool calls and results as a part, for the record only."""
     lines = [f"{each.name}({each.arguments})" for message in messages for each in message.tool_calls]
     lines += [f"{message.name}: {message.content}" for message in messages if message.role is ChatRole.TOOL]
     part = keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines)))
@@ -143,7 +142,7 @@ def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int])
 
 
 def _offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
-    """Return the offers that fit into `room` tokens, first come first served. Logs those left out."""
+    """Return the first offers that fit into `room` tokens. Logs the others."""
     kept: list[ToolOffer] = []
     for offer in offers:
         cost = offers_tokens([offer], count)
@@ -164,7 +163,7 @@ def _turn_in(part: PayloadPart) -> Seq | None:
 
 
 def _excerpt(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:
-    """Return an excerpt of turns that have no room, as one part; empty if it says nothing."""
+    """Return an excerpt of turns that do not fit, as one part; empty if the excerpt is empty."""
     lines = [Message("user", format_turn(turn, zone), timestamp=turn.started_at) for turn in turns]
     text = summarize_by_rules(lines, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)) if lines else ""
     if not text:

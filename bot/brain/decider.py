@@ -1,7 +1,7 @@
-"""Decides whether the bot answers what was just said, or speaks unasked. Pure: everything is handed in.
+"""Decides whether the bot answers what was just said, or speaks unasked. Pure: the caller passes in all state.
 
-It is the cheap check before the model: speech that is surely not for the bot costs no call. Where the text alone does
-not settle it, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.reply` carries replies out.
+It is the cheap check before the model: speech that is clearly not for the bot costs no call. Where the text alone is
+not enough, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.reply` produces the replies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.brain.wakeword import calls_name, mentions_name
 from bot.guild import VoiceMode
 from voice.listening.coalesce import is_sound_effect
 
-# Shorter questions ('What?', 'Why not?') are for whoever spoke last, not for the room.
+# Shorter questions ('What?', 'Why not?') go to the person who spoke last, not to the room.
 ROOM_QUESTION_WORDS = 4
 
 
@@ -43,7 +43,7 @@ class Reason(StrEnum):
 
 
 class PendingReply(Enum):
-    """Whether a question waits behind the reply that is being made. There is never more than one."""
+    """Whether a question waits behind the current reply, and whether its reply is certain. At most one waits."""
 
     NONE = auto()
     MAY_SKIP = auto()  # the model may decide to say nothing
@@ -52,7 +52,7 @@ class PendingReply(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeardText:
-    """What a person or another bot has just heard."""
+    """Recognised speech of a person or another bot."""
 
     text: str
     by_bot: bool = False
@@ -86,8 +86,9 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether to speak, and why. `supersedes`: it replaces the question that waits. `may_skip`: the model may decide to
-    say nothing."""
+    """Whether to speak, and why. `supersedes`: it replaces the waiting question. `may_skip`: the model may decide to
+    say nothing.
+    """
 
     answer: bool
     reason: Reason
@@ -96,10 +97,10 @@ class Decision:
 
 
 def decide(heard: HeardText | None, situation: Situation) -> Decision:
-    """Decide whether the bot speaks. `heard` None: nobody said anything, but there may be a reason to speak unasked.
+    """Decide whether the bot speaks. `heard` None: nobody spoke, but the bot may have a reason to speak unasked.
 
-    The bot never answers another bot, so that two bots cannot talk for ever. A newer question replaces the one that
-    waits, because people have moved on; but a reply that may be skipped never replaces one that is certain.
+    The bot never answers another bot, so that two bots cannot talk for ever. A newer question replaces the waiting one,
+    because people have moved on. A reply that may be skipped never replaces one that is certain.
     """
     decision = _decide_unasked(situation) if heard is None else _decide_heard(heard, situation)
     if not decision.answer:
@@ -114,7 +115,7 @@ def decide(heard: HeardText | None, situation: Situation) -> Decision:
 
 
 def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
-    """Return whether `heard` calls for an answer, leaving aside whether the bot may speak now."""
+    """Decide whether `heard` needs an answer, regardless of whether the bot may speak now."""
     if (never := _reason_to_ignore(heard, situation)) is not None:
         return Decision(False, never)
     if calls_name(heard.text, situation.wake_names):
@@ -137,7 +138,7 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
 
 
 def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:
-    """Return why such speech is never answered, or None if it may be."""
+    """Return why the bot never answers this speech, or None if it may."""
     if heard.by_bot:
         return Reason.OTHER_BOT
     if situation.opted_out:
@@ -148,7 +149,7 @@ def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:
 
 
 def _decide_unasked(situation: Situation) -> Decision:
-    """Return whether to speak unasked. The bot never interrupts anybody for that."""
+    """Decide whether to speak unasked. The bot interrupts nobody for that."""
     reason = Reason.SCREEN if situation.screen_changed else Reason.QUIET_ROOM
     if not (situation.screen_changed or situation.long_silence) or situation.people == 0 or not situation.can_skip:
         return Decision(False, Reason.NOTHING_SAID)

@@ -26,7 +26,7 @@ log = structlog.get_logger()
 # A sentence to speak, a failure in its place, or None at the end.
 GeneratedItem: TypeAlias = str | ChatModelError | ContextOverflowError | None
 
-# Sentences that the model may be ahead of the voice. More would be wasted if somebody interrupts.
+# Sentences that the model may be ahead of the voice. More would be wasted by an interruption.
 SENTENCES_AHEAD = 4
 
 
@@ -50,9 +50,9 @@ class ReplyGenerator:
         *,
         may_skip: bool = False,
     ) -> None:
-        """Put the reply into `sentences`, one by one; a failure like a sentence, and None at the end.
+        """Put the reply's sentences into `sentences`, a failure in place of a sentence, and None at the end.
 
-        `may_skip`: the responder may say nothing, and a failure is not reported, because nobody waits for the reply.
+        `may_skip`: the responder may say nothing, and failures are not reported, because nobody waits for the reply.
         """
         splitter = SentenceSplitter()
         try:

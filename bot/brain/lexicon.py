@@ -1,4 +1,4 @@
-"""What single English words do in a sentence: carry meaning, ask, count, tell a time or a place. Pure."""
+"""Classes of English words: content words, question words, numbers, words of time and place. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Words of a question about what was said that say nothing of its subject; beside the stop words.
+# Words, besides the stop words, that a question about earlier talk uses without naming its subject.
 RECALL_WORDS = _set("ago earlier further mention remember remind talk tell told")
 NUMBER_WORDS = _set(
     """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand half quarter dozen noon
     midnight first second third"""
 )
-# Irregular forms, and words that people use for the same thing: a comparison takes the first of each line.
+# Irregular forms and synonyms. Each word of a line is compared as the line's first word.
 _SAME_MEANING = {
     form: forms.split()[0]
     for forms in (
@@ -101,7 +101,7 @@ ASKING_VERBS = _set(
     weren't don't doesn't didn't can't couldn't won't wouldn't shouldn't haven't hasn't hadn't"""
 )
 FILLERS = _set("and so but well okay ok hey please now then um uh")
-# They ask without a question mark.
+# Requests, which end without a question mark.
 REQUESTS = frozenset({"tell me", "tell us", "remind me", "remind us", "let's hear", "say what", "say who"})
 PLACE_WORDS = _set("in at on near under behind inside beside by beneath above below between")
 
@@ -112,7 +112,7 @@ def words_of(text: str) -> list[str]:
 
 
 def tells_a_time(text: str) -> bool:
-    """Return whether `text` says when something is: a day, a season, or a number after a word like 'at'."""
+    """Return whether `text` names a time: a day, a season, or a number after a word like 'at'."""
     words = words_of(text)
     if TIME_WORDS & set(words):
         return True
@@ -123,25 +123,24 @@ def tells_a_time(text: str) -> bool:
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """Return the stems of the words in `text` that carry meaning."""
     return frozenset(meaning_stem(word) for word in words_of(text) if not is_empty(word))
 
 
 def is_empty(word: str) -> bool:
-    """Return whether a lower-case word tells nothing of what a question is about."""
+    """Return whether a lower-case word says nothing about the subject of a question."""
     # 'What does Ada like?' asks for what she loves.
     return word in RECALL_WORDS or (word in STOPWORDS and word not in _SAME_MEANING)
 
 
 def is_question(text: str) -> bool:
-    """Return whether `text` asks rather than tells; recognisers often lose the question mark."""
+    """Return whether `text` is a question, with or without a question mark: recognisers often lose it."""
     stripped = text.strip()
     if stripped.endswith(QUESTION_MARKS):
         return True
     words = words_of(stripped)[:6]
     if not words:
         return False
-    # 'So what time …': an asking word up front, before any statement has begun.
+    # 'So what time …': skip a filler before the asking word.
     opening = words[1:] if words[0] in FILLERS else words
     if not opening:
         return False
@@ -164,5 +163,5 @@ def meaning_stem(word: str) -> str:
     """
     bare = word.removesuffix("'s").replace("'", "")
     stemmed = stem(_SAME_MEANING.get(bare) or _SAME_MEANING.get(bare.removesuffix("s")) or bare)
-    # Colour, neighbour: recognisers spell either way.
+    # 'Colour', 'neighbour': recognisers use both spellings.
     return f"{stemmed[:-3]}or" if stemmed.endswith("our") and len(stemmed) > 4 else stemmed

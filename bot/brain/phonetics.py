@@ -1,8 +1,8 @@
-"""Rough phonemes of written words, and how much two phoneme strings differ. Pure.
+"""Approximate phonemes of written words, and the distance between two phoneme strings. Pure.
 
 It tells a misheard name from another word. Spelling is reduced to classes of phonemes, one letter each. Phonemes that
-recognisers confuse (m and n, t and d, neighbouring vowels) have a small distance, others a large one. Made for English
-spelling; it serves other languages in Latin letters as far as they spell alike.
+recognisers confuse (m and n, t and d, neighbouring vowels) have a small distance, others a large one. The rules are for
+English; other languages in Latin letters work as far as their spelling is similar.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _DISTANCES = {
     )
     for pair in pairs
 }
-# Cost of a phoneme that only one of the two has. Breath and glides are lost easily; a vowel is added more easily than
-# it is lost ('Alex' is not 'Alexa').
+# Cost of a phoneme that only one string has. Breath and glides are easily lost. A vowel is added more easily than it is
+# lost ('Alex' is not 'Alexa').
 _INSERTION = {"h": 0.2, "w": 0.3, "y": 0.3, "s": 0.6, "r": 0.6, "l": 0.6}
 _OTHER_CONSONANT = 0.8
 _ADDED_VOWEL = 0.35
@@ -83,7 +83,7 @@ def to_phonemes(word: str) -> str:
 
 
 def phonetic_distance(heard: str, meant: str) -> float:
-    """Return the weighted edit distance of two phoneme strings. 0: they sound alike; one different consonant adds 1."""
+    """Return the weighted edit distance of two phoneme strings. 0: same sound; one different consonant adds 1."""
     row = [0.0]
     for sound in meant:
         row.append(row[-1] + _insertion_cost(sound, _LOST_VOWEL))

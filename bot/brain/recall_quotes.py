@@ -1,6 +1,7 @@
-"""Finds quotes for a reply: what was said before the window and is about the question.
+"""Finds quotes for a reply: earlier speech, outside the window, that is about the question.
 
-The search is bounded in time, and its failure never fails the reply. What the prompt holds anyway is not quoted.
+The search has a time limit, and a failed search never fails the reply. Text that the prompt already holds is not
+quoted.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Part of the input budget that the window surely gets: eviction leaves it four fifths, and the rest of the prompt
-# takes its share of them.
+# Share of the input budget that the window always gets: eviction leaves it four fifths, and the other parts of the
+# prompt take some of that.
 WINDOW_SHARE = 0.6
-# Name, clock time and the frame of the message.
+# Name, clock time and message format.
 TURN_OVERHEAD_TOKENS = 16
-# Results searched for each quote wanted, since what the prompt holds is left out.
+# Results searched for each quote, since some are left out because the prompt holds them.
 RESULTS_PER_QUOTE = 3
 # Tokens that all quotes of a prompt may take together, about 1,200 characters.
 QUOTE_TOKENS = 400
 # Limit of a prefetch. Nobody waits for it.
 PREFETCH_S = 2.0
-# Share of common words from which a prefetch serves: the final recognition often differs in an ending or a name.
+# Share of common words from which a prefetch is used: the final recognition often differs in an ending or a name.
 SAME_QUESTION_SHARE = 0.8
 
 
 class QuoteFinder:
-    """Finds quotes for the replies of one room. `max_input_tokens` and `zone` are those of its prompts."""
+    """Finds quotes for the replies of one room. `max_input_tokens` and `zone` are those of the room's prompts."""
 
     def __init__(
         self, recall: Recall, room: RoomRecall, settings: RecallSettings, *, max_input_tokens: int, zone: tzinfo
@@ -60,10 +61,10 @@ class QuoteFinder:
         self._prefetched: _Prefetch | None = None
 
     def prefetch(self, question: Turn, memory: SessionMemory) -> None:
-        """Start a search for a question that may not be complete yet. Returns at once.
+        """Start a search for a question that may be incomplete. Returns at once.
 
         `find` uses the result if the final question has nearly the same words. *Ownership*: only the newest search is
-        kept; the next one cancels it, and it is bounded in time.
+        kept; the next one cancels it. Each has a time limit.
         """
         text, sent = _text_of(question), self._turns_sent(question, memory)
         seen_from = sent[0].seq if sent else question.seq
@@ -75,7 +76,6 @@ class QuoteFinder:
         self._prefetched = _Prefetch(_words(text), seen_from, task)
 
     def _turns_sent(self, question: Turn, memory: SessionMemory) -> tuple[Turn, ...]:
-        """Return the turns that the prompt surely holds, besides the question."""
         window = [turn for turn in memory.window if turn.seq != question.seq]
         return select_turns_surely_sent(window, max_input_tokens=self._max_input_tokens)
 
@@ -98,7 +98,7 @@ class QuoteFinder:
     async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first.
 
-        None if nothing else is about it, if the search took longer than `RecallSettings.wait_ms`, or if it failed.
+        Empty if no other text matches, if the search took longer than `RecallSettings.wait_ms`, or if it failed.
         """
         settings = self._settings
         within_s = settings.wait_ms / 1000
@@ -137,22 +137,22 @@ class QuoteFinder:
 
 @dataclass(frozen=True, slots=True)
 class _Prefetch:
-    """A search for a question that may not have been complete."""
+    """A search for a question that may have been incomplete."""
 
     words: frozenset[str]
     seen_from: Seq
     task: asyncio.Task[Sequence[RecallHit]]
 
     def fits(self, text: str, seen_from: Seq) -> bool:
-        """Return whether it searched for nearly these words, with the same turns left out."""
+        """Return whether the search had nearly these words and left out the same turns."""
         words = _words(text)
         return seen_from == self.seen_from and len(words & self.words) >= SAME_QUESTION_SHARE * len(words | self.words)
 
     async def result(self) -> Sequence[RecallHit]:
-        """Return what it found. Raises `TimeoutError` if a newer search has cancelled it.
+        """Return the hits. Raises `TimeoutError` if a newer search has cancelled this one.
 
-        *Cancellation*: the search goes on. Awaiting the task itself would cancel it with the first caller that gives
-        up, and later callers would take that for their own cancellation.
+        *Cancellation*: the search continues. Awaiting its task directly would cancel it together with the first caller
+        that gives up, and later callers would mistake that for their own cancellation.
         """
         await asyncio.wait({self.task})
         if self.task.cancelled():
@@ -169,8 +169,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:
-    """Return the newest turns of a window that surely have room in the prompt. Mostly that is all of them; shortly
-    before eviction the older ones may not be sent."""
+    """Return the newest turns of a window that certainly fit into the prompt: usually all of them; shortly before
+    eviction the older ones may not fit.
+    """
     room = WINDOW_SHARE * max_input_tokens
     kept: list[Turn] = []
     for turn in reversed(window):
@@ -182,7 +183,7 @@ def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -
 
 
 def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[str]:
-    # The bot's own turns don't count: what it once quoted from somebody may be quoted again.
+    # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
     people = [turn for turn in sent if turn.kind is not TurnKind.ASSISTANT]
     texts = [part.text for turn in people for part in turn.parts]
     texts += [sentence.text for sentence in memory.summary.sentences] if memory.summary is not None else []

@@ -1,7 +1,7 @@
-"""Carries replies out: each is generated (`generation`), spoken (`speech_output`) and recorded as heard.
+"""Produces replies: each is generated (`generation`), spoken (`speech_output`), and recorded as far as it was heard.
 
-One reply is in progress at a time, and at most one question waits; a newer question replaces it. Whether to answer at
-all is decided in `decider`.
+One reply is in progress at a time, and at most one question waits; a newer question replaces it. `decider` decides
+whether the bot answers at all.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ BROKEN_OFF = "My answer broke off before I could give it. Ask me again."
 class Question:
     """The turn to answer. `utterance_id`: the speech it came from; `ended_at`: when that ended, monotonic seconds.
 
-    `asker_id`: who is answered, if several people speak in the turn; empty: nobody, the bot speaks unasked. `reason`:
-    why it is answered. `may_skip`: the model may decide to say nothing.
+    `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
+    why the bot answers. `may_skip`: the model may decide to say nothing.
     """
 
     turn: Turn
@@ -73,25 +73,26 @@ class Reply:
 
 
 class SpeechToSpeech(Protocol):
-    """A speech-to-speech model, which answers in sound, without text in between."""
+    """A speech-to-speech model, which answers with sound instead of text."""
 
     @property
     def usable(self) -> bool:
-        """Return whether it can answer now."""
+        """Return whether the model can answer now."""
 
     def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
-        """Yield the reply as it comes; nothing if the model skips it. Raises `CompactionError`, and `RealtimeError`,
-        also after some pieces."""
+        """Yield the reply as it arrives; nothing if the model skips it. Raises `CompactionError` and `RealtimeError`,
+        also after some pieces.
+        """
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
-        """Tell it how much of the reply was heard. Called once after each `speak`."""
+        """Tell the model how many seconds of the reply were heard. Called once after each `speak`."""
 
 
 class Replier:
-    """Carries out replies one after the other. `run` is its task, owned by the room.
+    """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    *Cancellation* of `run` stops speech at once; call `shut_down` first, to record what was heard.
+    *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
     def __init__(
@@ -141,17 +142,16 @@ class Replier:
 
     @property
     def waiting(self) -> Question | None:
-        """Return the question that waits behind the reply in progress."""
         return self._waiting
 
     @property
     def busy(self) -> bool:
-        """Return whether a reply is in progress or a question waits."""
+        """Whether a reply is in progress or a question waits."""
         return not self._idle.is_set()
 
     @property
     def speaking(self) -> bool:
-        """Return whether the reply in progress has begun to be spoken."""
+        """Whether speech of the reply in progress has started."""
         return self._progress is not None and bool(self._progress.pieces)
 
     def interrupt_current(self) -> None:
@@ -169,7 +169,7 @@ class Replier:
         self.interrupt_current()
 
     async def wait_until_recorded(self, *, within_s: float) -> None:
-        """Wait until an interrupted reply is recorded, for `within_s` at most, so that the next turn follows it."""
+        """Wait up to `within_s` until an interrupted reply is recorded, so that the next turn follows it."""
         try:
             async with asyncio.timeout(within_s):
                 await self._recorded.wait()
@@ -184,8 +184,9 @@ class Replier:
         return superseded
 
     async def shut_down(self, *, within_s: float) -> None:
-        """Stop the reply in progress, answer nothing more, and wait until the reply is recorded, for `within_s` at
-        most. Call it once, before cancelling `run`."""
+        """Stop the reply in progress, answer nothing more, and wait up to `within_s` until the reply is recorded. Call
+        it once, before cancelling `run`.
+        """
         self._shut_down = True
         self._waiting = None
         if self._timeout is not None:
@@ -231,24 +232,24 @@ class Replier:
             # Session memory could not be read.
             progress.fail("context", str(error))
         except asyncio.CancelledError:
-            # If nobody cancelled this task, something that the reply awaited was cancelled. That costs one reply;
-            # passed on, it would end the replier silently, and the room would never get an answer again.
+            # If nobody cancelled this task, something that the reply awaited was cancelled. That costs one reply.
+            # Passed on, it would end the replier silently, and the room would never get an answer again.
             if _being_cancelled():
                 raise
             progress.fail("cancelled", BROKEN_OFF)
         finally:
             self._timeout = self._progress = None
-            # Nothing of this reply may sound later. Pieces that were played are not touched.
+            # No sound of this reply may play later. Pieces that were played are not touched.
             self._playback.stop()
         if progress.speech_to_speech and self._speech_to_speech is not None:
-            # A reply that failed ends where it was heard, even if the service goes on sending.
+            # A failed reply ends at its last played piece, even if the service keeps sending.
             failed = progress.failure is not None
             complete = all(piece.complete for piece in progress.played) and not self._stopped and not failed
             self._speech_to_speech.report_heard(sum(piece.played_s for piece in progress.played), complete=complete)
         return self._reply(question, progress)
 
     async def _answer_in_speech(self, question: Question, progress: ReplyProgress) -> bool:
-        """Answer with speech-to-speech. Return False if the text way has to answer instead."""
+        """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""
         direct = self._speech_to_speech
         if direct is None or not direct.usable:
             return False
@@ -262,18 +263,19 @@ class Replier:
                         break
         except RealtimeError as error:
             if not progress.pieces:
-                # Nothing was heard yet, so the text way answers. The bridge tells the channel if it stays that way.
+                # Nothing was heard yet, so the text pipeline answers. The bridge tells the channel if the failure
+                # lasts.
                 log.warning("speech_to_speech_reply_failed", problem=str(error))
                 progress.speech_to_speech = False
                 direct.report_heard(0.0, complete=False)
                 if question.asker_id == "":
-                    # Nobody waits for what the bot says unasked.
+                    # Nobody waits for an unasked reply.
                     progress.skip(str(error))
                 return progress.skipped
             if self._speech_to_speech is not None and self._speech_to_speech.usable:
                 progress.fail("model", str(error))
             else:
-                # The bridge tells the channel that it is gone, and why.
+                # The bridge tells the channel that it has failed, and why.
                 log.warning("speech_to_speech_reply_broke_off", problem=str(error))
         if question.may_skip and not progress.pieces and progress.failure is None:
             progress.skip()
@@ -281,12 +283,12 @@ class Replier:
         return True
 
     def _on_audio_queued(self) -> None:
-        """Lift the time limit: from here on the length of the sound is the limit."""
+        """Lift the time limit: from now on the length of the sound limits the reply."""
         if self._timeout is not None and not self._stopped:
             self._timeout.reschedule(None)
 
     async def _speak_refusal(self, error: ContextOverflowError, progress: ReplyProgress) -> None:
-        """Say aloud that the question is too large; the channel gets the figures in writing."""
+        """Say aloud that the question is too large; the channel gets the numbers in writing."""
         sentences = new_sentence_queue()
         for item in (error, None):
             sentences.put_nowait(item)
@@ -299,7 +301,7 @@ class Replier:
             generate = self._generator.generate(context, sentences, progress, may_skip=may_skip)
             generating = tasks.create_task(generate, name="generate-reply")
             await self._output.speak(sentences, progress)
-            # After a voice failure nobody takes sentences any more.
+            # After a voice failure nothing reads the sentence queue.
             generating.cancel()
         await self._output.wait_until_played(progress)
 

@@ -1,4 +1,4 @@
-"""The state of the reply that is being made. The replier, the generator and the speech output all write to it."""
+"""The state of the current reply. The replier, the generator and the speech output all write to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class ReplyProgress:
-    """How far one reply has come. `started_at`: monotonic seconds. `audio_s`: sound handed to playback so far."""
+    """The progress of one reply. `started_at`: monotonic seconds. `audio_s`: sound handed to playback so far."""
 
     started_at: float
     pieces: list[asyncio.Future[PlaybackResult]] = field(default_factory=list)
@@ -28,18 +28,18 @@ class ReplyProgress:
     synthesis_first_audio_ms: float | None = None
     # A plain sentence for the people in the channel.
     failure: str | None = None
-    # Whether speech-to-speech makes this reply and must be told how much of it was played.
+    # Whether speech-to-speech produces this reply and must be told how much of it was played.
     speech_to_speech: bool = False
     # The model decided to say nothing.
     skipped: bool = False
 
     def fail(self, stage: str, sentence: str) -> None:
-        """Log a failure and keep `sentence` for the channel. Of several failures the channel is told the last."""
+        """Log a failure and keep `sentence` for the channel. The last of several failures replaces the others."""
         log.error("reply_failed", stage=stage, problem=sentence)
         self.failure = sentence
 
     def skip(self, problem: str = "") -> None:
-        """Say nothing. `problem`: a failure that is only logged, because nobody waits for this reply."""
+        """Mark the reply as skipped. `problem`: a failure that is only logged, because nobody waits for this reply."""
         if problem:
             log.warning("optional_reply_failed", problem=problem)
         self.skipped = True

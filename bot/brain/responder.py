@@ -1,4 +1,4 @@
-"""The port for what writes replies, and its implementation by a language model with tools.
+"""The port of the responder, which writes replies, and its implementation by a language model with tools.
 
 `bot.brain.embedded` has the other implementation, which needs no model.
 """
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Turns stand in the prompt as `[21:04] Ada: …`, and small models imitate that.
+# Prompts show turns as `[21:04] Ada: …`, and small models imitate that.
 _HEADING = re.compile(r"\s*\[\d{1,2}:\d{2}\]\s*(?:[^:\n]{1,60}:\s*)?")
 # Longer beginnings are not a heading; holding them back would only delay the first word.
 _HEADING_CHARS = 80
-# Yielded before a tool runs, so that the voice speaks what was said so far.
+# Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 
 
@@ -56,10 +56,10 @@ class ModelResponder:
         self._settings = tools or ToolsSettings()
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the reply, without the time and name that a model may put before it.
+        """Yield the reply, without a time and name that the model may put before it.
 
-        The model may call tools for a limited number of steps. While a slow tool runs, the filler sentence is yielded
-        if nothing was said yet and a reply is sure to follow.
+        The model may call tools for a limited number of steps. While a slow tool runs, the filler sentence is yielded,
+        provided that nothing was said yet and a reply is sure to follow.
         """
         steps: list[ToolExchange] = []
         spoke = False
@@ -77,7 +77,7 @@ class ModelResponder:
                 if not end.calls or context.tools is None:
                     break
                 if len(steps) >= self._settings.max_steps:
-                    # The server ignores that no more calls are allowed.
+                    # The server called a tool although no more calls were allowed.
                     self._give_up(spoke=spoke)
                     break
                 if text.strip():
@@ -131,7 +131,7 @@ class ModelResponder:
             yield words
 
     async def _is_slow(self, running: asyncio.Task[tuple[str, ...]]) -> bool:
-        """Wait for the tools, and return whether they take longer than `ToolsSettings.filler_after_s`."""
+        """Wait for the tools up to `ToolsSettings.filler_after_s`; return whether they take longer."""
         if not self._settings.filler:
             return False
         done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)
@@ -148,19 +148,18 @@ class ModelResponder:
 
 
 async def _run_all(tools: QuestionTools, calls: Sequence[MessageToolCall]) -> tuple[str, ...]:
-    """Run the calls of one step concurrently and return their results in order."""
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(tools.run(call), name=f"tool-{call.name[:40]}") for call in calls]
     return tuple(task.result() for task in running)
 
 
 def strip_heading(text: str) -> str:
-    """Return `text` without a time and name in front (`[21:04] Ada: `), as turns have them in the prompt."""
+    """Return `text` without the time and name that turns have in the prompt (`[21:04] Ada: `)."""
     return text[heading.end() :] if (heading := _HEADING.match(text)) else text
 
 
 def _may_be_heading(opening: str) -> bool:
-    """Return whether more of the stream is needed to tell a heading from the reply."""
+    """Return whether it takes more of the stream to tell a heading from the reply."""
     start = opening.lstrip()
     if not start:
         return True

@@ -1,4 +1,4 @@
-"""Settings of who the bot is and how soon it answers."""
+"""Settings of the bot's identity and of how soon it answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class BrainSettings(BaseModel):
-    """Who the bot is: its name, what it answers to, its instructions."""
+    """The bot's identity: its name, the names it answers to, its instructions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

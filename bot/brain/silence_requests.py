@@ -1,7 +1,7 @@
 """Recognises spoken requests to be silent for now, or to talk again, in seven languages. Pure.
 
 'Stop' said over a reply only ends that reply; that is barge-in. A silence request keeps the bot silent until somebody
-lets it talk again. So only phrases that can mean nothing else count; the caller checks that they are meant for the bot.
+lets it talk again. So only unambiguous phrases count; the caller checks that they address the bot.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _contains_request(text: str, phrases: Collection[Sequence[str]]) -> bool:
 
 
 def _matches(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Return whether `words` are the phrase in order, with nothing but fillers around and between its words."""
+    """Return whether `words` are the phrase in order, apart from fillers around and between its words."""
     rest = iter(phrase)
     expected = next(rest, None)
     for word in words:

@@ -1,7 +1,7 @@
-"""SKIP: how a model says nothing. The prompt that offers it, and the filter that keeps it from being spoken.
+"""SKIP, the word with which a model says nothing: the prompt that offers it, and the filter that keeps it unspoken.
 
-Only replies of which the decider was not sure offer SKIP. The filter holds back whatever could be the beginning of
-SKIP, so that no syllable of it reaches the voice.
+A reply offers SKIP only if the decider was not sure. The filter holds back every possible beginning of SKIP, so that no
+syllable of it reaches the voice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SKIP_REASONS = {
 # Models put quotes, stars or brackets around a single word.
 _WRAPPING = " \t\r\n\"'`*_[]()<>“”‘’"
 _PUNCTUATION = _WRAPPING + ".!…,:;-–—"
-# An upper-case beginning of the word at the end of what has come so far.
+# An upper-case beginning of SKIP at the end of the text so far.
 _TAIL = re.compile(r"(?<![A-Za-z])(?:S|SK|SKI|SKIP)[^A-Za-z0-9]*$")
 # Tags around the reasoning that some models write before their answer. It is not spoken.
 _REASONING_TAGS = ("think", "thinking", "thought", "reasoning", "scratchpad")
@@ -45,7 +45,7 @@ _OPENING_TAG = re.compile(r"\s*[<◁](?P<name>[a-z]*)(?P<end>[>▷]?)", re.IGNOR
 
 
 def skip_instruction(reason: Reason) -> str:
-    """Return the prompt that lets the model skip a reply with this reason; empty where it has to answer."""
+    """Return the prompt that lets the model skip a reply with this reason; empty if it must answer."""
     return f"{_SKIP_REASONS[reason]} {_HOW_TO_SKIP}" if reason in _SKIP_REASONS else ""
 
 
@@ -57,8 +57,8 @@ def is_skip(text: str) -> bool:
 async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None]) -> AsyncGenerator[str, None]:
     """Yield the pieces of an answer. If it is empty, is SKIP or begins with SKIP, yield nothing and call `on_skip`.
 
-    Of an answer that ends in SKIP the part before it is yielded. Half of the word, from a model that was cut off,
-    counts as the whole. Reasoning that a model writes in tags before its answer is left out.
+    If an answer ends in SKIP, the text before it is yielded. Half of the word, from a model that was cut off, counts as
+    the whole. Reasoning that a model writes in tags before its answer is left out.
     """
     held, started = "", False
     async for piece in stream:
@@ -83,7 +83,7 @@ async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None
 
 
 def _is_reasoning(text: str) -> bool:
-    """Return whether `text` is reasoning that is not over, or may be the beginning of its tag."""
+    """Return whether `text` is unfinished reasoning, or may be the beginning of its tag."""
     opening = _OPENING_TAG.match(text)
     if opening is None:
         return False
@@ -101,7 +101,7 @@ def may_become_skip(text: str) -> bool:
 
 
 def begins_with_skip(text: str) -> bool:
-    """Return whether `text` is SKIP with something after it: 'SKIP. They are talking to each other.'"""
+    """Return whether `text` is SKIP followed by something: 'SKIP. They are talking to each other.'"""
     bare = text.lstrip(_WRAPPING)
     return bare.startswith(SKIP) and not bare[len(SKIP) : len(SKIP) + 1].isalnum()
 
@@ -109,11 +109,11 @@ def begins_with_skip(text: str) -> bool:
 async def unless_spoken_skip(
     pieces: AsyncGenerator[ReplyPiece, None], *, on_skip: Callable[[list[ReplyPiece]], None]
 ) -> AsyncGenerator[ReplyPiece, None]:
-    """Yield a spoken reply's pieces. If it says SKIP, or is empty, yield none and pass what came to `on_skip`.
+    """Yield a spoken reply's pieces. If it says SKIP, or is empty, yield none and pass its words to `on_skip`.
 
-    Sound comes with its words or after them, so both are held back until the words are more than the beginning of SKIP;
-    this delays a reply by its first word at most. Sound without any words is yielded too, late: an endpoint need not
-    write its replies down. *Ownership*: closes `pieces`.
+    Sound arrives with its words or after them. Both are held back until the words are more than the beginning of SKIP,
+    which delays a reply by its first word at most. Sound without any words is yielded late: an endpoint need not
+    transcribe its replies. *Ownership*: closes `pieces`.
     """
     held: list[ReplyPiece] = []
     words, is_reply = "", False

@@ -1,6 +1,6 @@
 """Speaks a reply: each sentence is cleaned, moderated and synthesised while the one before it plays.
 
-It writes what became of each sentence to `ReplyProgress`. When a reply starts and ends is up to `bot.brain.reply`.
+It records the outcome of each sentence in `ReplyProgress`. `bot.brain.reply` starts and ends replies.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Playback takes pieces in real time. One that waits longer than this behind two others is not being played at all.
+# Playback takes pieces in real time. A piece that waits longer than this behind two others will not be played.
 QUEUE_TIMEOUT_S = 60.0
-# A sender that takes no sound for so long, though it may, counts as gone.
+# A sender that takes no sound for this long, while playback is not paused, counts as gone.
 PLAYBACK_SLACK_S = 10.0
 
 MODEL_FAILED = "Sorry, the language model did not answer."
@@ -43,8 +43,9 @@ NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `
 
 
 class SpeechOutput:
-    """Moderation, synthesis and playback of sentences. One for each room. `on_queued`: called when a piece starts to
-    play or is queued."""
+    """Moderation, synthesis and playback of sentences, one for each room. `on_queued`: called when a piece starts to
+    play or is queued.
+    """
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class SpeechOutput:
                 return
 
     async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
-        """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback takes more."""
+        """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""
         # The turn records the text, not its pronunciation.
         piece = await self._open_piece(sentence, progress)
         if piece is None:
@@ -112,7 +113,7 @@ class SpeechOutput:
         return True
 
     async def _open_piece(self, sentence: SpeakableText, progress: ReplyProgress) -> QueuedSpeech | None:
-        """Return a piece in the playback queue for a sentence, or None if playback stands still."""
+        """Return a piece in the playback queue for a sentence, or None if playback does not advance."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
                 return await self._playback.open(sentence.text, expected_s=self._rate.duration_s(sentence.aloud))
@@ -121,7 +122,7 @@ class SpeechOutput:
             return None
 
     async def queue(self, speech: Speech, progress: ReplyProgress) -> bool:
-        """Queue finished sound. Return whether playback takes more."""
+        """Queue finished sound. Return whether playback accepts more."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
                 progress.pieces.append(await self._playback.queue(speech))

@@ -1,4 +1,4 @@
-"""The system prompt: who the bot is, how it speaks, and what it is given. Operators and servers add their own rules."""
+"""The system prompt: the bot's identity, how it speaks, and what prompts contain. Operators and servers add rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ few words what you could not do."""
 AFTER_TOOL_RESULTS = (
     "Now answer in plain words, from what stands above. Call another tool only if the answer is not there."
 )
-# The same when no more calls are allowed: not every server obeys `tool_choice: none`.
+# Replaces it when no more calls are allowed: not every server obeys `tool_choice: none`.
 ANSWER_WITHOUT_TOOLS = "Answer now, in plain words, from what stands above. No tool can be called any more."
 
 

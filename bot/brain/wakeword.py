@@ -1,8 +1,8 @@
 """Finds the bot's name in recognised speech, misheard names included. Pure.
 
 A recogniser writes an unusual name as it sounds: 'Roomtone' becomes 'room tone', 'Rumtone' or 'Rome tone'. So names are
-compared by their phonemes. Ordinary words that together only sound like the name ('we roamed on', 'room ten is free')
-count only where a call stands: set off from the rest of the sentence.
+compared by their phonemes. Ordinary words that only sound like the name together ('we roamed on', 'room ten is free')
+count only in the position of a call: separated from the rest of the sentence.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _AFTER_MENTION = frozenset(
         "answers", "likes", "needs", "wants", "works", "worked", "seems", "sounds", "talks", "talked", "runs", "itself",
     }
 )  # fmt: skip
-# After these two words in a row it is a question to the bot after all: 'Roomtone is it raining'.
+# A question verb and one of these words after the name make it a question to the bot: 'Roomtone is it raining'.
 _QUESTION_SUBJECTS = frozenset(
     {"it", "there", "that", "this", "he", "she", "they", "we", "you", "i", "the", "a", "my", "anybody"}
 )
@@ -87,14 +87,14 @@ _DETERMINERS = frozenset(
 )  # fmt: skip
 # 'Room two' and 'room ten' are rooms.
 _NUMBERS = frozenset({"one", "two", "to", "too", "ten", "twelve"})
-# A name is heard as at most this many words.
+# A recogniser writes a name as at most this many words.
 MOST_WORDS = 3
 # Shorter names ('Ada', 'Otto') have too few phonemes to tell a misheard name from another word.
 FEWEST_PHONEMES = 5
 # 'Need' and 'feed' are not past tenses.
 _SHORTEST_PAST = 4
-# Distance allowed for each phoneme of the name. In all that is half a vowel, or a little more than a similar consonant;
-# where the words stand as a call ('room time, …'), one different vowel more.
+# Distance allowed for each phoneme of the name. For a whole name that is half a vowel, or a little more than a similar
+# consonant. In the position of a call ('room time, …') one different vowel more is allowed.
 MOST_DISTANCE = 0.11
 MOST_DISTANCE_IN_CALL = 0.16
 
@@ -115,7 +115,7 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name joined to one word, its phonemes, and how many words it is written as."""
+    """A name joined to one word, its phonemes, and the number of words in its spelling."""
 
     joined: str
     phonemes: str
@@ -124,7 +124,7 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Where the name stands in a text: character offsets, and the index of its first word."""
+    """The position of the name in a text: character offsets, and the index of its first word."""
 
     begin: int
     end: int
@@ -132,7 +132,7 @@ class _Call:
 
 
 def mentions_name(text: str, wake_names: tuple[str, ...]) -> bool:
-    """Return whether one of `wake_names` occurs in `text`, exactly or misheard."""
+    """Return whether `text` contains one of `wake_names`, exactly or misheard."""
     return _find_call(_spaced(text, wake_names), wake_names) is not None
 
 
@@ -160,7 +160,6 @@ def strip_name(text: str, wake_names: tuple[str, ...]) -> str:
 
 
 def _find_call(text: str, wake_names: tuple[str, ...]) -> _Call | None:
-    """Return the first name in `text`, or None."""
     words = _words(text)
     for first, last in _find_names(text, words, _names(wake_names)):
         return _Call(words[first].begin, words[last].end, first)
@@ -168,7 +167,7 @@ def _find_call(text: str, wake_names: tuple[str, ...]) -> _Call | None:
 
 
 def _find_names(text: str, words: tuple[_Word, ...], names: tuple[_Name, ...]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last word index of each name in `text`. Of several that begin at a word, the shortest."""
+    """Yield the first and last word index of each name in `text`. If several begin at a word, the shortest wins."""
     most = max((MOST_WORDS, *(name.words for name in names)))
     for first in range(len(words)):
         for last in range(first, min(first + most, len(words))):
@@ -187,7 +186,7 @@ def _is_mention(text: str, words: tuple[_Word, ...], first: int, last: int) -> b
         return True
     if ends:
         return False
-    # 'And Roomtone, …' opens; 'Ben and Roomtone …' does not.
+    # 'And Roomtone, …' begins a call; 'Ben and Roomtone …' does not.
     joined = before in _CONJUNCTIONS and first > 1 and not _pause(text, words, first - 2)
     if begins or (before in _OPENERS and not (joined and words[first - 2].text not in GREETINGS)):
         behind = words[last + 2].text if last + 2 < len(words) else ""
@@ -197,7 +196,6 @@ def _is_mention(text: str, words: tuple[_Word, ...], first: int, last: int) -> b
 
 
 def _matches(text: str, words: tuple[_Word, ...], first: int, last: int, name: _Name) -> bool:
-    """Return whether the words from `first` to `last` are `name`."""
     stretch = words[first : last + 1]
     if any("'" in word.text for word in stretch[:-1]):
         return False  # 'the room's tone'
@@ -217,15 +215,14 @@ def _matches(text: str, words: tuple[_Word, ...], first: int, last: int, name: _
 
 
 def _stands_as_call(text: str, words: tuple[_Word, ...], first: int, last: int) -> bool:
-    """Return whether these words stand as a call does: after the beginning or a pause, and before a pause or the
-    end."""
+    """Return whether these words follow the beginning or a pause, and precede a pause or the end, as a call does."""
     begins = first == 0 or words[first - 1].text in GREETINGS or _pause(text, words, first - 1)
     ends = last + 1 == len(words) or words[last + 1].text in _AFTER_CALL or _pause(text, words, last)
     return begins and ends
 
 
 def _pause(text: str, words: tuple[_Word, ...], at: int) -> bool:
-    """Return whether punctuation stands between a word and the next."""
+    """Return whether punctuation separates a word from the next."""
     return _PAUSE.search(text[words[at].end : words[at + 1].begin]) is not None
 
 

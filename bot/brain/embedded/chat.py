@@ -1,7 +1,7 @@
 """The responder for bots without a language model: deterministic and local.
 
-It answers a question with the sentence of the payload that fits best, and says who said it and when. Besides quotes it
-has only the fixed phrases in this module, so it invents nothing.
+It answers a question with the best matching sentence of the payload, and says who said it and when. Everything else it
+says is a fixed phrase in this module, so it invents nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_MODEL = "No language model is configured, so I answer only with what was said
 QUOTE_CHARS = 260
 GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good"})
 THANKS = frozenset({"thanks", "thank", "cheers"})
-# Words of a question about what the talk was about, and other words that it may have.
+# Words that ask what people talked about, and other words that such a question may contain.
 RECAP = content_stems("summary summarise summarize recap miss discuss discussed happened")
 RECAP_FILLERS = content_stems("today tonight evening session give far short quick brief")
 RECAP_SENTENCES = 2
@@ -44,8 +44,7 @@ class EmbeddedResponder:
         self._introduced = False
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the answer in one piece."""
-        # After a restart the room may have been told already.
+        # After a restart the window may show that the bot has said it already.
         introduced = self._introduced or any(NO_MODEL in message.content for message in context.messages)
         self._introduced = True
         asked = self._parts_for_bot(context.current)
@@ -66,14 +65,14 @@ class EmbeddedResponder:
         yield " ".join(dict.fromkeys(said))
 
     def _parts_for_bot(self, turn: Turn) -> list[TurnPart]:
-        """Return the parts of a turn that are for the bot: all that call it by name, else the last one."""
+        """Return all parts of a turn that call the bot by name, or else its last part."""
         if not turn.parts:
             return [TurnPart("", "friend", "")]
         return [part for part in turn.parts if mentions_name(part.text, self._names)] or [turn.parts[-1]]
 
 
 def _spoken_beside(turn: Turn, asked: Sequence[TurnPart], *, order: int) -> list[Evidence]:
-    """Return the sentences of other speakers in the turn of the question, when people talk over each other."""
+    """Return what other speakers said in the turn of the question, when people talk over each other."""
     beside = [part for part in turn.parts if not any(part is each for each in asked)]
     candidates = [(part.speaker, sentence) for part in beside for sentence in sentences(part.text)]
     return [
@@ -129,7 +128,7 @@ def _small_talk(words: set[str], asker: str) -> str:
 
 
 def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
-    """Return whether the question only asks what the talk was about."""
+    """Return whether the question only asks what people talked about."""
     own = {meaning_stem(word) for name in names for word in words_of(name)}
     wanted = content_stems(question) - own
     return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS
@@ -149,7 +148,7 @@ def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo
 
 
 def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> str:
-    """Return one sentence of the payload with speaker and time, as far as the payload has them."""
+    """Return one sentence of the payload, with its speaker and time if known."""
     words = _shortened(found.text)
     match found.origin:
         case EvidenceOrigin.NOTE:

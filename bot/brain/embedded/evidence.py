@@ -29,9 +29,9 @@ _DIGIT = re.compile(r"\d")
 
 # The share of the question's words, weighted by rarity, that an answer must have.
 ENOUGH = 0.4
-# That share is multiplied by this if the question names a person and the sentence is neither theirs nor about them.
+# Factor for that share if the question names a person and the sentence is neither by nor about them.
 ELSE_SHARE = 0.6
-# Of answers with at least this share of the best score the newest is taken, because people correct themselves.
+# Of answers with at least this share of the best score the newest wins, because people correct themselves.
 TIE_SHARE = 0.9
 
 
@@ -45,7 +45,7 @@ class EvidenceOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One sentence of the payload. `since`, `until`: the range in which it was said, in UTC epoch seconds.
+    """One sentence of the payload. `since`, `until`: when it was said, as a range in UTC epoch seconds.
 
     `speaker` is None if the payload does not name one. `order` is higher for newer sentences.
     """
@@ -75,8 +75,8 @@ def best_match(
 ) -> Evidence | None:
     """Return the sentence that answers `question` best, or None if none is about it.
 
-    `ignore`: words to ignore, such as the bot's names. `asker`: who 'I' is in the question. Questions in the evidence
-    are skipped. Of nearly equal sentences the newest is taken.
+    `ignore`: words to ignore, such as the bot's names. `asker`: the person that 'I' means in the question. Questions in
+    the evidence are skipped. Of nearly equal sentences the newest wins.
     """
     names = tuple(ignore)
     candidates = [sentence for sentence in evidence if not is_question(strip_call(sentence.text, names))]
@@ -139,14 +139,15 @@ def _name_stems(speaker: str | None) -> frozenset[str]:
 def _rarity(known: Sequence[frozenset[str]], wanted: frozenset[str]) -> dict[str, float]:
     """Return the weight of each stem: rare ones among the sentences weigh most (inverse document frequency)."""
     counts = Counter(one for stems in known for one in stems & wanted)
-    # A word that nobody said weighs as much as one said once; else one misrecognised word would rule out all answers.
+    # A word that nobody said weighs as much as one said once; otherwise one misrecognised word would rule out all
+    # answers.
     return {one: math.log(1 + len(known) / max(1, counts[one])) for one in sorted(wanted)}
 
 
 def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> float:
-    """Return the bonus of a sentence besides the words that it shares with the question."""
+    """Return the score that a sentence gets in addition to the words that it shares with the question."""
     if not rest:
-        # It only repeats the question's words, so it is no answer.
+        # The sentence only repeats the question's words, so it is no answer.
         return -0.5
     bonus = 0.0
     if candidate.speaker in asked_for.speakers:

@@ -1,7 +1,7 @@
 """Collects the sentences of a payload, with speakers and times, as evidence for answers. Pure.
 
-Speakers and times come from the session that the payload was made of. Only sentences in the text of the payload are
-taken, so an answer can contain nothing that a model would not have known.
+Speakers and times come from the session behind the payload. Sentences come only from the payload's text, so an answer
+contains nothing that a model would not have seen.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> list[Evidence]:
-    """Return what people said and what was on screens, oldest first.
+    """Return what people said and what screens showed, oldest first.
 
-    Leaves out the turn that is answered, and the bot's own words (speakers in `own_names`).
+    Leaves out the current turn and the bot's own words (speakers in `own_names`).
     """
     found: list[Evidence] = []
     for text, origin, speaker, since, until in _payload_sentences(context, own_names):
@@ -91,5 +91,4 @@ def _summarised(context: ModelContext, content: str, own_names: Collection[str])
 
 
 def _after_clock(content: str) -> str:
-    """Return a note without the clock time before it."""
     return content.split("] ", 1)[-1] if content.startswith("[") else content

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # 'That file' is one of the last few.
 NEWEST = 10
-# The rest of an output describes this file and lists the others.
+# The rest of an output describes the file and lists the others.
 PAGE_CHARS = MAX_CHARS - 1_000
 # Downloading a file from Discord takes about a second, sometimes more.
 TIMEOUT_S = 12.0
@@ -31,7 +31,7 @@ NOTHING = (
 )
 
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/toml", "application/yaml")
-# Text files to which Discord gives no type, or a binary one.
+# Text files for which Discord reports no type, or a binary one.
 _TEXT_NAME = re.compile(
     r"\.(txt|md|rst|log|csv|tsv|jsonl?|toml|ya?ml|xml|html?|css|ini|cfg|conf|srt|vtt|tex|diff|patch|sql|sh|lua|gd"
     r"|py|[jt]sx?|java|kt|c|h|cpp|hpp|cs|go|rs|rb|php)$",
@@ -98,7 +98,7 @@ def as_text(content: bytes) -> str | None:
 
 
 def _find_file(files: Sequence[DroppedFile], name_or_part: str) -> DroppedFile | None:
-    """Return the file with that name or part of a name. Of several the newest."""
+    """Return the newest file whose name is or contains `name_or_part`."""
     name = name_or_part.strip().casefold()
     exact = [file for file in files if file.name.casefold() == name]
     alike = [file for file in files if name in file.name.casefold()]

@@ -1,7 +1,7 @@
-"""Recent tool calls and results of a room, which stay in the prompt for a few questions, right after their question.
+"""Recent tool calls and results of a room. They stay in the prompt for a few questions, right after their question.
 
-'And what does it say further down?' can only be answered by a model that still has the file. How results are shortened
-with age is up to the token budget (`compaction.budget.tool_outputs`); this module only drops the oldest questions.
+A model can answer 'And what does it say further down?' only if it still has the file. The token budget
+(`compaction.budget.tool_outputs`) shortens results with age; this module only drops the oldest questions.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from compaction.budget.messages import MessageToolCall
     from compaction.model import Seq
 
-# Questions whose calls are kept. The results of older ones have been cut to placeholders by then.
+# Questions whose calls are kept. Results of older ones are already cut to placeholders.
 MOST_QUESTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ToolExchange:
-    """One step of a reply: the calls of the model and their results, in order. `text`: what it said before them."""
+    """One step of a reply: the model's calls and their results, in order. `text`: what the model said before them."""
 
     calls: tuple[MessageToolCall, ...]
     results: tuple[str, ...]
@@ -39,7 +39,7 @@ class ToolExchange:
 
 
 class ToolExchanges:
-    """The steps of the replies to a room's last questions, by the turn of the question."""
+    """The tool steps of a room's last replies, by the turn of the question."""
 
     def __init__(self) -> None:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
@@ -53,7 +53,6 @@ class ToolExchanges:
             del self._by_turn[next(iter(self._by_turn))]
 
     def clear(self) -> None:
-        """Drop all steps."""
         self._by_turn.clear()
 
     def steps(self, turn: Seq) -> int:
@@ -79,8 +78,7 @@ class ToolExchanges:
 def insert_exchanges(
     messages: Iterable[tuple[ChatMessage, Seq | None]], exchanges: dict[int, list[ChatMessage]]
 ) -> tuple[ChatMessage, ...]:
-    """Return `messages` with the exchanges of each question right after it. `messages`: each with its turn, if it is
-    one."""
+    """Return `messages` with each question's exchanges right after it. `messages`: with the turn's number, or None."""
     placed: list[ChatMessage] = []
     for message, turn in messages:
         placed.append(message)

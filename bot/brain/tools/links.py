@@ -37,7 +37,7 @@ SCHEMA: dict[str, object] = {
 
 
 def link_tool(chat: Chat, *, words: Sequence[str]) -> RoomTool:
-    """Return the tool for one room's chat. `words`: the person who asks must have said one of them."""
+    """Return the tool for one room's chat. `words`: the asker must have said one of them."""
 
     async def post(arguments: Mapping[str, object]) -> str:
         text = post_text(str(arguments.get("url", "")), str(arguments.get("text", "")))

@@ -1,4 +1,4 @@
-"""The tools `memory_search` and `recall_turns`: what was said, word for word, by whom and when.
+"""The tools `memory_search` and `recall_turns`: quote what was said, with speaker and time.
 
 Their output is bounded, so that one call can't fill the prompt.
 """
@@ -102,7 +102,9 @@ def memory_tools(room: RoomRecall, *, zone: tzinfo, now: Callable[[], float]) ->
 
 
 def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None = None) -> str:
-    """Return one search result as text for a model or a person. `here`: the present session, which is not named."""
+    """Return one search result as text for a model or a person. `here`: the current session, which the text does not
+    name.
+    """
     at = datetime.fromtimestamp(recalled.at, zone)
     place = "" if recalled.session_id == here else f"{at:%Y-%m-%d}, session {recalled.session_id}, "
     old = ""

@@ -1,8 +1,8 @@
-"""Decides whether a tool may run. Pure, and independent of the model: it holds whatever the model was talked into.
+"""Decides whether a tool may run. Pure, and independent of the model: no prompt can change the decision.
 
 Speech, files, screens and web pages reach the model as text, and any of it may contain instructions. So a tool with
-side effects never runs because of what the model read. It runs on behalf of the person who asked the question, if that
-person may use it, and only if their own words in this question ask for it.
+side effects never runs because of something the model read. It runs on behalf of the person who asked the question, if
+that person may use it, and only if their own words in this question ask for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WITHIN = re.compile(f"[{UNSPACED}\uac00-\ud7a3]+")
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The person who asked the question, on whose behalf tools run. `words`: what that person said in it, nobody else.
+    """The person who asked the question. `words`: what only this person said in it.
 
     `present`: in the voice channel now, and not a bot. `moderator`: may manage the server.
     """
@@ -38,7 +38,7 @@ class Asker:
     moderator: bool = False
 
 
-# For what the bot says unasked.
+# For unasked replies.
 NOBODY = Asker()
 
 

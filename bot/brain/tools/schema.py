@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EMPTY_REGISTRY: Registry[Any] = Registry()
 _MOST_PROBLEMS = 3
 _PROBLEM_CHARS = 200
-# About 6,000 tokens, which every prompt would pay for.
+# About 6,000 tokens, which each prompt would pay for.
 MOST_SCHEMA_CHARS = 20_000
 # References followed in one check. A large schema takes dozens; a malicious one that doubles at every step never ends.
 _MOST_REFERENCES = 2_000
@@ -45,8 +45,8 @@ def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Ite
         yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, allowed, instance, schema) or ()
 
 
-# Schemas come from MCP servers too. Their patterns are not evaluated: a malicious one can take for ever and would block
-# the event loop. The server checks them itself.
+# Schemas come from MCP servers too. Their patterns are not evaluated: a malicious one could block the event loop for
+# ever. The server checks them itself.
 _CHECKS = {
     **dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems"), lambda *_: iter(())),
     "additionalProperties": _additional,
@@ -83,8 +83,9 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
 
 
 def _coerced(value: object, property_schema: object) -> object:
-    """Return a number or boolean that a small model wrote as text, or an integer it wrote as 3.0, in the right type;
-    every other value as it is."""
+    """Convert a number or boolean that a small model wrote as text, or an integer written as 3.0; return other values
+    unchanged.
+    """
     kind = property_schema.get("type") if isinstance(property_schema, dict) else None
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)

@@ -1,4 +1,4 @@
-"""The tool `look_at_screen`: what is on a shared screen now. Available only while somebody shares one."""
+"""The tool `look_at_screen`: describes a shared screen. Available only while somebody shares one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ class ScreenView(Protocol):
     """The shared screens of one room."""
 
     def sharing(self) -> Sequence[str]:
-        """Return who shares a screen now, by name."""
+        """Return the names of the people who share a screen now."""
 
     async def look(self, question: str, *, who: str | None) -> str:
-        """Return what is seen on a shared screen about `question`. Raises `ToolError`."""
+        """Return what a shared screen shows about `question`. Raises `ToolError`."""
 
 
 def screen_tool(view: ScreenView) -> RoomTool:
-    """Return the tool for one room's screens."""
 
     async def look(arguments: Mapping[str, object]) -> str:
         who = arguments.get("who")

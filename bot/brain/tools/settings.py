@@ -36,10 +36,10 @@ class ToolsSettings(BaseModel):
             "said nothing yet and is sure to answer. Empty: it stays silent.",
         ),
     ] = "Let me look."
-    # Offer memory_search and recall_turns, which find what was said, word for word.
+    # Offer memory_search and recall_turns, which quote what was said.
     memory: Annotated[bool, Field(json_schema_extra={"internal": True})] = True
-    # Times in one reply that the model may call tools and read what they found: each one is a model call that the
-    # listeners wait for. 0 offers it no tools.
+    # How often the model may call tools and read the results in one reply. Each time is a model call that the listeners
+    # wait for. 0 offers no tools.
     max_steps: Annotated[int, Field(ge=0, le=8, json_schema_extra={"internal": True})] = 2
-    # Seconds that a tool runs before the filler is said: in a shorter pause nobody wonders.
+    # Seconds that a tool runs before the filler is said: a shorter pause needs no filler.
     filler_after_s: Annotated[float, Field(gt=0, le=30, json_schema_extra={"internal": True})] = 1.0

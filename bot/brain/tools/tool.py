@@ -1,4 +1,4 @@
-"""What a tool is: its name and description for the model, its function, and who may use it. Values only."""
+"""Tools as values: name and description for the model, function, and who may use it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TIMEOUT_S = 8.0
 class Permission(StrEnum):
     """On whose behalf a tool may run."""
 
-    # Also on nobody's behalf: when the bot speaks unasked.
+    # Also when nobody asked and the bot speaks unasked.
     ANYONE = "anyone"
     # People who are in the voice channel now.
     MEMBERS = "members"
-    # Those of them who may manage the server.
+    # People in the voice channel who may manage the server.
     MODERATORS = "moderators"
 
 
@@ -40,8 +40,8 @@ def _always() -> bool:
 class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments.
 
-    `side_effects`: it changes something outside. Then it runs only for a person who asked for it, by saying one of
-    `words` or a word that begins with it. `available`: whether it can be called now. `timeout_s`: time limit of a call.
+    `side_effects`: the tool changes something outside. Then it runs only if the asker's words contain one of `words`,
+    or a word that begins with one. `available`: whether it can be called now. `timeout_s`: time limit of a call.
     `max_chars`: how much of its output the model gets.
     """
 

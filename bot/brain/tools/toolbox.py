@@ -1,4 +1,4 @@
-"""The tools of one room: which are offered for a question, and how calls are checked, run and bounded.
+"""The tools of one room: offers them for a question, then checks, runs and bounds the calls.
 
 Every tool call of a model passes through here. A call never raises: each failure becomes a sentence for the model.
 """
@@ -34,7 +34,7 @@ MOST_SIDE_EFFECTS = 2
 
 
 class Toolbox:
-    """The tools of a room. `more`: returns the tools that come and go, such as those of MCP servers."""
+    """The tools of a room. `more`: returns tools that can change, such as those of MCP servers."""
 
     def __init__(self, tools: Sequence[RoomTool] = (), *, more: Callable[[], Sequence[RoomTool]] = tuple) -> None:
         self._own = tuple(tools)
@@ -43,7 +43,7 @@ class Toolbox:
         self.exchanges = ToolExchanges()
 
     def tools(self) -> tuple[RoomTool, ...]:
-        """Return all tools that can be called now, whoever asks. Of two with the same name, the first."""
+        """Return all tools that can be called now, for any asker. The first of two with the same name wins."""
         named: dict[str, RoomTool] = {}
         for tool in (*self._own, *self._more()):
             if tool.available():
@@ -51,7 +51,7 @@ class Toolbox:
         return tuple(named.values())
 
     def offers_for(self, asker: Asker) -> tuple[ToolOffer, ...]:
-        """Return the tools that may run for `asker` now, as the model is told of them."""
+        """Return the offers of all tools that may run for `asker` now."""
         return tuple(
             ToolOffer(tool.name, tool.description, tool.parameters)
             for tool in self.tools()
@@ -59,7 +59,6 @@ class Toolbox:
         )
 
     def for_asker(self, asker: Asker = NOBODY) -> QuestionTools:
-        """Return the tools for one question, asked by `asker`."""
         return QuestionTools(self, asker)
 
 
@@ -76,15 +75,14 @@ class QuestionTools:
         self.offers = toolbox.offers_for(asker)
 
     def hold_calls(self) -> None:
-        """Make calls wait until `release_calls`: for a reply to a question that is not complete yet."""
+        """Make calls wait until `release_calls`. For a preemptive reply, whose question may be incomplete."""
         self._released.clear()
 
     def release_calls(self) -> None:
-        """Let the waiting calls run."""
         self._released.set()
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
-        """Record the steps of the reply for the questions that follow."""
+        """Record the reply's steps for later questions."""
         self._toolbox.exchanges.record(turn, steps)
 
     async def run(self, call: MessageToolCall) -> str:
@@ -98,7 +96,7 @@ class QuestionTools:
             outcome, output = await self._run(tool, call)
         log.info(
             "tool_called",
-            # An unknown name is model output, which may quote people, so it is not logged.
+            # An unknown name comes from the model, which may quote people, so it is not logged.
             tool=None if tool is None else tool.name,
             outcome=outcome,
             duration_ms=round(1000 * (time.monotonic() - started), 1),

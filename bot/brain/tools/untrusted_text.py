@@ -1,6 +1,6 @@
-"""Marks text from outside as data before a model reads it, so that none of it passes for our own instructions.
+"""Marks text from outside as data before a model reads it, so that none of it looks like our own instructions.
 
-That alone does not stop prompt injection; what a tool may do is decided in `permission`.
+That alone does not stop prompt injection; `permission` decides what a tool may do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SOURCE_CHARS = 80
 
 def mark_as_data(source: str, text: str, *, max_chars: int) -> str:
     """Return `text` in `<data>` tags that name its `source`, cut to `max_chars`."""
-    # Only the beginning of a huge text is cleaned, for that blocks the event loop.
+    # Only the beginning of a huge text is cleaned, because cleaning blocks the event loop.
     scanned = 2 * max_chars
     clean = defuse(text[:scanned])
     left_out = max(0, len(clean) - max_chars) + max(0, len(text) - scanned)
