@@ -33,10 +33,12 @@ quick: lint types
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-profile=quick -m "$(QUICK)"
 
 # Many tests wait for a browser or for the local Discord, so three workers keep two cores busy. Whole evenings are played
-# in real time and use a third of a core each, so three play at once; what judges the bot's speed plays alone.
-test: setup browser test-models lint types
+# in real time and use a third of a core each, so four play at once, the long ones first; what judges the bot's speed
+# plays alone.
+test:
+	@$(MAKE) --no-print-directory --jobs 2 setup browser test-models lint types
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal"
-	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 0 -m "rehearsal and not timed"
+	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed"
 	$(BIN)/python -m pytest -m "rehearsal and timed"
 
 setup: $(SYNCED) models
@@ -45,7 +47,7 @@ models: $(SYNCED)
 	$(BIN)/roomtone models pull
 
 # The embeddings are for who asks for them, and the tests do.
-test-models: $(SYNCED)
+test-models: models
 	$(BIN)/roomtone models pull embed
 
 # The page that shares a screen is tried in a real browser, which needs some font to write with; what drives it needs

@@ -45,10 +45,13 @@ MARKER_BY_FIXTURE = {
 }
 # A test without any of these markers is listed when it takes longer.
 SLOW_S = 1.0
+# Files whose whole runs take one to two minutes each.
+LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}
 MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIXTURE.values()}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Mark each test by what it needs, and put the files that take long first, so that no worker ends long after the
     other (with `--no-loadscope-reorder`)."""
     long = set[Path]()
@@ -59,7 +62,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             long.add(item.path)
             # Reports know their test's properties and not its markers.
             item.user_properties.append(("may take long", True))
+    # `-m` leaves out items here.
+    yield
     items.sort(key=lambda item: item.path not in long)
+    items[:] = _long_runs_first(items)
+
+
+def _long_runs_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the items with the whole runs that take minutes first, each followed by a short item.
+
+    pytest-xdist gives each worker two items at the start. Two long runs in a row would make one worker end long after
+    the others.
+    """
+    long = [item for item in items if item.path.name in LONG_RUNS and "rehearsal" in item.keywords]
+    others = [item for item in items if item not in long]
+    pairs = [each for pair in zip(long, others, strict=False) for each in pair]
+    return [*pairs, *long[len(others) :], *others[len(long) :]]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
