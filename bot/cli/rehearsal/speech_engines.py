@@ -8,14 +8,18 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from bot.cli.rehearsal.realtime_answers import answer_request
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
+from bot.room.hearing import LEADING_SILENCE, RETRY_REASONS
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
+from voice.asr.guards import judge, letter_count
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
-from voice.audio import LISTEN_RATE_HZ
+from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.resample import resample
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from config.schema import Settings
     from rehearsal.servers.realtime_behaviour import ResponseContent, ResponseRequest
     from rehearsal.servers.speech import SpeechEngine
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recognition, Recognizer
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
 
@@ -38,13 +42,14 @@ PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 class RehearsalRecognizer:
     """`rehearsal.runner.ports.Recogniser`. Loads the model when it is first needed, usually after the run.
 
-    `names`: expected names, as glossary. *Ownership*: an async context
-    manager that owns the recogniser.
+    `names`: expected names, as glossary. `retry`: recognise a sound again if its text is too short, as
+    `bot.room.hearing` does. *Ownership*: an async context manager that owns the recogniser.
     """
 
-    def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = (), retry: bool = False) -> None:
         self._settings = settings
         self._names = names
+        self._retry = retry
         self._stack = AsyncExitStack()
         self._recognizer: Recognizer | None = None
 
@@ -64,8 +69,15 @@ class RehearsalRecognizer:
             )
         language = None if self._settings.language == "auto" else self._settings.language
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
-        heard = [await self._recognizer.recognize(piece, language=language, glossary=self._names) for piece in pieces]
+        heard = [await self._recognize(self._recognizer, piece, language) for piece in pieces]
         return " ".join(recognition.text for recognition in heard if recognition.text)
+
+    async def _recognize(self, recognizer: Recognizer, piece: Pcm, language: str | None) -> Recognition:
+        first = await recognizer.recognize(piece, language=language, glossary=self._names)
+        if not self._retry or judge(first, speech_s=duration_s(piece)) not in RETRY_REASONS:
+            return first
+        second = await recognizer.recognize(np.concatenate([LEADING_SILENCE, piece]), language=language)
+        return max(first, second, key=lambda recognition: letter_count(recognition.text))
 
 
 @asynccontextmanager
@@ -73,7 +85,7 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
     """Load the models and yield the speech-to-speech engines. `names`: expected names. Raises `VoiceError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with (
-        RehearsalRecognizer(settings.asr, names=tuple(names)) as recognizer,
+        RehearsalRecognizer(settings.asr, names=tuple(names), retry=True) as recognizer,
         PiperSynthesizer.open(directory, variety=0.0) as voice,
     ):
 
