@@ -34,7 +34,6 @@ class Health:
         self._checks: list[Callable[[], Iterable[DegradedPart]]] = []
 
     def add_check(self, check: Callable[[], Iterable[DegradedPart]]) -> None:
-        """Add a function that returns the parts that do not work right now."""
         self._checks.append(check)
 
     def add_missing(self, what: str, *, instead: str, problem: str) -> None:

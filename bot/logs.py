@@ -149,7 +149,7 @@ class LogFile(logging.handlers.RotatingFileHandler):
             self.problem = None
 
     def close(self) -> None:
-        """Close the file; what cannot be flushed is lost."""
+        """Close the file; unflushed lines are lost if they cannot be written."""
         with suppress(OSError, ValueError):
             super().close()
 

@@ -1,4 +1,4 @@
-"""Reads and writes times the way people say them. Pure functions; the time zone is a parameter.
+"""Reads and writes times in the words that people use. Pure functions; the time zone is a parameter.
 
 `parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00' or '2026-01-31T21:04'. `format_ago` and
 `format_time_range` write a time so that it can be spoken: 'about forty minutes ago'.
@@ -19,19 +19,19 @@ _AGO = re.compile(
 )
 _DAYS = {"today": 0, "yesterday": 1, "tonight": 0, "last night": 1}
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")
-# Plain numbers from here on are epoch seconds (1973 and later).
+# Plain numbers of at least this value are epoch seconds (1973 and later).
 _LEAST_EPOCH_S = 100_000_000.0
 
 _ONES = "zero one two three four five six seven eight nine"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _SMALL = f"{_ONES} {_TEENS}".split()
 _TENS = {2: "twenty", 3: "thirty", 4: "forty", 5: "fifty"}
-# From here on minutes are rounded to fives, as people do.
+# From this number on, minutes are rounded to fives, as people do.
 ROUND_FROM_MINUTES = 10
 
 
 class TimeNotUnderstoodError(BotError):
-    """The text is not a time that `parse_moment` reads; the message says how to write one."""
+    """`parse_moment` cannot read the text as a time; the message says how to write one."""
 
 
 def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 # Runs a session until it is given up.
 RunSession: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-# Makes a session. Arguments: what briefs it, what gets its events, what runs its tool calls.
+# Makes a session. Arguments: the function that returns its briefing, the one that gets its events, the one that runs
+# tool calls.
 NewSession: TypeAlias = (
     "Callable[[Callable[[], Briefing], Callable[[RealtimeNews], None], ToolRunner], tuple[Realtime, RunSession]]"
 )

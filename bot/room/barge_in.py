@@ -1,7 +1,7 @@
-"""Barge-in of one room: carries out what `voice.speaking.barge_in` decides when people speak over the bot.
+"""Barge-in of one room: carries out the decisions of `voice.speaking.barge_in` when people speak over the bot.
 
-It ducks, pauses or stops the reply. It looks at how long everybody has spoken whenever sound arrives and a few times a
-second besides, and passes on what the words turned out to mean.
+It ducks, pauses or stops the reply. It checks how long each person has spoken whenever sound arrives and every 50 ms,
+and passes the meaning of recognised words to the detector.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 # How often to update when no sound arrives; a burst of speech ends by time.
 TICK_S = 0.05
-# After this much voiced sound over the bot it speaks more softly, at this level; 1 is unchanged.
+# After this much voiced sound over the bot, playback is ducked to this level; 1 is unchanged.
 DUCK_AFTER_S = 0.2
 DUCK_LEVEL = 0.3
 # Sound dropped for these reasons may have been speech; for every other reason it was not.
@@ -34,15 +34,15 @@ _MAYBE_SPEECH = frozenset({"overloaded", "recogniser_failed"})
 
 
 class VoicedSpeech(Protocol):
-    """Who speaks now; `voice.listening.listener.RoomListener` implements it."""
+    """The people who are speaking now; `voice.listening.listener.RoomListener` implements it."""
 
     @property
     def voiced_s(self) -> Mapping[int, float]:
-        """Return how much voiced sound each person has made in their present speech, in seconds."""
+        """Return the seconds of voiced sound in each person's current speech."""
 
 
 class HasWakeNames(Protocol):
-    """Who knows the bot's present names; `bot.participation.participation.Participation` implements it."""
+    """The bot's current names; `bot.participation.participation.Participation` implements it."""
 
     @property
     def wake_names(self) -> tuple[str, ...]:
@@ -79,12 +79,12 @@ class BargeInHandler:
             self.update()
 
     def update(self) -> None:
-        """Decide anew from how long everybody has spoken by now."""
+        """Decide again from how long each person has spoken by now."""
         voiced, now = self._listener.voiced_s, self._clock.monotonic()
         self._apply(self._detector.update(voiced, audible=self._replier.speaking, now=now))
 
     def on_event(self, event: events.Event) -> None:
-        """Take what somebody's sound turned out to be; ignore other events."""
+        """Handle the recognised text or the drop of somebody's sound; ignore other events."""
         match event:
             case events.UtteranceTranscribed():
                 self._on_meaning(event, classify_overlap(strip_call(event.text, self._wake_names.wake_names)))

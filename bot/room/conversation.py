@@ -1,7 +1,7 @@
-"""The conversation of one room: speech becomes turns, each turn is decided on, and some are answered.
+"""The conversation of one room: speech becomes turns, the bot decides on each turn, and answers some.
 
-`Conversation` owns the room's ears and voice and tells them about each other. How long the room lives, and where, is
-decided in `bot.room.room`.
+`Conversation` owns the room's hearing and speaking parts and connects them. `bot.room.room` decides where the room is
+and how long it lives.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# At the end: how long the last words may take to become turns, and the interrupted reply to be recorded.
+# At the end: how long the last words may take to become turns, and how long recording the interrupted reply may take.
 LAST_WORDS_S = 6.0
 SHUT_DOWN_S = 2.0
 # How long a turn waits for the reply that it interrupted to be recorded before it.
@@ -58,9 +58,9 @@ RECORD_REPLY_S = 2.0
 class Conversation:
     """The conversation of one session in `place`, recorded in `memory`.
 
-    `guild`: the bot's participation on this server. `report`: takes a problem: where, and a plain sentence.
-    *Ownership*: `run` is the room's task; call everything on its loop, except `excludes`. *Cancellation* of `run`:
-    await `finish` first, to keep what was said.
+    `guild`: the bot's participation on this server. `report`: called with each problem: its place in the code and a
+    plain sentence. *Ownership*: `run` is the room's task; call everything on its loop, except `excludes`.
+    *Cancellation* of `run`: await `finish` first, or the last words are lost.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Conversation:
         self._upkeep = upkeep
         self._quoting = quoting
         self._finishing = False
-        # Each is built after those that it is given.
+        # Each part is built after the parts that it needs.
         self.playback = Playback(monotonic=services.clock.monotonic)
         self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
         self._participants = Participants(place)
@@ -190,7 +190,7 @@ class Conversation:
                 tasks.create_task(run_for_room(self._commentary.run()), name="screen-commentary")
 
     async def finish(self) -> None:
-        """Stop speaking, record what was heard of the reply, and let the last words become turns."""
+        """Stop speaking, record the part of the reply that was heard, and turn the last words into turns."""
         self._finishing = True
         await self._replier.shut_down(within_s=SHUT_DOWN_S)
         await self._hearing.finish([person.id for person in self._place.members()], within_s=LAST_WORDS_S)
@@ -231,7 +231,7 @@ class Conversation:
             await self._turn_recorder.record_membership(change)
 
     def on_compaction_landed(self) -> None:
-        """Bring speech-to-speech in step with the new summary."""
+        """Update the speech-to-speech session with the new summary."""
         if self._bridge is not None:
             # The session memory is still reporting the compaction; ask it when it has finished.
             asyncio.get_running_loop().call_soon(self._bridge.refresh)
@@ -244,7 +244,7 @@ class Conversation:
         self._observe(events.ScreenNoted(note, self._clock.monotonic()))
 
     def on_screen_turn(self, turn: Turn) -> None:
-        """Take a turn about the start or end of a screen share, which is recorded already."""
+        """Handle a turn, already recorded, about the start or end of a screen share."""
         self._on_recorded(events.TurnRecorded(turn, self._clock.monotonic()))
 
     def _on_recorded(self, event: events.Event) -> None:
@@ -269,7 +269,9 @@ class Conversation:
         return mentions_name(text, self._participation.wake_names)
 
     def _on_heard(self, event: events.Event) -> None:
-        """Pass what hearing found to the observer, and at once to barge-in and to requests for silence."""
+        """Pass the event to the observer, to barge-in, and to participation, which handles requests for silence at
+        once.
+        """
         self._observe(event)
         self._barge_in.on_event(event)
         if isinstance(event, events.UtteranceTranscribed):

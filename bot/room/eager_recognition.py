@@ -1,6 +1,6 @@
 """Recognises speech in a pause, before the end of the utterance is certain, and asks the turn-end detector.
 
-If the person goes on, the result is thrown away. If not, the text is ready as soon as the end is certain.
+If the person goes on, the result is discarded. Otherwise the text is ready as soon as the end is certain.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ HeardT = TypeVar("HeardT")
 class EagerRecognition(Generic[HeardT]):
     """The eager recognition of one room.
 
-    `on_judged` gets the turn-end detector's probability for a pause that asks for it; None without a detector.
-    `recognise` runs in a task and must not raise; None: nothing is recognised early. `on_recognised` gets its result
-    and whether the person sounds finished; it must not wait. `pace_s`: what a recognition takes at present.
+    `on_judged` gets the turn-end detector's probability for each pause that asks for it, or None without a detector.
+    `recognise` runs in a task and must not raise; if None, nothing is recognised early. `on_recognised` gets its result
+    and whether the person sounds finished; it must not wait. `pace_s` returns how long a recognition takes at present.
     *Ownership*: `run` owns the tasks; before it runs, every pause is judged None.
     """
 
@@ -65,7 +65,7 @@ class EagerRecognition(Generic[HeardT]):
                 self._tasks = None
 
     def on_pause(self, pause: PauseBegan) -> None:
-        """Begin to recognise: the person is silent."""
+        """Begin to recognise the utterance, because the person has paused."""
         if self._tasks is None:
             if pause.asks:
                 self._on_judged(pause, None)
@@ -75,13 +75,13 @@ class EagerRecognition(Generic[HeardT]):
         self._running[utterance.id] = self._tasks.create_task(self._recognise_pause(pause), name=name)
 
     def discard(self, utterance_id: str) -> None:
-        """Stop and throw the result away: the person goes on, or the utterance is dropped."""
+        """Stop and discard the result, because the person goes on or the utterance is dropped."""
         task = self._running.pop(utterance_id, None)
         if task is not None:
             task.cancel()
 
     async def take(self, utterance_id: str) -> HeardT | None:
-        """Return and forget the result for a finished utterance; None if there is none."""
+        """Remove and return the result for a finished utterance; None if there is none."""
         task = self._running.pop(utterance_id, None)
         if task is None:
             return None

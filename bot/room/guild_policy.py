@@ -26,7 +26,9 @@ NO_LIMIT_TOKENS = 1 << 40
 
 
 class GuildPolicy:
-    """`mode`: the settings'. `max_output_tokens`: of a reply. `instructions`: the operator's, by guild id."""
+    """The policy of all guilds. `mode`: the default mode, from the settings. `max_output_tokens`: the limit of a reply.
+    `instructions`: the operator's, by guild id.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Turns a room's sound into text: endpointing, the recogniser's queue, guards, and utterance groups.
 
-An utterance group is what becomes one turn: one utterance, or several that overlapped in time, in the order in which
-they began. Hearing knows speakers by id only. Sound that does not become text is always reported, with a reason.
+An utterance group becomes one turn: one utterance, or several that overlapped in time, in the order in which they
+began. Hearing knows speakers by id only. It reports every sound that does not become text, with the reason.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often to check for people whose packets stopped. That is what ends an utterance, so half of it adds to every
-# latency. One tick with four people costs 20 us.
+# How often to check for people whose packets stopped. Their missing packets end an utterance, so half a tick adds to
+# every latency. One tick with four people costs 20 us.
 TICK_S = 0.02
-# Utterances that may wait for the recogniser. At three seconds each a full queue is minutes behind, too late to take
-# part in anything: then the oldest are dropped, and reported.
+# Utterances that may wait for the recogniser. At three seconds each, a full queue is minutes behind, which is too late
+# to take part in the conversation. Then the oldest are dropped and reported.
 UTTERANCES_WAITING = 64
 # Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
 # Texts with these faults are recognised a second time. A glossary makes unusual words likelier, sometimes so much that
-# nothing else is recognised, and a small model sometimes stops after one word of a clear sentence. The second time has
-# no glossary, and half a second of silence before the sound, because the same input gives the same text ('Room' for
-# 'Roomtone, who can bring the long ladder?' with and without a glossary, the whole sentence with the silence).
+# nothing else is recognised, and a small model sometimes stops after one word of a clear sentence. The second attempt
+# has no glossary. It has half a second of silence before the sound, because the same input would give the same text:
+# 'Roomtone, who can bring the long ladder?' gave 'Room' with and without a glossary, and the whole sentence with the
+# silence.
 RETRY_REASONS = frozenset({GuardReason.REPETITIVE, GuardReason.TOO_SPARSE})
 LEADING_SILENCE = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 # Weight of the latest recognition in the average duration: three slow ones in a row make a slow model.
@@ -63,8 +64,9 @@ GROUPS_WAITING = 64
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One call of the recogniser. `recognition`: None if it failed, because of `failure`. `expected`: the language that
-    it was told."""
+    """One call of the recogniser. `recognition`: None if it failed; `failure` says why. `expected`: the language that
+    was passed to the recogniser.
+    """
 
     recognition: Recognition | None
     expected: str | None
@@ -75,12 +77,13 @@ class _Attempt:
 class Hearing:
     """The hearing of one room.
 
-    `on_group` gets one utterance group after the other. `language`: the code that everybody speaks; None: detect it for
-    each person. `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made
-    accordingly. `is_urgent`: whether a text must not wait for others to finish. `own_words`: what the bot said between
-    two times. `on_tentative` gets the text so far in a pause that may be the end, and whether the speaker sounds
-    finished; `on_resumed` the id of an utterance that goes on after such a pause. *Ownership*: `run` is the room's
-    task; call everything on its loop.
+    `language`: the language code that everybody speaks; None: detect it for each person. `turn_end_detector` judges in
+    pauses whether the speaker has finished; `listener` must be made accordingly. `is_urgent`: whether a text must not
+    wait for others to finish. `own_words`: returns the words that the bot spoke between two times.
+
+    Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
+    that may be the end, and whether the speaker sounds finished. `on_resumed` gets the id of an utterance that goes on
+    after such a pause. *Ownership*: `run` is the room's task; call everything on its loop.
     """
 
     def __init__(
@@ -104,7 +107,7 @@ class Hearing:
         self._recognizer = recognizer
         self._glossary = glossary
         self._languages = SpeakerLanguages(language)
-        # Each person's last text and when it ended. Saying it again at once is a recogniser in a loop.
+        # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
         self._last_texts: dict[int, tuple[str, float]] = {}
         self._clock = clock
         self._observe = observe
@@ -134,7 +137,7 @@ class Hearing:
         self._dispatch(self._listener.hear(batch, self._clock.monotonic()))
 
     async def run(self) -> None:
-        """Endpoint, recognise and hand groups on. Never returns."""
+        """Endpoint, recognise and pass groups on. Never returns."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(run_for_room(self._eager_recognition.run()), name="eager-recognition")
             tasks.create_task(run_for_room(self._tick()), name="endpointing")
@@ -143,7 +146,7 @@ class Hearing:
             tasks.create_task(run_for_room(self._deliver_groups()), name="utterance-groups")
 
     async def finish(self, people: Sequence[int], *, within_s: float) -> None:
-        """End everybody's utterances now and wait until they are handed on, for `within_s` at most."""
+        """End everybody's utterances now and wait until they are passed on, for `within_s` at most."""
         now = self._clock.monotonic()
         self.hear([SpeakerLeft(user_id, now) for user_id in people])
         try:
@@ -182,7 +185,7 @@ class Hearing:
         self._dispatch(self._listener.answer(pause, probability, self._clock.monotonic()))
 
     def _on_early_text(self, utterance: Utterance, attempt: _Attempt, likely_finished: bool) -> None:
-        """Hand on the text of an utterance that may go on, if the guards accept it."""
+        """Pass on the text of an utterance that may go on, if the guards accept it."""
         if attempt.recognition is None or self._guard(utterance, attempt) is not None:
             return
         now = self._clock.monotonic()
@@ -217,7 +220,7 @@ class Hearing:
                 self._waiting.task_done()
 
     async def _finish_text(self, utterance: Utterance) -> SpokenText | None:
-        """Return a finished utterance's text; None if it was dropped, which is reported."""
+        """Return a finished utterance's text; None if the utterance was dropped, after reporting that."""
         attempt = await self._eager_recognition.take(utterance.id)
         early = attempt is not None and attempt.recognition is not None
         if attempt is None or attempt.recognition is None:
@@ -250,7 +253,7 @@ class Hearing:
         return spoken
 
     async def _transcribe(self, utterance: Utterance) -> _Attempt:
-        """Recognise `utterance`, a second time if the first text cannot be all of it."""
+        """Recognise `utterance`. Recognise it again if the first text cannot be complete."""
         first = await self._recognise(utterance)
         if first.recognition is None:
             return first
@@ -288,7 +291,7 @@ class Hearing:
         return _Attempt(recognition, expected, asked_at)
 
     def _guard(self, utterance: Utterance, attempt: _Attempt) -> GuardReason | None:
-        """Return why the text cannot be what was said, or None if it can."""
+        """Return the reason why the text cannot match the speech, or None if it can."""
         if attempt.recognition is None:
             return None
         before = None
@@ -315,7 +318,7 @@ class Hearing:
     # -- text becomes groups ---------------------------------------------------------------------------------
 
     async def _add_to_group(self, spoken: SpokenText) -> None:
-        """Add an utterance to the open group; a mere sound is a group of its own."""
+        """Add an utterance to the open group; a sound effect alone is a group of its own."""
         if is_sound_effect(spoken.text):
             await self._groups.put((spoken,))
             return
@@ -324,7 +327,7 @@ class Hearing:
             self._drop_utterance(spoken.utterance, "duplicate", spoken.text)
 
     async def _release_group(self) -> None:
-        """Hand the open group on if nobody's words are still to come, or it has waited long enough."""
+        """Pass the open group on if no more of its text is expected, or if it has waited long enough."""
         anybody_speaks = bool(self._listener.speaking or self._pending)
         group = self._coalescing.release(anybody_speaks=anybody_speaks, now=self._clock.monotonic())
         if group:

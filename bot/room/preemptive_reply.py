@@ -1,8 +1,8 @@
-"""A preemptive reply: the model starts while the end of the question is not certain yet.
+"""A preemptive reply: the model starts before the end of the question is certain.
 
 In a pause that sounds like the end, after a text that reads finished, the model gets the prompt as if the question were
-complete. Nothing is spoken or recorded, and no tool runs, before the end is certain; then the first words are ready. If
-the person goes on or says something else, the reply is discarded; its cost is counted all the same.
+complete. Nothing is spoken or recorded, and no tool runs, before the end is certain; by then the first words are ready.
+If the person goes on or says something else, the reply is discarded. Its cost is counted all the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Attempt:
         self.task: asyncio.Task[None] | None = None
 
     def fits(self, question: Question) -> bool:
-        """Return whether it replies to this question: the same words of the same people, as the same turn."""
+        """Return whether the attempt replies to `question`: the same words of the same people, as the same turn."""
         own, turn = self.question, question.turn
         return (
             own.utterance_id == question.utterance_id
@@ -49,10 +49,10 @@ class _Attempt:
 
 
 class PreemptiveReply:
-    """The preemptive reply of one room; one at a time. To the replier it is both the prompt builder and the responder.
+    """The preemptive reply of one room; one at a time. The replier uses it as prompt builder and as responder.
 
-    `build_context` and `respond` return what was prepared for the question, or else what the room's own would.
-    *Ownership*: `run` is the room's task and owns the reply in progress; before it runs nothing is begun.
+    `build_context` and `respond` return the prepared result if it fits the question; otherwise they use the room's own.
+    *Ownership*: `run` is the room's task and owns the reply in progress; before it runs, no reply is begun.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class PreemptiveReply:
         self._clock = clock
         self._tasks: asyncio.TaskGroup | None = None
         self._attempt: _Attempt | None = None
-        # The attempt whose question has come.
+        # The attempt whose question is now complete and recorded.
         self._taken: _Attempt | None = None
 
     async def run(self) -> None:
@@ -98,7 +98,7 @@ class PreemptiveReply:
         log.info("preemptive_reply_discarded", reason=reason, wasted_ms=self._since_ms(attempt))
 
     async def build_context(self, question: Question) -> ModelContext:
-        """Return the prompt for `question`, prepared or built now. Raises `CompactionError`."""
+        """Return the prompt for `question`, prepared earlier or built now. Raises `CompactionError`."""
         if self._taken is not None:
             _cancel(self._taken)
             self._taken = None
@@ -117,7 +117,7 @@ class PreemptiveReply:
         return attempt.context
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the reply, beginning with what was prepared. See `Responder.respond`."""
+        """Yield the reply, beginning with the prepared pieces. See `Responder.respond`."""
         attempt, self._taken = self._taken, None
         if attempt is None or attempt.context is not context:
             async with aclosing(self._responder.respond(context)) as stream:
@@ -158,5 +158,5 @@ def _cancel(attempt: _Attempt) -> None:
 
 
 def reads_finished(text: str) -> bool:
-    """Return whether a text ends like a sentence. An ellipsis is no end."""
+    """Return whether a text ends like a sentence. An ellipsis does not count."""
     return bool(_FINISHED.search(text.strip()))

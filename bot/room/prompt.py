@@ -1,4 +1,4 @@
-"""What the model is given to answer one question: instructions, memory, people and quotes of one session."""
+"""Builds the model's prompt for one question: instructions, memory, people and quotes of one session."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class PromptBuilder:
-    """Builds the prompts of one room, and what its speech-to-speech is told (see `RealtimePrompt`).
+    """Builds the prompts of one room, and the instructions of its speech-to-speech session (see `RealtimePrompt`).
 
-    `report`: takes a problem that costs no reply: where, and a plain sentence.
+    `report`: called with each problem that prevents no reply: its place in the code and a plain sentence.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PromptBuilder:
         self._report = report
 
     async def build_context(self, question: Question) -> ModelContext:
-        """Return what is sent to answer `question`. Raises `CompactionError`."""
+        """Return the prompt for `question`. Raises `CompactionError`."""
         services = self._services
         policy = await self._prompt_policy()
         self._clear_forgotten()
@@ -82,7 +82,9 @@ class PromptBuilder:
         return context
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
-        """Record what a model was sent for the reply to turn `answer_to`: its cost, for the memory, for observers."""
+        """Record the parts that a model was sent for the reply to turn `answer_to`: count the cost, and tell memory and
+        observers.
+        """
         parts = tuple(parts)
         self._participation.on_prompt_sent(sum(part.tokens for part in parts))
         if self._upkeep is not None:
@@ -100,7 +102,6 @@ class PromptBuilder:
         return tuple(text for text in (called, skipping) if text)
 
     def introductions(self) -> list[str]:
-        """Return a line about each person who is present, with what they said about themselves in earlier sessions."""
         if self._upkeep is None:
             return [name for _, name in self._present()]
         return self._upkeep.introductions(self._present())
@@ -115,7 +116,7 @@ class PromptBuilder:
         return self._participation.without_opted_out(self._participants.present())
 
     def _clear_forgotten(self) -> None:
-        """Drop tool results after somebody's words were forgotten, because they may contain them."""
+        """Drop tool results after somebody's words were forgotten, because the results may contain them."""
         if self._memory.external_changes != self._external_changes:
             self._external_changes = self._memory.external_changes
             self._toolbox.exchanges.clear()
@@ -138,9 +139,9 @@ class PromptBuilder:
 
 
 def asker_of(question: Question, participants: Participants) -> Asker:
-    """Return who asked `question` and in which words, or `NOBODY` if that is not one person.
+    """Return the person who asked `question`, with their words, or `NOBODY` if that is not one person.
 
-    Several people may speak in one turn. Then only the one whom the question names counts, and only their words.
+    Several people may speak in one turn. Then only the person whom the question names counts, and only their words.
     """
     turn = question.turn
     if turn.kind is not TurnKind.SPEECH:

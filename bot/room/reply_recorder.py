@@ -23,10 +23,10 @@ UNSPOKEN_PREFIX = "I wanted to say:"
 
 
 class FailureMessages:
-    """What one room's channel reads about replies that failed. Pure.
+    """The messages about failed replies in one room's channel. Pure.
 
     Words that could not be spoken are written each time, because somebody waits for them. The reason is written once
-    until a reply is spoken again: otherwise a voice that is down for an evening would fill the channel with it.
+    until a reply is spoken again. Otherwise a voice that fails for an evening would fill the channel with it.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,9 @@ class ReplyRecorder:
         self._failure_messages = FailureMessages()
 
     async def record(self, reply: Reply) -> None:
-        """Count the cost of a finished reply, write about its failure, and record what was played or written."""
+        """Count the cost of a finished reply, record the part that was played or written, and report its failure in the
+        channel.
+        """
         asker_id = reply.question.asker_id
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
         self._participation.on_reply_ended(

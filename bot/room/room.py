@@ -1,8 +1,7 @@
 """One room: a voice session in one channel, from joining to leaving.
 
-It opens the session's memory, joins the channel, owns the conversation's task and ends everything in order. What is
-said and answered is `bot.room.conversation`'s business. A session outlives a crash: the next room in the channel
-resumes it.
+It opens the session's memory, joins the channel, owns the conversation's task and ends everything in order.
+`bot.room.conversation` handles speech and replies. A session outlives a crash: the next room in the channel resumes it.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ UPKEEP_S = 4.0
 class Room:
     """A voice session in `place`. Make a new one for each start.
 
-    *Ownership*: the supervisor runs `run` in a task. *Cancellation*: what is stored stays stored, and the session
-    stays open for the next room.
+    *Ownership*: the supervisor runs `run` in a task. *Cancellation*: stored turns stay stored, and the session stays
+    open for the next room.
     """
 
     def __init__(self, place: Place, services: RoomServices) -> None:
@@ -66,11 +65,13 @@ class Room:
 
     @property
     def opened(self) -> asyncio.Event:
-        """Set when the bot is in the channel and hears it."""
+        """Set when the bot has joined the channel and receives its sound."""
         return self._opened
 
     async def run(self) -> str:
-        """Run until closed and return the reason. Raises `LinkError`, `StoreError`, or whatever failed."""
+        """Run until closed and return the reason. Raises `LinkError`, `StoreError`, or the error of the part that
+        failed.
+        """
         opened = await self._services.sessions.open(
             guild_id=self._place.guild_id,
             channel_id=self._place.channel_id,
@@ -197,7 +198,7 @@ class Room:
             await conversation.on_membership(await self._membership_changes.get())
 
     async def _check_room(self, link: Link) -> None:
-        """Close the room when nobody has been there for long, and report the packet counters."""
+        """Close the room when the bot has been alone for too long, and report the packet counters."""
         alone_since: float | None = None
         while True:
             await self._clock.sleep(CHECK_ROOM_S)
@@ -211,7 +212,7 @@ class Room:
                 self.close("empty")
 
     async def _watch_link(self, link: Link) -> None:
-        """Wait for the end of the connection. Close the room if somebody removed the bot, else raise `LinkError`."""
+        """Wait until the connection ends. Close the room if somebody removed the bot, else raise `LinkError`."""
         reason = await link.lost()
         if link.removed:
             self.close("expelled")
@@ -228,7 +229,7 @@ class Room:
             self._conversation.on_screen_note(note)
 
     def on_screen_turn(self, turn: Turn) -> None:
-        """Hand on a turn about the start or end of a share, which is recorded already."""
+        """Pass on a turn, already recorded, about the start or end of a share."""
         if self._conversation is not None:
             self._conversation.on_screen_turn(turn)
 

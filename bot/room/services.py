@@ -1,4 +1,6 @@
-"""What every room of the process uses: models, store, settings. `bot.wiring.services` opens and closes it."""
+"""The services that every room of the process uses: models, store, settings. `bot.wiring.services` opens and closes
+them.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoomServices:
-    """What the rooms share. Fields named `open_` and `new_` make what each room has for itself."""
+    """The services that rooms share. Fields named `open_` and `new_` are functions that make a part for one room."""
 
     sessions: Sessions
-    # Opens a session's memory. Arguments: session, guild, what gets its compaction events.
+    # Opens a session's memory. Arguments: session, guild, the function that gets its compaction events.
     open_memory: Callable[
         [SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
     ]
@@ -67,17 +69,17 @@ class RoomServices:
     listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings
-    # What replies, in the words of /status, for example `the language model gpt-4.1-mini`.
+    # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
     responder_name: str
-    # Maintains a session's memory beside the conversation; None: nothing does.
+    # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
-    # Finds what was said before the window, for the prompt of a reply; None: nothing does.
+    # Finds quotes from before the window for the prompt of a reply; None: no quotes.
     open_quoting: Callable[[RecallScope], QuoteFinder | None] = lambda _: None
     # The tools that a model may call in a room.
     open_toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
     # The screens that people share with the bot; None: sharing is off.
     screens: Screens | None = None
-    # Checks what the bot is about to say; None: nothing is checked.
+    # Checks the bot's words before it speaks them; None: no checks.
     moderator: Moderator | None = None
     # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
     turn_end_detector: TurnEndDetector | None = None
@@ -87,5 +89,5 @@ class RoomServices:
     can_skip: bool = True
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
     guild_policy: GuildPolicy | None = None
-    # Returns in plain sentences what does not work at present.
+    # Returns plain sentences about the parts that do not work at present.
     health: Callable[[], str] = str

@@ -1,7 +1,7 @@
-"""Runs the rooms of all guilds, each in a task of its own: restarts one that crashes, and ends all in order.
+"""Runs the rooms of all guilds, each in a task of its own: restarts a room that crashes, and ends all in order.
 
 A guild has at most one room, because Discord allows a bot one voice connection for each guild. A crash affects no other
-room: the text channel is told, and the room starts again and resumes its session.
+room. The supervisor writes about it into the text channel, and the room starts again and resumes its session.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ KNOWN_ERRORS = (BotError, VoiceError, CompactionError)
 
 
 class SupervisedRoom(Protocol):
-    """What the supervisor needs of a room. `bot.room.room.Room` implements it."""
+    """The supervisor's interface to a room. `bot.room.room.Room` implements it."""
 
     @property
     def opened(self) -> asyncio.Event:
-        """Set when the bot is in the channel and hears it."""
+        """Set when the bot has joined the channel and receives its sound."""
 
     async def run(self) -> str:
         """Run until closed; return the reason (one word). Any error is a crash."""
@@ -62,23 +62,21 @@ class SupervisedRoom(Protocol):
 
 @dataclass(slots=True)
 class _Entry:
-    """One guild's room and the task that runs it."""
-
     place: Place
     room: SupervisedRoom
     task: asyncio.Task[None] | None = None
-    # Between a crash and the restart: there is no room that could end in order.
+    # True between a crash and the restart: there is no room to end in order.
     restarting: bool = False
-    # Where somebody moved the bot; the next room opens there.
+    # The channel that somebody moved the bot to; the next room opens there.
     next_place: Place | None = None
     ending: bool = False
 
 
 class RoomSupervisor:
-    """Runs rooms. `make_room` makes the room of a place, a new one for each start.
+    """Runs rooms. `make_room` makes a room for a place; it is called for each start.
 
-    *Ownership*: an async context manager that owns every room's task; on exit it ends all rooms in order, each
-    within `CLOSE_TIMEOUT_S`, then by cancellation.
+    *Ownership*: an async context manager that owns every room's task. On exit it asks all rooms to end in order, and
+    cancels those that take longer than `CLOSE_TIMEOUT_S`.
     """
 
     def __init__(self, make_room: Callable[[Place], SupervisedRoom], *, clock: Clock) -> None:
@@ -97,7 +95,7 @@ class RoomSupervisor:
         await asyncio.gather(*(self._end(guild_id, "stopped") for guild_id in list(self._entries)))
 
     async def join(self, place: Place) -> None:
-        """Open a room in `place`; return when the bot is in the channel and hears it.
+        """Open a room in `place`; return when the bot has joined the channel and receives its sound.
 
         Raises the room's error, or `SetupError` if it takes too long or the guild has a room already.
         """
@@ -119,7 +117,7 @@ class RoomSupervisor:
             ) from None
 
     async def abandon(self) -> None:
-        """Cancel every room and save nothing more, as if the process were killed. Sessions stay open."""
+        """Cancel every room without saving, as if the process were killed. Sessions stay open."""
         self._closing = True
         tasks = [entry.task for entry in self._entries.values() if entry.task is not None]
         for task in tasks:
@@ -143,13 +141,12 @@ class RoomSupervisor:
         return entry.room.status()
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
-        """Pass a change of membership to the room of that channel, if there is one."""
         entry = self._entries.get(guild_id)
         if entry is not None and entry.place.channel_id == channel_id:
             entry.room.on_membership(change)
 
     def on_bot_moved(self, place: Place) -> None:
-        """Follow the bot, whom somebody moved to `place`: end the room in order and open the next one there."""
+        """Handle a move of the bot to `place` by somebody else: end the room in order and open the next one there."""
         entry = self._entries.get(place.guild_id)
         if entry is None or entry.ending or entry.restarting:
             return
@@ -172,7 +169,9 @@ class RoomSupervisor:
             await asyncio.wait({entry.task}, timeout=CLOSE_TIMEOUT_S)
 
     async def _run_room(self, entry: _Entry, started: asyncio.Future[None]) -> None:
-        """Run a guild's room; restart it after a crash, or where the bot was moved, until it is closed."""
+        """Run a guild's room until it is closed. After a crash, restart it; after a move, restart it in the new
+        channel.
+        """
         guild_id = entry.place.guild_id
         crashes = 0
         was_moved = False
@@ -221,7 +220,7 @@ class RoomSupervisor:
             log.info("room_ended", guild_id=guild_id, reason=reason)
             return None
         except Exception as error:
-            # No crash of one room may end another.
+            # A crash of one room must not end another.
             cause = _first_error(error)
             log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
             return cause

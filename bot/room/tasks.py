@@ -1,7 +1,7 @@
-"""A task that runs as long as its room.
+"""Runs a task that lasts as long as its room, and reports it if it ends cancelled by mistake.
 
-A task group ignores a child that ended cancelled, whoever cancelled it. So a task that waited for something cancelled
-elsewhere would end a room's hearing or replies unnoticed.
+A task group ignores a child that ended cancelled, even if the group did not cancel it. A task that awaited something
+cancelled elsewhere would then end a room's hearing or replies unnoticed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Records what happens in a room as numbered turns, each with one log line.
+"""Records speech, replies and events of a room as numbered turns, each with one log line.
 
-If the store fails, nothing is lost yet: the turn stays in memory and is stored with a later write, and the channel is
-told once. Log lines never contain what was said.
+If the store fails, the turn stays in memory and is stored with a later write; the channel gets one message about it.
+Log lines never contain what was said.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TurnRecorder:
     async def record_speech(self, group: Sequence[SpokenText], names: Sequence[str]) -> Turn | None:
         """Record a group of utterances as one turn. `names`: the speaker of each.
 
-        Returns None if it is a sound that the last turn holds already.
+        Returns None if it is a sound effect that repeats the last turn.
         """
         kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in group) else TurnKind.SPEECH
         parts = _parts(group, names)
@@ -67,11 +67,11 @@ class TurnRecorder:
         return Turn(seq, TurnKind.SPEECH, started_at, ended_at, _parts([spoken], [name]))
 
     async def record_membership(self, change: MembershipChange) -> Turn | None:
-        """Record that somebody came or went. Returns None if the last turn says the same."""
+        """Record that somebody joined or left. Returns None if the last turn says the same."""
         person, now = change.person, self._clock.now()
         what = "joined" if change.joined else "left"
         part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
-        # Nobody comes twice without going: an unsteady connection reports the same change twice.
+        # Nobody joins twice without leaving: an unsteady connection reports the same change twice.
         if self._repeats(TurnKind.MEMBERSHIP, (part,), now, within_s=math.inf):
             return None
         return await self._record(TurnKind.MEMBERSHIP, (part,), now, now)
@@ -95,7 +95,6 @@ class TurnRecorder:
         return turn
 
     async def record_written_reply(self, reply: Reply) -> Turn:
-        """Record the part of a reply that was written because it could not be spoken."""
         at = self._epoch(reply.ended_at)
         turn = await self._record(TurnKind.ASSISTANT, (TurnPart(OWN_ID, self._own_name, reply.unsaid),), at, at)
         _log_reply(turn, reply, char_count=len(reply.unsaid), written=True)
@@ -113,7 +112,7 @@ class TurnRecorder:
         """Log a turn of speech with the latency of every stage, and the decision. Call it when the turn is stored.
 
         `released_at`: when the group was complete (monotonic). `chosen`: the utterance that the decision is about; the
-        earlier stages are its.
+        latencies of the earlier stages are for this utterance.
         """
         utterance = chosen.utterance
         log.info(
@@ -135,7 +134,7 @@ class TurnRecorder:
         )
 
     def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, *, within_s: float) -> bool:
-        """Return whether the last turn holds the same, and log that this one is left out."""
+        """Return whether the last turn has the same content; log the omission if so."""
         turns = self._memory.turns
         if not turns or (turns[-1].kind, turns[-1].parts) != (kind, parts):
             return False

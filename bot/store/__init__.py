@@ -1,6 +1,7 @@
 """The SQLite database: sessions, turns, notes, segments, search, people and guild settings.
 
-Way in: `database.open_database`; the store classes are made on the open `Database`. `tables` and `migrations` hold the
+Start with `database.open_database`; the store classes take the open `Database`. `tables` and `migrations` hold the
 schema. `turns`, `sessions`, `history`, `tiers`, `people`, `prompts` and `guilds` store; `indexing`, `search` and
-`vector_store` make it searchable; `forgetting` removes what a person said. `failures` words driver errors plainly.
+`vector_store` make it searchable; `forgetting` removes what a person said. `failures` turns driver errors into plain
+sentences.
 """

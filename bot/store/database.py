@@ -1,10 +1,10 @@
 """The SQLite database: opening, transactions, checking and closing.
 
-Owns the connections and serialises writes. It does not know what is stored.
+Owns the connections and serialises writes. It does not know the tables.
 
 The journal is a WAL, so that readers (`roomtone explain`, a backup) never wait for the bot. Foreign keys are on, so
-that deleting a session deletes everything in it. Every transaction begins explicitly: the driver's implicit one starts
-at the first write, which would let another writer in between a read and the write that depends on it.
+that deleting a session deletes everything in it. Every transaction begins explicitly. The driver's implicit transaction
+starts only at the first write, so another writer could change the data between a read and the write that depends on it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Database:
         self._readers = engine
         self._writers = engine.execution_options(roomtone_begin="BEGIN IMMEDIATE")
         self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
-        # SQLite has one writer anyway; this lock is fair and cheap, SQLite's own wait polls.
+        # SQLite allows one writer anyway. This lock is fair and cheap; SQLite's own wait polls.
         self._write_lock = asyncio.Lock()
         self._reader = ThreadedReader(path, busy_timeout_s=busy_timeout_s)
 
@@ -70,7 +70,8 @@ class Database:
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a plain read-only connection in a thread and return its result. Raises `StoreError`.
 
-        Use it where somebody is waiting: it crosses to a thread once, `reading` once a statement and twice more.
+        Use it where somebody is waiting: it crosses to a thread only once. `reading` crosses once for each statement
+        and twice more.
         """
         try:
             async with asyncio.timeout(self._deadline_s):
@@ -83,7 +84,7 @@ class Database:
         return await self.read(lambda connection: connection.execute(sql, dict(parameters)).fetchall())
 
     async def checkpoint(self) -> None:
-        """Move the journal into the database and truncate it, so that it holds no deleted text any more.
+        """Move the journal into the database and truncate it, so that the journal holds no deleted text any more.
 
         A process that is reading may keep part of it. Raises `StoreError`.
         """
@@ -119,8 +120,7 @@ async def open_database(
 ) -> AsyncIterator[Database]:
     """Open or create the database at `path`, migrate it, yield it, and close it.
 
-    Raises `StoreError`, with what to do about it, if the file cannot be opened, is damaged, or was written by a newer
-    Roomtone.
+    Raises `StoreError`, with the remedy, if the file cannot be opened, is damaged, or was written by a newer Roomtone.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,14 +155,15 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
             cursor.execute("PRAGMA journal_mode = WAL")
             cursor.execute(f"PRAGMA synchronous = {synchronous.upper()}")
             cursor.execute("PRAGMA foreign_keys = ON")
-            # Overwrites what is deleted: forgotten text must not remain in free pages.
+            # Overwrites deleted data: forgotten text must not remain in free pages.
             cursor.execute("PRAGMA secure_delete = ON")
         finally:
             cursor.close()
 
     def on_invalidate(connection: DBAPIConnection, _entry: ConnectionPoolEntry, _error: BaseException | None) -> None:
-        # After a cancelled SELECT, closing alone leaves the transaction and its lock to the half-read cursor, which
-        # lives as long as somebody holds the cancelled task. Outside a greenlet nothing is open and nothing can wait.
+        # After a cancelled SELECT, closing alone does not end the transaction: the half-read cursor keeps it and its
+        # lock for as long as somebody holds the cancelled task. Outside a greenlet nothing is open and nothing can
+        # wait.
         with suppress(MissingGreenlet):
             connection.run_async(lambda driver: driver.rollback())
 

@@ -13,7 +13,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# By the primary part of SQLite's result code (https://www.sqlite.org/rescode.html).
+# Keyed by the primary part of SQLite's result code (https://www.sqlite.org/rescode.html).
 _SENTENCES: dict[str, str] = {
     "SQLITE_FULL": "The disk is full, so nothing more can be stored in {path}. Free some space, or set "
     "storage.data_dir to another disk.",
@@ -41,7 +41,7 @@ _FULL_BYTES = 500_000
 
 
 def store_failure(error: BaseException, path: Path) -> StoreError:
-    """Return a `StoreError` that says what `error` means for the database at `path`, and what to do."""
+    """Return a `StoreError` that explains `error` for the database at `path` and gives the remedy."""
     if isinstance(error, StoreError):
         return error
     if isinstance(error, TimeoutError):
@@ -60,7 +60,7 @@ def store_failure(error: BaseException, path: Path) -> StoreError:
                 return StoreError(sentence.format(path=path))
     if isinstance(error, OSError):
         return StoreError(f"{path} cannot be used: {error.strerror or error}. Check storage.data_dir and its rights.")
-    # Never str(error): SQLAlchemy includes the statement and its parameters, and so what people said.
+    # Never str(error): SQLAlchemy includes the statement and its parameters, which may hold speech.
     what = f"{type(cause).__name__}: {cause}" if isinstance(cause, sqlite3.Error) else type(error).__name__
     return StoreError(f"{path} refused a request ({what}).")
 

@@ -1,8 +1,8 @@
 """Removes what a person said, at their request, from turns, segments, notes, summaries, search and history.
 
-A forgotten turn keeps its number and what others said in it. What the bot said is removed too where it answered the
-person, named them or repeated them. A forgotten fact leaves a blank in its segment, because other facts refer to it by
-its position. Each session is one transaction, after which an open room takes the change over. Raises `StoreError`.
+A forgotten turn keeps its number and the words of other people in it. Turns of the bot are removed too if they answer
+the person, name them or repeat their words. A forgotten fact leaves a blank in its segment, because other facts refer
+to it by its position. Each session is one transaction; an open room then takes over the change. Raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredSpeaker:
-    """A person with stored turns. `names`: latest first. `last_at`: their last turn, UTC epoch seconds."""
+    """A person with stored turns. `names`: latest first. `last_at`: when they last spoke, UTC epoch seconds."""
 
     id: str
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class SpeechForgetter:
         self._clock = clock
 
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
-        """Return the speakers with that id, or that name in any capitalisation; who spoke last comes first."""
+        """Return the speakers with that id, or that name in any capitalisation, the latest speaker first."""
         wanted = name_or_id.strip()
         async with self._database.reading() as connection:
             everybody = await _people(connection, _select_turns(session_id))
@@ -111,7 +111,9 @@ class SpeechForgetter:
         return total
 
     async def _refresh_open_rooms(self, done: Collection[SessionId]) -> None:
-        """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed ones."""
+        """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed
+        sessions.
+        """
         async with self._database.reading() as connection:
             found = await connection.execute(select(sessions.c.id).where(sessions.c.ended_at.is_(None)))
             open_sessions = [SessionId(each) for each in found.scalars().all()]
@@ -136,7 +138,7 @@ class SpeechForgetter:
         facts = await self._clean_segments(connection, session_id, seqs, speakers, gone, runs)
         about = await _delete_about(connection, session_id, person.id, seq)
         if theirs or answers or gone or facts:
-            # The text of an earlier summary does not show whether it held something that is forgotten now.
+            # Nothing in the text of an earlier summary shows whether it contains forgotten words.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
         changed = theirs or answers or gone or facts or about
         if changed:
@@ -153,7 +155,7 @@ class SpeechForgetter:
         gone_notes: frozenset[str],
         runs: Runs,
     ) -> int:
-        """Remove forgotten text from the segments; return how many facts were removed."""
+        """Remove forgotten text from the segments; return the number of removed facts."""
         found = await connection.execute(
             select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq)
         )
@@ -162,11 +164,11 @@ class SpeechForgetter:
         count = 0
         retold = False
         for place, segment in enumerate(stored):
-            # A bare answer is folded with its question, which may be just before the batch.
+            # A bare answer is folded with its question, which may come just before the batch.
             heard_from = segment.start - REACH_TURNS
             touched = any(heard_from <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
             retold = retold or bool(touched)
-            # A recursive summary may repeat what it took from earlier segments.
+            # A recursive summary may repeat text from earlier segments.
             if not touched and not (retold and segment.is_recursive):
                 continue
             heard = await _turns(connection, _select_turns(session_id, heard_from, segment.end))
@@ -231,7 +233,7 @@ async def _turns_of_speaker(
 async def _answers_about(
     connection: AsyncConnection, session_id: SessionId, theirs: list[Turn], names: Collection[str], runs: Runs
 ) -> list[Turn]:
-    """Return the bot's turns that answer one of these turns, contain one of the names, or repeat what was said."""
+    """Return the bot's turns that answer one of these turns, contain a name, or repeat the forgotten words."""
     answered = {turn.seq + 1 for turn in theirs if turn.kind is TurnKind.SPEECH}
     seqs = {turn.seq for turn in theirs}
     return [
@@ -256,7 +258,7 @@ async def _sessions_that_repeat(connection: AsyncConnection, runs: Runs) -> list
 
 
 def _only_bot(wanted: Select[Any]) -> Select[Any]:
-    """Narrow to what the bot said and what it noted from a screen."""
+    """Narrow the query to the bot's replies and to effect turns."""
     return wanted.where(turns.c.kind.in_([TurnKind.ASSISTANT.value, TurnKind.EFFECT.value]))
 
 

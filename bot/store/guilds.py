@@ -1,4 +1,4 @@
-"""Stores what each guild has chosen (memory mode, budget, when the bot speaks) and who does not want to be heard there.
+"""Stores each guild's choices (memory mode, budget, when the bot speaks) and the people who opted out of being heard.
 
 The choices of a guild are read once and then cached, so all changes must go through `GuildStore`.
 """
@@ -83,20 +83,21 @@ def _choice(row: Row[Any]) -> GuildChoice:
 
 
 class OptOutStore:
-    """Who does not want to be heard, in all guilds. Raises `StoreError`. Safe for all tasks of one event loop."""
+    """The people who opted out of being heard, in all guilds. Raises `StoreError`. Safe for all tasks of one event
+    loop.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def of(self, guild_id: int) -> frozenset[int]:
-        """Return the ids of those who opted out of being heard in the guild."""
         wanted = select(hearing_opt_outs.c.person_id).where(hearing_opt_outs.c.guild_id == guild_id)
         async with self._database.reading() as connection:
             return frozenset((await connection.execute(wanted)).scalars())
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Store that a person opts out of being heard in the guild, or takes it back."""
+        """Store that a person opts out of being heard in the guild (`out`), or in again."""
         same = and_(hearing_opt_outs.c.guild_id == guild_id, hearing_opt_outs.c.person_id == person_id)
         async with self._database.writing() as connection:
             await connection.execute(delete(hearing_opt_outs).where(same))

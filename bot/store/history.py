@@ -1,4 +1,4 @@
-"""A session's summary over time: reads it as it was at an earlier revision, and renders it again after changes.
+"""A session's summary over time: reads earlier revisions, and renders the summary again after changes.
 
 Raises `StoreError`.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionSnapshot:
-    """A session at one revision. `summary` is None if there was none; if it is no longer known, `known` is False."""
+    """A session at one revision. `summary`: None if there was none, or if it is lost; then `known` is False."""
 
     summary: str | None
     known: bool
@@ -58,7 +58,7 @@ class SessionHistory:
             stored = tuple(rows.segment_from_row(row) for row in found)
         last = next((row for row in reversed(landed) if row.revision == revision), None)
         by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
-        # Earlier versions of Roomtone stored no landings; there the range of a segment decides.
+        # Earlier versions of Roomtone stored no landings; for their sessions the range of a segment decides.
         present = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
         return SessionSnapshot(
             None if last is None else last.summary, last is not None and last.summary is not None, present
@@ -92,7 +92,7 @@ class SessionHistory:
 async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *, now: float) -> None:
     """Render and store the session's summary again, after its segments were pruned or forgotten. `now`: epoch seconds.
 
-    Call it inside a write transaction. It raises the revision, so that an open room takes the new summary over with its
+    Call it inside a write transaction. It raises the revision, so that an open room takes over the new summary with its
     next landing.
     """
     session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()

@@ -43,9 +43,9 @@ async def index_source(connection: AsyncConnection, session_id: SessionId, sourc
 
 
 async def catch_up(database: Database) -> int:
-    """Index everything stored that isn't, and anew what another version indexed by other terms.
+    """Index all stored items that are not indexed, and index again those whose terms another version made.
 
-    Returns how many passages were added or changed. Short transactions, one after the other.
+    Returns the number of passages that were added or changed. Uses short transactions, one after the other.
     """
     count = await _renew_terms(database)
     for table, order, read, present in (
@@ -71,7 +71,8 @@ async def catch_up(database: Database) -> int:
 
 
 async def _renew_terms(database: Database) -> int:
-    """Make the terms of all passages again unless this version of `terms` made them; return how many changed.
+    """Make the terms of all passages again unless this version of `terms` made them; return the number of changed
+    passages.
 
     Embeddings stay. An interrupted renewal begins again at the next start.
     """
@@ -125,7 +126,7 @@ async def _replace_terms(
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:
-    """Index a turn: it gets its neighbours' terms, and they get its terms."""
+    """Index a turn together with its neighbours' terms, and add its terms to theirs."""
     if turn.tombstone:
         return
     beside = and_(

@@ -1,7 +1,7 @@
 """The steps that create the database and bring an older one up to date.
 
-The SQL here is frozen: never edit a shipped step, add a new one. Tests hold that no step changed and that together
-they make the tables of `bot.store.tables`. The SQL keeps to what PostgreSQL has too, apart from full-text search.
+The SQL here is frozen: never edit a shipped step, add a new one. Tests check that no step changed and that all steps
+together make the tables of `bot.store.tables`. The SQL uses only what PostgreSQL has too, apart from full-text search.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _SEARCH_TABLES = (
     "INSERT INTO search_marks (name, value) VALUES ('generation', 0), ('purged', 0)",
 )
 
-# What table definitions cannot describe. `passage_index` is SQLite's FTS5 over the terms in `passages`. The triggers
-# keep it true: when a turn, a note, a segment or a session is deleted or forgotten, its passages and index entries go
-# in the same transaction.
+# Objects that table definitions cannot describe. `passage_index` is SQLite's FTS5 over the terms in `passages`. The
+# triggers keep it up to date: when a turn, a note, a segment or a session is deleted or forgotten, its passages and
+# index entries go in the same transaction.
 SEARCH_OBJECTS = (
     """
     CREATE VIRTUAL TABLE passage_index USING fts5(
@@ -135,7 +135,7 @@ SEARCH_OBJECTS = (
     """,
 )
 
-# How segments are kept, what each landing said, and what people said of themselves.
+# The tiers of segments, the summary of each landing, and the facts that people said about themselves.
 _TIERS_AND_PEOPLE = (
     "ALTER TABLE segments ADD COLUMN pruned BOOLEAN NOT NULL DEFAULT FALSE",
     """
@@ -227,7 +227,7 @@ _GUILD_SETTINGS = (
     """,
 )
 
-# When the bot speaks, and whom it hears.
+# When the bot speaks, and who opted out of being heard.
 _PARTICIPATION = (
     "ALTER TABLE guild_settings ADD COLUMN voice_mode VARCHAR",
     "ALTER TABLE guild_settings ADD COLUMN wake_names VARCHAR",

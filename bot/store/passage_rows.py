@@ -87,7 +87,6 @@ def _turns_around(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict
 
 
 def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple[str, str, str], PassageSource]:
-    """Return the notes and segments that were found, by session, kind and id."""
     others: dict[tuple[str, str, str], PassageSource] = {}
     for row in found:
         table = notes if row.kind == PassageKind.NOTE else segments

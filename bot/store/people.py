@@ -43,9 +43,9 @@ class PeopleStore:
     async def store_facts(
         self, session_id: SessionId, drawn: ExtractedFacts, *, through: int
     ) -> tuple[PersonFact, ...]:
-        """Store what was drawn from the turns before `through`, superseding what it replaces; return what is new.
+        """Store the facts drawn from the turns before `through`, superseding older ones; return the new facts.
 
-        Turns that were drawn from before change nothing.
+        Facts from turns that were processed before change nothing.
         """
         async with self._database.writing() as connection:
             if not await _advance(connection, session_id, through):
@@ -74,7 +74,6 @@ class PeopleStore:
             return await _known(connection, wanted)
 
     async def by_id(self, ids: Sequence[str]) -> dict[str, PersonFact]:
-        """Return these facts by id; deleted ones are missing."""
         async with self._database.reading() as connection:
             found = await _known(connection, select(person_facts).where(person_facts.c.id.in_(ids)))
         return {fact.id: fact for fact in found}
@@ -82,7 +81,7 @@ class PeopleStore:
     async def forget(self, person_id: str, guild_id: int | None) -> int:
         """Delete all facts about a person in this guild, history included, and return how many there were.
 
-        No facts are extracted later from what the person has said until now.
+        No facts are extracted later from the turns that the person has spoken until now.
         """
         of_guild = select(sessions.c.id).where(sessions.c.guild_id.is_not_distinct_from(guild_id))
         async with self._database.writing() as connection:
@@ -128,7 +127,7 @@ async def _exclude_from_extraction(connection: AsyncConnection, person_id: str, 
 
 
 async def _still_said(connection: AsyncConnection, session_id: SessionId, drawn: ExtractedFacts) -> ExtractedFacts:
-    """Return what was drawn without what was forgotten before, or while it was drawn."""
+    """Return the drawn facts, except those whose source was forgotten before or during the extraction."""
     of_session = person_forgets.c.session_id == session_id
     forgotten = {
         row.person_id: row.through_seq for row in await connection.execute(select(person_forgets).where(of_session))

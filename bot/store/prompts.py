@@ -1,8 +1,8 @@
-"""Stores texts that were sent to a model and are not turns, by the digest that the log has, so `explain` can show them.
+"""Stores the texts that were sent to a model and are not turns, by the digest in the log, so `explain` can show them.
 
-System prompts contain nothing that people said. Other texts (such as a summary of messages that did not fit) do: they
-are deleted with their session, and all of them are deleted whenever anything is forgotten, because nobody can tell
-whose words they contain.
+System prompts contain nothing that people said. Other texts may contain speech, for example a summary of messages that
+did not fit. They are deleted with their session. All of them are deleted whenever anything is forgotten, because nobody
+can tell whose words they contain.
 """
 
 from __future__ import annotations

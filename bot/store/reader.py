@@ -1,6 +1,6 @@
 """Runs reads in threads of its own: several statements in one trip to a thread and back.
 
-It is for reads that somebody waits for. SQLAlchemy's async connections make one trip for each statement and two more
+Use it for reads that somebody waits for. SQLAlchemy's async connections make one trip for each statement and two more
 for the transaction; a search has a dozen statements. Owns its threads and their read-only connections.
 """
 

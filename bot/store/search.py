@@ -1,7 +1,7 @@
 """Searches stored passages by full text (SQLite FTS5) and by embeddings.
 
-Only runs queries; `compaction.memory.recall` ranks what is found. FTS5 ranks by BM25 itself, so the best passages come
-first without sorting the rest.
+This module only runs queries; `compaction.memory.recall` ranks the results. FTS5 ranks by BM25 itself, so the best
+passages come first without sorting the rest.
 """
 
 from __future__ import annotations

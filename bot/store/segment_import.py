@@ -1,7 +1,7 @@
 """Imports segments and compression queues from files.
 
 A known segment gets its record back. A segment of an unknown session creates that session, ended and without turns, so
-that search finds its content. Nothing is added to a session that has turns of its own. Raises `StoreError`, and
+that search finds its content. A session that has turns of its own gets no new segments. Raises `StoreError`, and
 `SegmentImportError` for data that does not fit.
 """
 

@@ -1,7 +1,7 @@
 """Stores sessions: which channel a conversation belongs to, when it began and whether it ended.
 
-Owns the session rows; what is said belongs to `turns`. After a crash the bot finds its open session here and resumes
-it, unless the session has been silent for too long.
+Owns the session rows; `turns` stores the turns. After a crash the bot finds its open session here and resumes it,
+unless the session has been silent for too long.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ class Sessions:
         """Return the channel's open session, or begin one.
 
         An open session whose last turn is older than `resume_within_s` is ended first. `session_id`: the id of a new
-        session, or of a stored session without a channel, which is taken over with its turns. It is ignored if the
-        channel has an open session. Raises `StoreError` if that session belongs to another channel or has ended.
+        session, or of a stored session without a channel, which then belongs to this channel with its turns. It is
+        ignored if the channel has an open session. Raises `StoreError` if that session belongs to another channel or
+        has ended.
         """
         now = self._clock.now()
         async with self._database.writing() as connection:

@@ -1,8 +1,8 @@
-"""All tables of the database, and how a row is inserted once.
+"""All tables of the database, and functions that insert a row only once.
 
-The code builds its queries from these definitions; `bot.store.migrations` is what creates them in a real database. A
-test holds the two together. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that
-whatever a recogniser or Discord sends comes back unchanged.
+The code builds its queries from these definitions; `bot.store.migrations` creates the tables in a real database. A test
+checks that the two agree. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that all
+text from a recogniser or Discord comes back unchanged.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ segments = Table(
     ),
 )
 
-# What memory search finds (`bot.store.search`): one row for each turn, note or segment. `key`: its seq or id. `own`,
-# `preceding`, `following`: the terms of a turn and of its neighbours. `tags`: see `bot.store.tags`. `embedded_by`: the
-# model that has processed it, null before.
+# The passages that memory search finds (`bot.store.search`): one row for each turn, note or segment. `key`: its seq or
+# id. `own`, `preceding`, `following`: the terms of a turn and of its neighbours. `tags`: see `bot.store.tags`.
+# `embedded_by`: the model that has processed it, null before.
 passages = Table(
     "passages",
     metadata,
@@ -173,7 +173,7 @@ passage_vectors = Table(
     sqlite_autoincrement=True,
 )
 
-# Which turn corrects which, as folding found out.
+# Which turn corrects which other turn; folding finds this out.
 corrections = Table(
     "corrections",
     metadata,
@@ -204,7 +204,7 @@ landings = Table(
     Column("summary", Prose),
 )
 
-# How a segment is kept (`compaction.memory.tiers.TieredSegment`). The record columns are null until it is compressed.
+# A segment's tier (`compaction.memory.tiers.TieredSegment`). The record columns are null until it is compressed.
 segment_tiers = Table(
     "segment_tiers",
     metadata,
@@ -285,7 +285,7 @@ person_forgets = Table(
     Column("through_seq", Integer, nullable=False),
 )
 
-# The system prompts that were sent, by the digest in `model_context_built`. They contain nothing that people said.
+# The system prompts that were sent, by the digest in `model_context_built`. They contain no speech.
 prompts = Table(
     "prompts",
     metadata,
@@ -293,8 +293,8 @@ prompts = Table(
     Column("text", Prose, nullable=False),
 )
 
-# Texts that were sent and cannot be rebuilt from the store: summaries of messages that did not fit, and what a
-# speech-to-speech model was told about people, screens and earlier talk.
+# Texts that were sent and cannot be rebuilt from the store: summaries of messages that did not fit, and the
+# instructions of speech-to-speech models about people, screens and earlier sessions.
 sent_texts = Table(
     "sent_texts",
     metadata,

@@ -1,7 +1,7 @@
 """Tags that passages are filtered by (guild, channel, session, kind, speaker), and FTS5 queries. Pure functions.
 
-Tags are short words in a column of the full-text index. Filtering inside the index is exact and nearly free; filtering
-a ranked result afterwards would leave nothing of it if the filter is narrow.
+Tags are short words in a column of the full-text index. Filtering inside the index is exact and nearly free. Filtering
+a ranked result afterwards would leave nothing if the filter is narrow.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _digest(text: str) -> str:
 
 
 def tag_clauses(scope: Scope, *, announcing: bool = False) -> Clauses:
-    """Return the clauses of a scope. Its times and its view are not tags and are not included."""
+    """Return the clauses of a scope. They leave out its times and its view, which are not tags."""
     clauses: list[tuple[frozenset[str], ...]] = []
     if scope.guild_id is not None:
         clauses.append((frozenset({f"g{scope.guild_id}"}),))
@@ -110,9 +110,9 @@ def all_terms_query(terms: Sequence[str]) -> str:
 
 
 def match_expression(words: str, clauses: Clauses) -> str:
-    """Return the FTS5 query for `words` (a query or empty) within the clauses. Empty means no condition.
+    """Return the FTS5 query for `words` (a query or empty) within the clauses. An empty result means no condition.
 
-    Terms and tags contain only letters and digits, so they cannot be mistaken for syntax.
+    Terms and tags contain only letters and digits, so FTS5 cannot mistake them for syntax.
     """
     wanted = [f"({words})"] if words else []
     for alternatives in clauses:

@@ -49,7 +49,7 @@ class AccessCount:
 
 @dataclass(frozen=True, slots=True)
 class StoredTier:
-    """A segment as the store keeps it, with what `TieredSegment` leaves out. `known`: it has a row already."""
+    """A stored segment's tier state, with the fields that `TieredSegment` lacks. `known`: it has a row already."""
 
     kept: TieredSegment
     accesses: AccessCount
@@ -84,7 +84,7 @@ def with_accesses(tier: StoredTier, record: SegmentRecord) -> SegmentRecord:
 
 
 def tier_from_row(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> StoredTier:
-    """Return how a segment stands by its row; one without a row is new, and `counts` has its messages."""
+    """Return a segment's tier state from its row. Without a row it is new; `counts` has its number of messages."""
     if row is None:
         fresh = TieredSegment(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1))
         return StoredTier(fresh, AccessCount(0, None, None))

@@ -1,7 +1,7 @@
 """Stores which folded segments are queued for compression, compressed, archived or pruned.
 
-`compaction.memory.tiers` decides that; this module only stores it. A segment's text stays in `segments` until the
-segment is pruned. Every method is one transaction and raises `StoreError`.
+`compaction.memory.tiers` decides; this module only stores. A segment's text stays in `segments` until the segment is
+pruned. Every method is one transaction and raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What pruning did. `segments`: how many archived segments were pruned. `sessions`: the deleted sessions."""
+    """The result of pruning. `segments`: the number of pruned segments. `sessions`: the deleted sessions."""
 
     segments: int
     sessions: tuple[SessionId, ...] = ()
@@ -98,7 +98,6 @@ class TierStore:
             return bool(await connection.scalar(select(func.count()).select_from(tier_opt_outs).where(wanted)))
 
     async def opt_outs(self) -> tuple[tuple[str, str], ...]:
-        """Return the (scope, id) of everything that opted out."""
         async with self._database.reading() as connection:
             found = await connection.execute(
                 select(tier_opt_outs).order_by(tier_opt_outs.c.scope, tier_opt_outs.c.name)
@@ -118,7 +117,7 @@ class TierStore:
     ) -> None:
         """Store the changes of a tier check and the segments' last mentions. `now`: UTC epoch seconds.
 
-        `kept`: the segments that are new or were spoken of since the last check.
+        `kept`: the segments that are new or were mentioned since the last check.
         """
         async with self._database.writing() as connection:
             await _upsert(connection, session_id, kept)
@@ -156,7 +155,8 @@ class TierStore:
     ) -> Mapping[SessionId, tuple[SegmentId, ...]]:
         """Return the archived, unpruned segments of all sessions.
 
-        `before`: only those archived by then (epoch seconds). `most`: at most so many, the earliest archived first.
+        `before`: only segments archived by then (epoch seconds). `most`: the largest number of segments; the earliest
+        archived come first.
         """
         wanted = select(segment_tiers.c.session_id, segment_tiers.c.segment_id).where(
             segment_tiers.c.archived_at.is_not(None), segment_tiers.c.pruned_at.is_(None)
@@ -173,7 +173,7 @@ class TierStore:
         return found
 
     async def archive(self, session_id: SessionId, segment_ids: Sequence[SegmentId], *, now: float) -> None:
-        """Archive segments, regardless of how full the context is."""
+        """Archive segments even if the context is not full."""
         stored = await self.tiers_of(session_id)
         async with self._database.writing() as connection:
             chosen = [each.kept for each in stored if each.kept.segment.id in segment_ids]
@@ -218,7 +218,7 @@ async def store_tier(connection: AsyncConnection, session_id: SessionId, tier: S
 
 
 async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
-    """Store at which turn the last check was, inside a write transaction."""
+    """Store the turn of the last check, inside a write transaction."""
     await _set_last_check(connection, session_id, total_turns)
 
 
@@ -279,7 +279,6 @@ async def _change(
 
 
 async def _archive(connection: AsyncConnection, session_id: SessionId, names: Sequence[SegmentId], now: float) -> None:
-    """Archive segments; search then skips them by default."""
     await _change(connection, session_id, names, {"archived_at": now})
     for name in names:
         await mark_archived(connection, session_id, name)

@@ -1,6 +1,6 @@
 """Stores turns, notes, segments and the compaction state. Implements `compaction.ports.TurnStore`.
 
-Each method is one transaction and also indexes what it stores. All methods are idempotent: a caller that does not know
+Each method is one transaction and also indexes the stored item. All methods are idempotent: a caller that does not know
 whether a call succeeded may repeat it.
 """
 
@@ -39,7 +39,7 @@ class SqlTurnStore:
         self._clock = clock
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """Return everything a restart needs, read in one transaction. An unknown session is empty."""
+        """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty."""
         async with self._database.reading() as connection:
             session = await _session(connection, session_id)
             cursor = 0 if session is None else session.cursor
@@ -138,7 +138,7 @@ class SqlTurnStore:
 
 
 def _is_remainder(turn: Turn, stored: tuple[Turn, ...]) -> bool:
-    """Return whether `stored` is what remains of `turn` after parts of it were forgotten."""
+    """Return whether `stored` is `turn` after parts of it were forgotten."""
     if len(stored) != 1:
         return False
     (left,) = stored
@@ -218,7 +218,7 @@ async def _replace_segment(connection: AsyncConnection, session_id: SessionId, s
     )
     if replaced.rowcount == 0:
         return False
-    # A trigger has removed the old text from the index. The record was made of the old text too.
+    # A trigger has removed the old text from the index. The record was made from the old text too.
     await index_source(connection, session_id, segment)
     await drop_record(connection, session_id, segment.id)
     return True
@@ -244,7 +244,7 @@ async def _next_position(connection: AsyncConnection, table: Table, session_id: 
 
 
 async def _store_state(connection: AsyncConnection, session_id: SessionId, state: CompactionState) -> None:
-    """Write the state without pending notes: their rows are authoritative, and more may have come meanwhile."""
+    """Store the state without pending notes: their rows are authoritative, and may have increased meanwhile."""
     await connection.execute(
         update(sessions)
         .where(sessions.c.id == session_id)

@@ -54,12 +54,11 @@ class VectorStore:
         wanted = VectorFilter(tag_clauses(scope), scope.since, scope.until, scope.in_view)
         async with self._searching:
             vectors = await self._loaded(scope.guild_id, model)
-            # It takes ten milliseconds; in a thread it does not delay audio.
+            # A search takes ten milliseconds; in a thread it does not delay audio.
             found = await asyncio.to_thread(vectors.nearest, vector, wanted, limit)
         return tuple((PassageId(passage_id), score) for passage_id, score in found)
 
     async def _loaded(self, guild_id: int | None, model: str) -> VectorSet:
-        """Return the guild's vectors, up to date with the database."""
         (generation, newest) = await self._database.read(_read_marks)
         vectors = self._sets.get(guild_id)
         kept = self._model == model and all(each.generation == generation for each in self._sets.values())
@@ -123,7 +122,7 @@ class VectorStore:
             await connection.execute(update(passages).where(others).values(embedded_by=None))
 
     async def unembedded(self, *, limit: int) -> Sequence[tuple[PassageId, str | None]]:
-        """Return passages without an embedding, newest first, with the text to embed (None: not worth embedding)."""
+        """Return passages without an embedding, newest first, with the text to embed (None: it needs none)."""
         wanted = (
             select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.start_seq, passages.c.key)
             .where(passages.c.embedded_by.is_(None))
@@ -135,7 +134,9 @@ class VectorStore:
             return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
 
     async def store(self, model: str, embedded: Mapping[PassageId, Sequence[float] | None]) -> None:
-        """Store the embeddings of these passages. None: it needs none. Passages deleted meanwhile are ignored."""
+        """Store the embeddings of these passages. None marks a passage that needs none. Passages deleted meanwhile are
+        ignored.
+        """
         async with self._database.writing() as connection:
             there = await connection.execute(select(passages.c.id).where(passages.c.id.in_(list(embedded))))
             for passage_id in there.scalars().all():

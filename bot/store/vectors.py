@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # buffer was allocated each time, and a search took 200 ms instead of 10.
 _BLOCK_ROWS = 256
 _MAX_BYTE = 127.0
-# Larger sets are narrowed by signs to this many vectors, or to `_COMPARED_EACH` for each filter_by result.
+# Larger sets are narrowed by signs to this many vectors, or to `_COMPARED_EACH` for each result.
 _COMPARED = 4_096
 _COMPARED_EACH = 40
 _LEAST = 1e-30
@@ -41,7 +41,7 @@ _GROWTH = 1.5
 
 @dataclass(frozen=True, slots=True)
 class StoredVector:
-    """One embedding with its filter fields. `seq` is -1 if the passage is neither a turn nor a segment."""
+    """One embedding with its filter fields. `seq`: -1 unless the passage is a turn or a segment."""
 
     passage_id: int
     session_id: str
@@ -54,7 +54,7 @@ class StoredVector:
 
 @dataclass(frozen=True, slots=True)
 class VectorFilter:
-    """Which vectors to search. `in_view` (session, first seq): leave out turns that the model sees anyway."""
+    """Which vectors to search. `in_view` (session, first seq): leave out turns that the model's window contains."""
 
     clauses: Clauses = ()
     since: float | None = None
@@ -132,7 +132,9 @@ class VectorSet:
     def _likely(
         self, query: NDArray[np.float32], rows: NDArray[np.int64] | None, most: int
     ) -> NDArray[np.int64] | None:
-        """Return about `most` rows, those whose signs agree most with the query's; all rows if there are fewer."""
+        """Return about `most` rows, those whose signs agree most with the query's; `rows` itself if it has no more than
+        that.
+        """
         count = self._count if rows is None else len(rows)
         if count <= most:
             return rows

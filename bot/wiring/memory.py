@@ -94,7 +94,7 @@ def upkeep_factory(
 def memory_factory(
     store: TurnStore, summariser: Summariser, settings: BotSettings, policy: GuildPolicy, clock: Clock
 ) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
-    """Return the context manager that opens a room's session memory."""
+    """Return the function that opens a room's session memory as a context manager."""
 
     @asynccontextmanager
     async def open_memory(

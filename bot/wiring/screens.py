@@ -42,6 +42,6 @@ async def open_screens(
         try:
             await web.start()
         except SetupError as error:
-            # Conversations work without it; whoever asks for a link gets the error.
+            # Conversations work without the web server; people who ask for a link get the error.
             log.warning("web_not_listening", problem=str(error))
     return screens, WatchService(screens, web, participation)

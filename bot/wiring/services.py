@@ -198,7 +198,7 @@ async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds:
 def _toolbox(
     settings: BotSettings, model: FallbackModel | None, toolset: Toolset
 ) -> Callable[[RecallScope, Place], Toolbox]:
-    """Return the factory of a room's toolbox; the toolbox is empty if no model could call a tool."""
+    """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
     if model is None and not settings.realtime.enabled:
         return lambda *_: Toolbox()
     return toolset.toolbox
@@ -214,7 +214,7 @@ def _realtime(
     clock: Clock,
     observe: events.Observer,
 ) -> RealtimeServices | None:
-    """Return what the rooms' speech-to-speech needs; None where it is off."""
+    """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
     if not settings.realtime.enabled:
         return None
     new_session = session_factory(
@@ -240,7 +240,6 @@ def _realtime_key(settings: BotSettings) -> str:
 
 
 async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clock) -> McpServers | None:
-    """Start connecting to the MCP servers, if any are configured."""
     if not settings.servers:
         return None
     # Imported here because the library takes a second to load.

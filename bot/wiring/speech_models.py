@@ -1,7 +1,7 @@
 """Opens the speech models: recogniser, synthesiser, voice activity detection and end-of-turn detection.
 
-The models for voice activity and end of turn are optional. Without the first, the copy that comes with the recogniser
-is used; without the second, a turn ends after a fixed silence.
+The models for voice activity and end of turn are optional. Without the first, the bot uses the copy that comes with the
+recogniser. Without the second, an utterance ends after a fixed silence.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ async def open_recognizer(
 ) -> AsyncIterator[Recognizer]:
     """Yield the recogniser that the settings choose, and register it with `health`.
 
-    The local model is loaded beside an endpoint too: if the endpoint fails there is no time to load it.
-    Raises `RecogniserError` when the local model is needed and cannot be loaded.
+    If the settings choose an endpoint, the local model is loaded too: after a failure there would be no time to load
+    it. Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
     async with AsyncExitStack() as stack:
         if settings.engine == "local":
@@ -118,7 +118,7 @@ async def open_synthesizer(
 ) -> AsyncIterator[Synthesizer]:
     """Yield the synthesiser that the settings choose, and register it with `health`.
 
-    Without a voice the bot still listens, remembers and answers in writing: this is logged and never raised.
+    If no voice can be loaded, log this and do not raise: the bot still listens, remembers and answers in writing.
     """
     async with AsyncExitStack() as stack:
         if not _wants_endpoint(settings):
@@ -169,7 +169,7 @@ async def _embedded_voice(stack: AsyncExitStack, settings: SpeakingSettings, mod
 
 
 class _NoVoice:
-    """A synthesiser that fails every sentence with the reason, so that it is written instead."""
+    """A synthesiser that fails every sentence with the reason, so that the sentence is written instead."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import Recall, RecallScope
 
 
-# A longer file is not read: this is a long text, and no disk image.
+# Longer files are not read: this suffices for a long text, and keeps out disk images.
 ATTACHMENT_BYTES = 512 * 1024
 
 

@@ -163,7 +163,6 @@ async def set_wake_names(
 
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> str:
-    """Opt the member out or in, and return the answer."""
     await participation.set_opt_out(_guild_of(interaction), interaction.user.id, out=out)
     if not out:
         return "I hear you again on this server."
@@ -181,7 +180,6 @@ def parse_names(names: str) -> tuple[str, ...]:
 
 
 def is_moderator(permissions: discord.Permissions) -> bool:
-    """Return whether these permissions make somebody a moderator of voice channels."""
     return permissions.administrator or permissions.manage_channels or permissions.mute_members
 
 
