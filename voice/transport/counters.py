@@ -22,21 +22,21 @@ class PacketCounters:
     malformed: int = 0
     excluded: int = 0  # of a bot or an opted-out member: dropped before any decryption
     transport_failures: int = 0  # the connection's key did not fit
-    not_ready: int = 0  # the end-to-end group was not yet made
+    not_ready: int = 0  # the end-to-end group was not ready
     dave_failures: int = 0  # the sender's key did not fit
-    unknown_ssrc: int = 0  # whose it is was never learnt
-    late: int = 0  # its place had been concealed already
+    unknown_ssrc: int = 0  # the sender was never identified
+    late: int = 0  # came after its place was concealed
     duplicate: int = 0
     silence: int = 0  # silence frames outside a talkspurt: nothing to hear
     undecodable: int = 0  # not Opus
     discarded: int = 0  # waiting when its speaker left or opted out
     # Frames, not datagrams.
-    lost: int = 0  # places in the sequence that nothing came for in time
-    recovered: int = 0  # of those: heard by forward error correction
+    lost: int = 0  # sequence numbers that did not arrive in time
+    recovered: int = 0  # of those: decoded from forward error correction
     concealed: int = 0  # of those: invented by the decoder
     # Neither fates nor part of the frame counts above.
     padded: int = 0
-    held: int = 0  # waited for their sender's name
+    held: int = 0  # waited until the sender was known
     talkspurts: int = 0
     overrun_frames: int = 0  # decoded, then dropped: the event loop did not fetch them in time
 

@@ -125,8 +125,8 @@ class Receiver:
         self._keys: LiveKeys | None = None
         self._batch: list[AudioEvent] = []
         self._delivered_at = clock()
-        self._sounded = False  # something was added to a run since the last batch
-        self._due = clock()  # no stream has anything to decide before; it may have later than noted
+        self._sounded = False  # sound was added since the last batch
+        self._due = clock()  # a lower bound: no stream is due before
 
     # The reader thread.
 
