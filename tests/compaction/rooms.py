@@ -1,4 +1,4 @@
-"""A room to test memories in: people with something to say, a store, a model with moods, virtual time."""
+"""A room for memory tests: speakers, a store, a model that can fail in several ways, virtual time."""
 
 from __future__ import annotations
 

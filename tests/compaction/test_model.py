@@ -1,4 +1,4 @@
-"""The small things that values say of themselves."""
+"""The small derived properties of the value types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The in-memory store the other tests lean on keeps the contract of the port."""
+"""The in-memory store that the other tests use keeps the contract of the port."""
 
 from __future__ import annotations
 

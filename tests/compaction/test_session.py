@@ -1,4 +1,4 @@
-"""What a room sees of its memory: turns in, context out, restarts, modes, and how little it waits."""
+"""A room's view of its memory: turns in, context out, restarts, modes, and no waiting on the reply path."""
 
 from __future__ import annotations
 

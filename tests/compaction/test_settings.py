@@ -1,4 +1,4 @@
-"""The defaults hold together, and what can't work is refused with a sentence."""
+"""The defaults are consistent, and settings that cannot work are refused with a clear sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session under either strategy: what lands, what a restart finds, and what a change of the strategy leaves."""
+"""A session under either strategy: what is stored, what a restart reads, and the effect of a change of strategy."""
 
 from __future__ import annotations
 

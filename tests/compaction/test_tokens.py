@@ -1,4 +1,4 @@
-"""The estimate is never too low for what tokenisers do worst with, and not absurdly high for talk."""
+"""The estimate is never too low for text that tokenises badly, and not far too high for speech."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting for one model, and learning from its bills, upward alone."""
+"""Token counts for one model, and calibration from its bills, which only raises the estimate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ByCharacter:
 
 
 def test_without_a_tokeniser_it_guesses() -> None:
-    """The guess, and the frame of each message."""
+    """Without a tokeniser the count is an estimate plus the overhead of each message."""
     estimator = Estimator("whatever")
     assert not estimator.exact
     assert estimator.text("We rent the cabin.") == estimate_text_tokens("We rent the cabin.")
@@ -41,7 +41,7 @@ def test_without_a_tokeniser_it_guesses() -> None:
 
 
 def test_with_one_it_counts_and_counts_a_text_once() -> None:
-    """The turns of a window come again at every reply."""
+    """A text is counted once and cached, because the turns of a window are sent again with every reply."""
     tokenizer = ByCharacter()
     estimator = Estimator("letters", tokenizer)
     assert estimator.exact
@@ -50,7 +50,7 @@ def test_with_one_it_counts_and_counts_a_text_once() -> None:
 
 
 def test_it_forgets_old_texts_and_goes_on() -> None:
-    """What it keeps is bounded."""
+    """The cache of counted texts is bounded."""
     tokenizer = ByCharacter()
     estimator = Estimator("letters", tokenizer)
     for number in range(10_000):
@@ -71,7 +71,7 @@ def test_a_dearer_bill_raises_what_is_expected() -> None:
 
 
 def test_one_strange_bill_does_not_end_all_talk() -> None:
-    """What is learnt is bounded."""
+    """One bill out of proportion changes the calibration only within its bounds."""
     wild = Calibration().updated(count=10, reported=1_000_000).updated(count=2_000, reported=10**9)
     assert wild == Calibration(4.0, 2_000)
 

@@ -1,4 +1,4 @@
-"""Which files, attachments and frames are being looked at."""
+"""Which files, attachments and frames count as active."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_changed_file_has_another_hash() -> None:
 
 @pytest.mark.parametrize("arguments", ["", "[1]", "{", '{"path": 7}', '{"query": "a.txt"}', '{"path": [null, ""]}'])
 def test_whatever_a_model_writes_as_arguments(arguments: str) -> None:
-    """What names no path is no path."""
+    """Any arguments of a tool call are accepted; those without a path give no file."""
     messages = [
         Message("assistant", "", tool_calls=(MessageToolCall("1", "read", arguments),)),
         Message("tool", "alpha", tool_call_id="1"),
@@ -46,5 +46,5 @@ def test_whatever_a_model_writes_as_arguments(arguments: str) -> None:
 
 @pytest.mark.parametrize(("step", "kept"), [(0, True), (5, True), (6, False)])
 def test_five_steps_are_recent(step: int, kept: bool) -> None:
-    """And after that it is old."""
+    """A file stays active for five steps after its last mention."""
     assert should_preserve_file_content(FileReference("a.txt", 0), step) is kept

@@ -1,4 +1,4 @@
-"""What is left out first, what comes back, and the note that says so, on parts of plain sizes."""
+"""Which parts of a prompt are left out first, which return, and the note that lists what is missing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WHOLE = 10 + 20 + 120 + 12 + 12 + 10
 
 
 def test_all_of_it_when_it_fits() -> None:
-    """No note where nothing is missing."""
+    """A prompt that fits is sent whole, without a note."""
     assert sent(WHOLE) == ["prompt", "summary", *TURNS, "n0", "n1", "q0", "q1", "current"]
 
 
@@ -66,12 +66,12 @@ def test_quotes_go_first_from_the_last() -> None:
 
 
 def test_then_notes_from_the_oldest() -> None:
-    """The newest sight is worth most."""
+    """The oldest note is left out before newer ones."""
     assert sent(WHOLE - 12) == ["prompt", "summary", "cut n0 q0 q1", *TURNS, "n1", "current"]
 
 
 def test_then_the_summary() -> None:
-    """The freshest words are worth more than the oldest history."""
+    """The summary is left out before the window: recent words are worth more than old history."""
     assert sent(WHOLE - 12 - 12 - 1) == ["prompt", "cut summary n0 n1 q0 q1", *TURNS, "current"]
 
 
@@ -81,7 +81,7 @@ def test_then_the_window_in_one_go_and_the_rest_returns() -> None:
 
 
 def test_the_newest_turns_go_at_the_very_last() -> None:
-    """They are worth more than all that returns, and less than not answering."""
+    """The newest turns are left out only when the bot could not answer otherwise."""
     assert sent(10 + 10 + NOTE_TOKENS + 20)[2:] == ["t10", "t11", "current"]
     assert sent(10 + 10 + NOTE_TOKENS)[-1] == "current"
     with pytest.raises(ContextOverflowError):
@@ -113,7 +113,7 @@ LEAST_FIRST = ["s0", "s1", "c0", "c1", "q1", "q0", "n0", "summary", "t0", "t1", 
 
 @pytest.mark.parametrize("missing", [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14])
 def test_the_order_of_worth(missing: int) -> None:
-    """With room for all but so many, exactly the least of the design page's order are missing."""
+    """The parts left out are always the ones that the design page ranks lowest."""
     everything = ["prompt", "current", *LEAST_FIRST]
     limit = 10 * (len(everything) - missing) + NOTE_TOKENS
     kept = [each.content for each in fit_parts(EVERYTHING, max_input_tokens=limit, newest=2, describe=described)]

@@ -1,4 +1,4 @@
-"""What belongs together, and at which step a message came up."""
+"""Which messages form one bundle, and the step to which a message belongs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layer's public names, all in one place."""
+"""`compaction.budget` exports the public names of specification 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last word before a model call: aged, trimmed, counted, never too large."""
+"""The last check before a model call: outputs aged, messages trimmed and counted, never over the budget."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_prompt_is_trimmed_and_counted() -> None:
 
 
 def test_the_impossible_is_refused_with_what_to_do() -> None:
-    """Current, maximum, and the remedy."""
+    """The error names the current size, the maximum and the remedy."""
     with pytest.raises(ContextOverflowError, match="Ask for less at once") as overflow:
         build_final_prompt([Message("system", "word " * 3_000), ask(1)], ContextConfig(2_000))
     assert overflow.value.maximum == 1_500
@@ -68,7 +68,7 @@ def test_the_impossible_is_refused_with_what_to_do() -> None:
 
 
 def test_disabled_it_counts_and_sends_everything() -> None:
-    """The provider is who refuses then."""
+    """With the budget disabled everything is counted and sent; only the provider can refuse it."""
     prompt = build_final_prompt(TALK, ContextConfig(1_200, enabled=False))
     assert prompt.messages == TALK
     assert prompt.token_count == estimate_tokens(TALK)

@@ -1,4 +1,4 @@
-"""Eviction takes the oldest, keeps the newest ten, and says what it took (spec 2)."""
+"""Eviction removes the oldest turns, keeps the newest ten and reports what it removed (spec 2)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_unknown_costs_and_times() -> None:
     [{"target_utilization": 0.0}, {"target_utilization": 1.1}, {"min_keep_messages": -1}, {"max_context_tokens": -1}],
 )
 def test_impossible_limits_are_refused(wrong: dict[str, float]) -> None:
-    """A mistake in a setting is told, not lived with."""
+    """A setting that cannot work raises an error."""
     with pytest.raises(ValueError, match="utilisation"):
         rolling_evict(said(1), **{"max_context_tokens": 10, **wrong})  # type: ignore[arg-type]
 

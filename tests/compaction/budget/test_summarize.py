@@ -1,4 +1,4 @@
-"""What stands for messages that had to leave: by rules, or by a model that is not trusted."""
+"""The summary of evicted messages, written by rules or by a model whose text is checked."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_model_writes_it_where_there_is_one() -> None:
     ],
 )
 def test_a_model_that_fails_is_stood_in_for(writer: Writer) -> None:
-    """By the rules; nothing is lost and nothing raised."""
+    """If the model fails, the rules write the summary; nothing is lost and nothing is raised."""
     made = asyncio.run(summarize_context(TALK, SummarizeOptions(completion=writer)))
     assert not made.by_model
     assert made.summary == summarize_by_rules(TALK)

@@ -1,4 +1,4 @@
-"""How outputs of tools age: whole, head and tail, placeholder; and which stay because they are being looked at."""
+"""Tool outputs age from whole to head and tail to placeholder; outputs of active files stay."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_content_of_an_active_file_stays() -> None:
 
 
 def test_only_the_newest_content_of_an_active_file_stays() -> None:
-    """What it said before is history."""
+    """Older contents of an active file age like any other output."""
     messages = [*read("plan.md", LISTING, step=0), *read("plan.md", LISTING + " now", step=7)]
     old, new = outputs(truncate_old_tool_outputs(messages, 8))
     assert old.startswith("[Output of read_file")

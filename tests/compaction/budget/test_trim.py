@@ -1,4 +1,4 @@
-"""What leaves a conversation that is too large, in which order, and what is said about it."""
+"""Which messages leave a conversation that is too large, in which order, and the note that reports them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_stale_outputs_leave_before_any_turn() -> None:
 
 
 def test_work_on_the_current_turn_outlives_the_talk_before_it() -> None:
-    """The model has just asked for it."""
+    """Tool results for the current turn stay longer than earlier turns, because the model has just asked for them."""
     messages = [SYSTEM, *(ask(number) for number in range(6)), *tool(1), *tool(2)]
     kept = trim_conversation(messages, 360)
     assert names(kept) == ["You help.", "eviction_note", "ask 5", "", "output 1", "", "output 2"]
@@ -101,7 +101,7 @@ KINDS = {
 
 
 def test_the_order_of_worth() -> None:
-    """With less room each time, the next of the design page's order is gone."""
+    """As the target shrinks, parts leave in the order of the design page."""
     messages = [
         SYSTEM,
         *(KINDS[name] for name in ("continuity", "summary", "participants")),
@@ -122,7 +122,7 @@ def test_the_order_of_worth() -> None:
 
 
 def test_oldest_first_goes_by_age_alone() -> None:
-    """But for the prompts, the newest turns and the current one."""
+    """With the strategy `oldest` messages leave by age; the prompts, the newest turns and the current turn stay."""
     messages = [SYSTEM, KINDS["summary"], ask(0), *tool(0, step=0), ask(1), ask(2), ask(3)]
     options = TrimOptions(trim_strategy=TrimStrategy.OLDEST, preserve_recent_turns=2, current_step=9)
     order: list[str] = []
@@ -141,7 +141,7 @@ def test_the_system_prompt_can_be_given_up() -> None:
 
 
 def test_what_never_leaves_stays_even_when_it_is_too_much() -> None:
-    """Trimming does what it can; sending is judged by whoever sends."""
+    """Trimming keeps the protected messages even over the target; the caller decides whether to send them."""
     assert names(trim_conversation(TALK, 1)) == ["You help.", "eviction_note", "ask 19"]
     assert trim_conversation([SYSTEM], 1) == [SYSTEM]
     assert trim_conversation([], 0) == []

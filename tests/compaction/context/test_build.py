@@ -1,4 +1,4 @@
-"""What a model is sent: the order, the marks, the pressure, and that nothing goes missing (invariant 1)."""
+"""The payload for a model: order of its parts, turn headers, shrinking under pressure, and full coverage (invariant 1)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_summary_says_what_it_covers() -> None:
 
 
 def test_before_the_first_landing_there_is_no_summary() -> None:
-    """The same window, from the first turn on."""
+    """Before the first fold the payload has no summary, and the window starts at the first turn."""
     payload = build_payload(context(cursor=0, summary=None), system=SYSTEM)
     assert kinds(payload) == ["system", "turn", "current"]
     assert coverage(payload, 70).verbatim == ((0, 69),)
@@ -111,7 +111,7 @@ def test_turns_have_names_and_clock_times() -> None:
 
 
 def test_what_is_not_speech_is_in_brackets() -> None:
-    """Somebody coming, a sound, a turn that was forgotten."""
+    """Joins, sounds and forgotten turns are written in brackets."""
     joined = replace(turn(0), kind=TurnKind.MEMBERSHIP, parts=(TurnPart("3", "Cy", "joined the channel."),))
     assert format_turn(joined) == "[08:53] (Cy joined the channel.)"
     named = replace(joined, parts=(TurnPart("3", "Cy", "Cy joined."),))
@@ -242,7 +242,7 @@ _turns = st.builds(
 def test_any_payload_fits_and_covers_every_turn(
     said: list[tuple[TurnKind, list[str]]], folded: int, notes: int, quotes: list[str], limit: int
 ) -> None:
-    """Whatever was said and however little room there is."""
+    """Every payload fits its limit and covers every turn."""
     turns: list[Turn] = [
         Turn(
             Seq(folded + number),

@@ -1,4 +1,4 @@
-"""What a log line says of a payload, and where the sentences of a summary come from."""
+"""Restoring a sent payload from its log line, and finding the sources of each sentence of a summary."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) 
 
 
 def test_a_word_that_changed_since_is_noticed() -> None:
-    """The digest no longer agrees."""
+    """If a stored word has changed since, the digest no longer matches."""
     made = context(range(20, 30), current=29)
     line, _ = logged(made)
     record = read_record(line)
@@ -97,7 +97,7 @@ def test_a_word_that_changed_since_is_noticed() -> None:
 
 
 def test_parts_of_another_kind_are_told_as_lost() -> None:
-    """What tools answered is not kept."""
+    """Parts that are not stored, for example tool results, are reported as lost."""
     made = context(range(20, 30), current=29)
     line, _ = logged(made)
     line["tokens"] = {**line["tokens"], PartKind.TOOL.value: 12}

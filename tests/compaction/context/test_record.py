@@ -1,4 +1,4 @@
-"""A log line is read as far as it goes, and is none when it is broken."""
+"""Reading the log line of a payload: older versions are read in part, broken lines are refused."""
 
 from __future__ import annotations
 

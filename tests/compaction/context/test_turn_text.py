@@ -1,4 +1,4 @@
-"""A turn's part is made once, and anew when anything about it changes."""
+"""The prompt part of a turn is cached, and made again when the turn, the clock or the count changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_forgotten_turn_is_told_anew() -> None:
 
 
 def test_what_left_memory_is_let_go() -> None:
-    """Also turns that were read back in between."""
+    """Cached parts of turns that left the timeline are dropped, including turns that were read back."""
     told = TurnPartCache()
     for seq in (5, 6, 7):
         told.part(turn(seq))

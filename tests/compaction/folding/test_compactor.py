@@ -1,4 +1,4 @@
-"""The shell does what the machine decides: runs, failures, lost answers, endings, and one log line for each."""
+"""The compactor carries out the machine's decisions: runs, failures, lost answers, endings, one log line each."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
 
 @pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS])
 def test_end_can_be_tried_again(fault: Fault) -> None:
-    """A store that fails at the end costs an error and a second call, no turn."""
+    """A store failure at the end raises an error; a second call succeeds and no turn is lost."""
 
     async def main() -> None:
         faults: list[Fault] = []
@@ -282,7 +282,7 @@ class _Asked(InMemoryTurnStore):
 
 
 def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> None:
-    """Its notes are pending here before the store hears of it; that is no folding, and no forgetting."""
+    """Notes become pending here before the store hears of it; they must not count as folded or forgotten."""
 
     async def main() -> None:
         store = _Asked()
@@ -354,7 +354,7 @@ class _Stubborn:
 
 
 def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
-    """Dropped at the end, it answers all the same, and its answer finds nobody."""
+    """A summariser dropped at the end still answers, and its answer is ignored."""
 
     async def main() -> None:
         stubborn = _Stubborn()

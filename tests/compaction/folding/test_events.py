@@ -1,4 +1,4 @@
-"""An event's log line has its fields, and never the words of people."""
+"""The log line of an event has its fields and never contains people's words."""
 
 from __future__ import annotations
 

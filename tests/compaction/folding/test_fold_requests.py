@@ -1,4 +1,4 @@
-"""What a fold is handed: its turns, what it may correct, what was said just before, and only the notes it carries."""
+"""A fold request holds its turns, the facts it may correct, the turns just before it and only the notes of its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens next, decided without waiting, logging or a clock: the trigger, failures, notes, the end."""
+"""The fold machine decides without I/O, logs or a clock: trigger, failures, notes, end of session."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_rested_model_is_tried_again() -> None:
 
 
 def test_a_wrong_key_goes_to_the_fallback_at_once() -> None:
-    """What doesn't pass by itself isn't tried three times."""
+    """An error that does not pass by itself brings in the fallback at once, without three attempts."""
     it = machine()
     told = failed(it.handle(failure(started(it, 61), retryable=False), 0.0))
     assert not told.retryable
@@ -238,7 +238,7 @@ def test_a_wrong_key_goes_to_the_fallback_at_once() -> None:
 
 @pytest.mark.parametrize("culprit", [FailureSource.STORE, FailureSource.FALLBACK])
 def test_failures_that_the_fallback_cannot_help_wait(culprit: FailureSource) -> None:
-    """A full disk is no reason to ask another summariser, however often it happens."""
+    """A full disk never brings in the fallback summariser, however often it fails."""
     it = machine()
     now = 0.0
     for _ in range(5):
@@ -254,7 +254,7 @@ def test_failures_that_the_fallback_cannot_help_wait(culprit: FailureSource) -> 
 
 
 def test_answers_of_another_run_change_nothing() -> None:
-    """Late segments, landings and failures find nobody."""
+    """Late segments, landings and failures of another run are ignored."""
     it = machine()
     run = started(it, 61)
     before = it.state
@@ -374,7 +374,7 @@ def test_run_in_flight_gets_its_deadline_and_is_then_ignored() -> None:
 
 
 def test_run_that_lands_within_the_deadline_counts() -> None:
-    """The end doesn't cost what was about to land."""
+    """A run that lands within the end's deadline is kept."""
     it = machine()
     run = started(it, 61)
     it.handle(EndRequested(), 0.0)

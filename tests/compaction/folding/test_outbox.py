@@ -1,4 +1,4 @@
-"""What isn't stored yet stays in its order and is stored once, however the store fails."""
+"""Pending writes keep their order and are stored once, however the store fails."""
 
 from __future__ import annotations
 

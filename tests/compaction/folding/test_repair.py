@@ -1,4 +1,4 @@
-"""What was folded without the model is made again when it is back: one at a time, and never before a new batch."""
+"""Segments folded without the model are folded again when it is back: one at a time, and after any new batch."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_outage_is_mended_oldest_first() -> None:
 
 
 def test_nothing_is_mended_while_the_model_fails() -> None:
-    """The fallback's success is none of the model's."""
+    """A success of the fallback starts no repair."""
 
     async def main() -> None:
         async with Room(model=MoodyModel(Mood.WRONG_KEY)) as room:
@@ -156,7 +156,7 @@ def test_lost_turns_and_a_failing_store_end_a_repair() -> None:
 
 
 def test_paragraphs_are_not_mended() -> None:
-    """Those after it were made from it."""
+    """Recursive paragraphs are not repaired, because later ones were made from them."""
 
     async def main() -> None:
         async with Room(settings=CompactionSettings(strategy=Strategy.RECURSIVE)) as room:
@@ -201,7 +201,7 @@ def test_superseded_facts_keep_their_numbers() -> None:
 
 
 def test_too_few_new_facts_leave_old_ones_in_place() -> None:
-    """So that no number is without a fact."""
+    """If a repair has fewer facts, old ones stay, so that every fact number remains valid."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = SegmentLedger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).claims_after(old.id)
     made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v2", at=5.0)

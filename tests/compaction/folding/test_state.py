@@ -1,4 +1,4 @@
-"""Each way in which a session's state may change, and that another run's answer is none."""
+"""Each change that a session's fold state allows; answers of other runs change nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_landing_moves_cursor_summary_notes_and_revision_at_once() -> None:
 
 
 def test_degraded_landing_leaves_the_model_resting() -> None:
-    """That the fallback works says nothing of the model."""
+    """A landing made by the fallback does not end the model's rest."""
     state = SessionState(model_failures=3, model_rest_until=9.0)
     state = await_landing(begin_run(state, run(degraded=True)), RunId("r1"), landing(0, 10, revision=0))
     after = land_run(state, RunId("r1"))

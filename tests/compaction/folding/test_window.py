@@ -1,4 +1,4 @@
-"""Which turns are due, by the table of spec 1 and for every number of turns."""
+"""Which turns are due for folding: the table of spec 1, and properties for any number of turns."""
 
 from __future__ import annotations
 

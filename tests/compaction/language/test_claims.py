@@ -1,4 +1,4 @@
-"""A later claim takes an earlier one's place only when it is plainly the same thing with another value."""
+"""A later claim replaces an earlier one only if it gives another value for the same thing."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_people_correct_themselves_in_many_ways(old: str, new: str) -> None:
 
 @pytest.mark.parametrize(("old", "new"), LEFT_ALONE)
 def test_what_is_said_of_something_else_corrects_nothing(old: str, new: str) -> None:
-    """However much it sounds like it."""
+    """A similar statement about another subject corrects nothing."""
     before, after = (claim_of(Fact(Seq(0), Slot.DECISION, "Ada", 0.0, without_preamble(text))) for text in (old, new))
     assert not corrects(after, before)
 

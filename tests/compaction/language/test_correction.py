@@ -1,4 +1,4 @@
-"""Whether a later statement replaces an earlier one: cases that a search must get right, and those it must leave."""
+"""Whether a later statement replaces an earlier one."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_merely_follows_replaces_nothing(old: str, new: str) -> None:
 
 
 def test_everybody_has_a_favourite_of_their_own() -> None:
-    """What one person says of themselves is not corrected by another's saying it of theirs."""
+    """One person's statement about themselves is not corrected by another person's statement."""
     mine, theirs = "My favourite colour is green.", "My favourite colour is blue now."
     assert not replaces(said(theirs, 9, speaker="bob"), said(mine, 3))
     assert replaces(said(theirs, 9), said(mine, 3))

@@ -1,4 +1,4 @@
-"""Corrections without a subject are known as such, and lead to what was said just before: in many wordings."""
+"""Corrections without a subject are recognised and linked to the statement or question just before them."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ WHOLE = (
 
 @pytest.mark.parametrize("text", BARE)
 def test_what_gives_a_value_and_no_subject_corrects_barely(text: str) -> None:
-    """However somebody takes back what was said."""
+    """A sentence with a value and no subject is a bare correction, in any wording."""
     assert is_bare_correction(text)
 
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_what_names_its_subject_or_gives_nothing_does_not(text: str) -> None:
-    """It can be understood alone, or there is nothing to understand."""
+    """A sentence that names its subject, or gives no value, is no bare correction."""
     assert not is_bare_correction(text)
 
 
@@ -84,7 +84,7 @@ def about(*said: str, gap: int = 1) -> str | None:
     ],
 )
 def test_it_is_about_what_was_said_just_before(before: str, bare: str) -> None:
-    """A question that asks for it or a statement that has such a value."""
+    """A bare correction refers to the statement with such a value, or the question that asks for one."""
     assert about(before, bare) == before.split(": ", 1)[1]
 
 
@@ -106,7 +106,7 @@ def test_the_nearest_of_two_is_meant() -> None:
 
 
 def test_a_code_does_not_become_an_hour() -> None:
-    """A value takes the place of its like."""
+    """A value replaces only a value of the same kind."""
     said = ("Ada: We meet at eight.", "Bob: The gate code is 4411.")
     assert about(*said, "Ada: Actually, make that nine.") == "We meet at eight."
     assert about("Bob: The gate code is 4411.", "Ada: Actually, make that nine.") is None

@@ -1,4 +1,4 @@
-"""What the bot repeated of somebody is known by a run of words, or by the name."""
+"""The bot's quotations of a person are recognised by a run of words or by the name."""
 
 from __future__ import annotations
 

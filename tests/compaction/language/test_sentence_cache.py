@@ -1,4 +1,4 @@
-"""What caches keep of people's sentences can be emptied at once."""
+"""Caches of people's sentences are bounded and can be emptied at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which words count: the same for what is stored and for what is asked."""
+"""Search terms are the same for stored text and for queries."""
 
 from __future__ import annotations
 

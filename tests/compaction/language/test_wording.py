@@ -1,4 +1,4 @@
-"""What is read off words: sentences, names, numbers, concepts and the cues of a lasting fact."""
+"""Sentences, names, numbers, concepts and signs of a lasting fact are read from words."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_the_passing_moment_lasts_least() -> None:
 
 
 def test_nods_are_asked_for_in_form_alone() -> None:
-    """Small talk ends in a question mark too; a question about a plan is one."""
+    """Small talk may end in a question mark and stay small talk; a question about a plan is a question."""
     assert asks_for_a_nod("Nice weather, isn't it?")
     assert not asks_for_a_nod("We meet at nine, right?")
     assert not asks_for_a_nod("Who brings the tent?")

@@ -1,4 +1,4 @@
-"""What memory asks of whoever finds passages again; a test class that brings an index inherits these."""
+"""Contract tests for every `RecallIndex`; a test class that provides an index inherits them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Told(Protocol):
         """Return the index."""
 
     async def tell(self, session_id: SessionId, *sources: PassageSource) -> None:
-        """Store things of a session."""
+        """Store turns, notes and segments of a session."""
 
     async def forget(self, session_id: SessionId, seq: int) -> None:
         """Forget what was said in a turn."""
@@ -81,7 +81,7 @@ SAID = (
 
 
 class RecallIndexContract:
-    """Found is what was said, where it was looked for, and nothing else. A subclass brings the fixture `room`."""
+    """A search finds what was said, only where it searched. A subclass provides the fixture `room`."""
 
     async def _texts(self, room: Told, ids: Sequence[PassageId]) -> list[str]:
         return [source_text(each.source) for each in await room.index.passages(ids)]

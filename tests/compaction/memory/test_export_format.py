@@ -1,4 +1,4 @@
-"""Segments and queues as files: spec 3's JSON out and in again, and a sentence for every mistake."""
+"""Segments and queues are exported to spec 3's JSON and read back; every mistake raises a clear error."""
 
 from __future__ import annotations
 

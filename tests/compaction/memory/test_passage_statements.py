@@ -1,4 +1,4 @@
-"""Whose words a turn holds, and which answers a question's quote states."""
+"""Who said which words of a turn, and which answers belong to a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say of themselves: drawn by rules, replaced by what they say later, told within a budget."""
+"""Facts that people state about themselves: extracted by rules, replaced by later ones, rendered within a budget."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_what_was_said_before_does_not_replace_what_was_said_after() -> None:
 
 
 def test_people_do_not_contradict_each_other() -> None:
-    """Everybody has a home of their own."""
+    """A fact about one person never replaces a fact about another."""
     known = known_after(drawn("I live in Lisbon."), drawn("I live in Berlin.", speaker="Bob", start=5))
     assert len([fact for fact in known if fact.is_current]) == 2
 

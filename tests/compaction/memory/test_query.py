@@ -1,4 +1,4 @@
-"""What a search looks for, and the fusion of its rankings."""
+"""The terms of a search and the fusion of its rankings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which quotes a prompt gets, and that they repeat nothing."""
+"""Which quotes a prompt gets; none repeats what the prompt already has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fake that others are measured by keeps the contract itself."""
+"""The in-memory recall index keeps the contract that the other indexes are tested against."""
 
 from __future__ import annotations
 

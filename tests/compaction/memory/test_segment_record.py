@@ -1,4 +1,4 @@
-"""The record of a folded segment: spec 3's fields, read off by rules."""
+"""The record of a folded segment has spec 3's fields, derived by rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a folded segment is queued, compressed, archived and pruned: spec 3's conditions, all of them."""
+"""When a folded segment is queued, compressed, archived and pruned, by all of spec 3's conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's answer is read in every shape it comes in, and refused in every way it can be none."""
+"""A model's answer is read in every known shape, and refused with a reason when it is unusable."""
 
 from __future__ import annotations
 

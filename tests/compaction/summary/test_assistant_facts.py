@@ -1,4 +1,4 @@
-"""What the bot says is kept where it is its own, and takes nobody's words away."""
+"""The bot's own statements are kept as facts; its quotations of people are not."""
 
 from __future__ import annotations
 

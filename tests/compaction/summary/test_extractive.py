@@ -1,4 +1,4 @@
-"""The extractor keeps what lasts, word for word, with who said it; the same every time."""
+"""The extractor keeps lasting statements word for word with their speaker, and always gives the same result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and numbers need a source; who spoke is taken from the turn."""
+"""Names and numbers need a source, and the speaker is taken from the turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's fold is checked against what was said, and the extractor fills what it left out."""
+"""A model's fold is checked against the turns, and the extractor adds the facts it left out."""
 
 from __future__ import annotations
 

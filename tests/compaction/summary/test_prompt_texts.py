@@ -1,4 +1,4 @@
-"""Prompts come from the package or from an operator's folder, which is checked before anything is said with it."""
+"""Prompts come from the package or from an operator's folder, which is checked when settings are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The retold paragraph is short, whole, and says nothing that nobody said; otherwise it is refused."""
+"""A rewritten summary paragraph is short, complete and grounded; otherwise it is refused."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_overlong_paragraph_is_condensed_once() -> None:
 
 
 def test_overlong_twice_is_cut_after_a_sentence() -> None:
-    """The last rung."""
+    """A paragraph that is too long twice is cut after a sentence, as the last resort."""
     gist = fold(Says(LONG)).gist
     assert MAX_SUMMARY_CHARS - 60 < len(gist) <= MAX_SUMMARY_CHARS
     assert ends_a_sentence(gist)
