@@ -1,4 +1,4 @@
-"""What figures were measured on."""
+"""The description of the machine on which figures were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which benchmarks there are."""
+"""The list of benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report for people."""
+"""The benchmark report as readable tables."""
 
 from __future__ import annotations
 

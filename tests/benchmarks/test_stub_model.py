@@ -1,4 +1,4 @@
-"""The endpoint that thinks for a fixed time."""
+"""The stub endpoint that answers after a fixed time."""
 
 from __future__ import annotations
 

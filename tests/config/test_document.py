@@ -1,4 +1,4 @@
-"""`default.toml` and the schema say the same, key for key and value for value, and explain each key."""
+"""`default.toml` and the schema agree on every key and value, and explain each key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which value wins, and that every mistake is told at once, plainly, without secrets."""
+"""Which source of a setting wins; all mistakes are reported at once, in plain words and without secrets."""
 
 from __future__ import annotations
 

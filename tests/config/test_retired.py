@@ -1,4 +1,4 @@
-"""Keys that are gone: each is named with what became of it, and nobody's bot stops for one."""
+"""Retired keys: each is reported with its replacement, and none stops the bot."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Every command that the documentation shows is run: here, or by the test that this page names.
-
-A command that appears in a page and in none of the tables below fails the first test, so a new example brings its
-proof with it.
-"""
+"""Every command in the documentation is run here, or by the test named on this page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/spec-coverage.md names tests that are there: a requirement whose test has gone is found out here."""
+"""Every test that docs/spec-coverage.md names exists."""
 
 from __future__ import annotations
 

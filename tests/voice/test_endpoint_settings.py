@@ -1,4 +1,4 @@
-"""A slip of the pen in an address or a key is told where settings are read."""
+"""A mistake in an address or key is reported when settings are read."""
 
 from __future__ import annotations
 

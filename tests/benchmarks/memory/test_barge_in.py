@@ -1,4 +1,4 @@
-"""Folding while every reply is talked over."""
+"""Folding while every reply is interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole benchmark, in small."""
+"""A small run of the whole memory benchmark."""
 
 from __future__ import annotations
 

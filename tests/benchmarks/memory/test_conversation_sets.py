@@ -1,4 +1,4 @@
-"""Which conversations a run is made with."""
+"""Choosing the conversations of a run."""
 
 from __future__ import annotations
 

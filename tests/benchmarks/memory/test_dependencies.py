@@ -1,4 +1,4 @@
-"""What a run brings along, and what it says where something is missing."""
+"""The dependencies of a run, and the messages for missing ones."""
 
 from __future__ import annotations
 

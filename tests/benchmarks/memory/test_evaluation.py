@@ -1,4 +1,4 @@
-"""One contender through one conversation."""
+"""Evaluating one memory system on one conversation."""
 
 from __future__ import annotations
 

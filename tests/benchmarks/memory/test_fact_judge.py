@@ -1,4 +1,4 @@
-"""What a text tells of planted facts."""
+"""Which planted facts a text contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what left the summary is found again."""
+"""Whether search finds facts that have left the summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people wrote, held against what is remembered."""
+"""Comparing memory with summaries that people wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reply pays, in a small session."""
+"""The cost of memory on the reply path, in a small session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain search that ours is compared with."""
+"""The baseline search that ours is compared with."""
 
 from __future__ import annotations
 

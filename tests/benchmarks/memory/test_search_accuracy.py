@@ -1,4 +1,4 @@
-"""What the searches find, over whole conversations."""
+"""The accuracy of the searches over whole conversations."""
 
 from __future__ import annotations
 

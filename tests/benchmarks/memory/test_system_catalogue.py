@@ -1,4 +1,4 @@
-"""Who takes part."""
+"""Which memory systems take part."""
 
 from __future__ import annotations
 

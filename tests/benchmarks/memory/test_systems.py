@@ -1,4 +1,4 @@
-"""Those who remember, behind one port."""
+"""The memory systems behind one port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The targets, read from what was found."""
+"""Reading the targets from the results."""
 
 from __future__ import annotations
 

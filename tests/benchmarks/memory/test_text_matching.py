@@ -1,4 +1,4 @@
-"""How the judge reads."""
+"""How the fact judge matches text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations that people bring along: hand-made samples in each published format, and files that are wrong."""
+"""Importing conversations: hand-made samples in each published format, and invalid files."""
 
 from __future__ import annotations
 

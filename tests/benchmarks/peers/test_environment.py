@@ -1,4 +1,4 @@
-"""Environments of their own for other libraries."""
+"""Separate environments for other libraries."""
 
 from __future__ import annotations
 

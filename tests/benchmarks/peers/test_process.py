@@ -1,4 +1,4 @@
-"""A peer in a process of its own: the pipe, and what goes wrong with it."""
+"""A peer library in its own process: the pipe and its failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steadiness out of arrival times."""
+"""Computing jitter from arrival times."""
 
 from __future__ import annotations
 

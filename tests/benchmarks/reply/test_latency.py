@@ -1,4 +1,4 @@
-"""Stages follow each other, and what was done ahead takes no time."""
+"""Latency stages follow each other; work done ahead of time counts as zero."""
 
 from __future__ import annotations
 

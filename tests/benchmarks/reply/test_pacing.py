@@ -1,4 +1,4 @@
-"""What the figures of many rooms are made of."""
+"""The figures of the pacing benchmark with many rooms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is sent, and which sentences of it the embedded responder may use."""
+"""The prompt of a reply, and which of its sentences the embedded responder may use."""
 
 from __future__ import annotations
 

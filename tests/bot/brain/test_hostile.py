@@ -1,6 +1,5 @@
-"""Orders hidden in what people say, show, drop and remember: whatever the model makes of them, nothing is done.
-
-The model here obeys everything it reads. What holds is decided without it.
+"""Prompt injection in speech, screens, files and memory: whatever the model answers, no forbidden action is carried
+out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A voice channel as rooms know it."""
+"""The Discord adapter for a room's voice channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listing the models of an endpoint proves address and key right."""
+"""Listing an endpoint's models confirms its address and key."""
 
 from __future__ import annotations
 

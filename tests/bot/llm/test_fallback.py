@@ -1,4 +1,4 @@
-"""Failing over between models, through the real client: the next one answers, and nothing is said twice."""
+"""Failover between models through the real client: the next model answers, and no text is spoken twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of files, and finding a session by how it begins; the commands are tested in `cli`."""
+"""File names, and finding a session by a prefix of its id; the commands are tested in `cli`."""
 
 from __future__ import annotations
 

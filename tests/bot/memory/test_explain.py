@@ -1,4 +1,4 @@
-"""A reply explained: the payload made again is word for word the one that was sent, or it says why it can't be."""
+"""Explaining a reply: the rebuilt payload matches the sent one word for word, or the reason why not is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching as a whole: over an index that is real in all but speed, with embedders that work, dawdle and break."""
+"""The whole search over a real index, with embedders that work, are slow, or fail."""
 
 from __future__ import annotations
 

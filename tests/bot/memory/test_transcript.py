@@ -1,4 +1,4 @@
-"""Transcripts from files: what is understood, and how mistakes are told."""
+"""Reading transcript files: accepted formats, and messages for mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens beside the conversation: facts are drawn, segments move, nobody waits."""
+"""Memory upkeep in the background: facts are extracted and segments change tier without delaying anybody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One shared screen: pictures in, notes out."""
+"""One shared screen turns pictures into notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which recogniser the settings make."""
+"""Which recogniser the settings select."""
 
 from __future__ import annotations
 

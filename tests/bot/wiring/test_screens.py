@@ -1,4 +1,4 @@
-"""What shared screens need, made out of the settings: pages listen at once only where they have a public address."""
+"""The parts for shared screens, built from settings; the page server starts at once only with a public address."""
 
 from __future__ import annotations
 

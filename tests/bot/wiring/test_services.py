@@ -1,4 +1,4 @@
-"""What rooms work with, opened out of settings as the bot does it: what was chosen and configured reaches a room."""
+"""The services of rooms, opened from settings as the bot does it: every configured choice reaches a room."""
 
 from __future__ import annotations
 

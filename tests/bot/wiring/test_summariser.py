@@ -1,4 +1,4 @@
-"""Folding with a language model behind a real client: well, stopped, slow, and answering garbage."""
+"""Folding with a language model through a real client: working, stopped, slow, and answering garbage."""
 
 from __future__ import annotations
 

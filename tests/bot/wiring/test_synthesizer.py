@@ -1,4 +1,4 @@
-"""Which voice the settings make."""
+"""Which synthesizer the settings select."""
 
 from __future__ import annotations
 

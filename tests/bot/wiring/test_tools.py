@@ -1,4 +1,4 @@
-"""The tools of a room, as the settings want them."""
+"""Which tools a room gets from the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small models of listening: used where they are whole, done without where they are not."""
+"""The VAD and end-of-turn models are used if their files are intact; otherwise the bot works without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The payload for a model: order of its parts, turn headers, shrinking under pressure, and full coverage (invariant 1)."""
+"""The payload for a model: order of parts, turn headers, shrinking under pressure, full coverage (invariant 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `Recognizer` does, real or fake: a test class to inherit, with a `recognizer` fixture of one's own."""
+"""Contract tests for every `Recognizer`, real or fake; a test class inherits them with a `recognizer` fixture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose recognition comes next."""
+"""The order in which waiting recognitions are served."""
 
 from __future__ import annotations
 

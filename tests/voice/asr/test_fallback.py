@@ -1,4 +1,6 @@
-"""The local model behind the endpoint: what fails is heard all the same, and what keeps failing is left alone."""
+"""The local model behind the endpoint: it recognises what the endpoint fails on, and an endpoint that keeps failing is
+skipped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A capped answer's loop is said once."""
+"""Repetition loops in a capped answer are reduced to one occurrence."""
 
 from __future__ import annotations
 

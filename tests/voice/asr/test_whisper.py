@@ -1,4 +1,4 @@
-"""Whisper hears a sentence, and says plainly why it cannot be loaded."""
+"""Whisper recognises a sentence, and reports clearly why a model cannot be loaded."""
 
 from __future__ import annotations
 

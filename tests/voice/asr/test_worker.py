@@ -1,4 +1,4 @@
-"""The model's thread: it loads, answers, and its death is seen by whoever waits."""
+"""The model's thread loads the model and answers; its death reaches everybody who waits for an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A room's words become moments: nobody's are lost, nobody's are mixed, and the bot's name does not wait."""
+"""A room's utterances are joined into turns: none is lost, speakers stay apart, and the bot's name does not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpointing state machine: windows in, utterance limits out."""
+"""The endpointing state machine: VAD windows in, start and end of utterances out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a sound has Whisper's shape, scale and bands."""
+"""The mel spectrogram has Whisper's shape, scale and bands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One person's time line: gaps become silence, the clock ends speech, and chunking changes nothing."""
+"""One person's audio timeline: gaps become silence, the clock ends speech, and chunk sizes do not matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end-of-turn model tells a finished sentence from a broken-off one, and never holds anybody up."""
+"""The end-of-turn model tells finished sentences from unfinished ones, and never delays a turn for long."""
 
 from __future__ import annotations
 

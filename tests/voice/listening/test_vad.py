@@ -1,4 +1,4 @@
-"""Silero tells speech from silence, per speaker, however the sound is split."""
+"""Silero tells speech from silence for each speaker, however the audio is split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When speech-to-speech is given up, and when it is tried again."""
+"""When a room gives up speech-to-speech, and when it tries again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several people as one sound."""
+"""Mixing several people's audio into one stream."""
 
 from __future__ import annotations
 

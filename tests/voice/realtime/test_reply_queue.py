@@ -1,4 +1,4 @@
-"""Pieces of an answer wait for the room, are taken together where they belong together, and are never too many."""
+"""Queued parts of a reply wait for the room, are joined where they belong together, and are bounded."""
 
 from __future__ import annotations
 

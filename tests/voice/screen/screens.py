@@ -1,4 +1,4 @@
-"""Made-up screens to look at: a game's head-up display over a noisy picture."""
+"""Synthetic screens for tests: a game's head-up display over a noisy picture."""
 
 from __future__ import annotations
 

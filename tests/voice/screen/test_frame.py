@@ -1,4 +1,4 @@
-"""Pictures of screens: what a browser sends is taken, everything else is refused with its reason."""
+"""Browser pictures are accepted; anything else is refused with a reason."""
 
 from __future__ import annotations
 

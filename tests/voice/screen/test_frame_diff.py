@@ -1,4 +1,4 @@
-"""Whether a picture is worth reading: thresholds as measured, on made-up screens and on bare arrays."""
+"""Whether a picture is worth reading: measured thresholds, on synthetic screens and on bare arrays."""
 
 from __future__ import annotations
 

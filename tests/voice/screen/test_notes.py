@@ -1,4 +1,4 @@
-"""What is noted of a share: its beginning, cuts, new text, what was asked; short, and nothing twice."""
+"""Notes of a share: its start, cuts, new text and answers to questions; short and never repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that reads screens: it reads, and when it hangs or dies it is replaced and only its picture is lost."""
+"""The OCR process reads screens; if it hangs or dies it is replaced, and only its current picture is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many pictures a second pass."""
+"""The limit of pictures per second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What every `Synthesizer` does, real or remote: a test class to inherit, with a `synthesizer` fixture of one's own."""
+"""Contract tests for every `Synthesizer`, real or remote. A test class inherits them and provides a `synthesizer`
+fixture.
+"""
 
 from __future__ import annotations
 

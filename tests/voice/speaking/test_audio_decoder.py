@@ -1,4 +1,4 @@
-"""Whatever an endpoint sends, in whatever pieces, it is the same sound."""
+"""An endpoint's audio decodes to the same samples, whatever its format and chunk sizes."""
 
 from __future__ import annotations
 

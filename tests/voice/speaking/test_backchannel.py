@@ -1,4 +1,4 @@
-"""What words over the bot's own ask of it."""
+"""Whether words spoken over the bot are a backchannel, a request to stop, or something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When people who speak over the bot silence it, and when they do not."""
+"""When people who speak over the bot stop it, and when they do not."""
 
 from __future__ import annotations
 

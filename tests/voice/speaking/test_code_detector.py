@@ -1,4 +1,4 @@
-"""Code without a fence is left out, and no words are taken for it."""
+"""Unfenced code is left out of speech, and ordinary words are not taken for code."""
 
 from __future__ import annotations
 

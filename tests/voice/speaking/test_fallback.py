@@ -1,4 +1,4 @@
-"""One voice behind another."""
+"""A second synthesizer speaks when the first one fails."""
 
 from __future__ import annotations
 

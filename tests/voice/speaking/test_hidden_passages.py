@@ -1,4 +1,4 @@
-"""Passages that are for no ears: code, thoughts and calls of tools, over any number of pieces."""
+"""Code, reasoning and tool calls are not spoken, however the text is split."""
 
 from __future__ import annotations
 

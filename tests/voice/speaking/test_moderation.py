@@ -1,4 +1,4 @@
-"""Words that are not spoken."""
+"""Words that the bot must not speak are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent of queued speech, and what is told of it."""
+"""Sending queued speech, and reporting how much of it was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a text takes, and how far into it a stretch of its sound is."""
+"""Estimates how long a text takes to speak, and which text a part of its audio covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and signs in words."""
+"""Numbers and symbols are written as words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a reply is read aloud, and what never is."""
+"""Which parts of a reply are read aloud."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters: a name for every reason, and a copy that stands still."""
+"""Counters: one name for every reason, and snapshots that do not change."""
 
 from __future__ import annotations
 

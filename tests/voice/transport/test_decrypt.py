@@ -1,4 +1,4 @@
-"""Keys and frames: what opens, what does not, and what is never taken for sound."""
+"""Keys and frames: which frames decrypt, which do not, and which are never treated as audio."""
 
 from __future__ import annotations
 

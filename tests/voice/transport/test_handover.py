@@ -1,4 +1,4 @@
-"""Between the threads: one wake-up a batch, a bound, and no mark lost."""
+"""Passing packets between threads: one wake-up per batch, a bound, and no lost marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packets in, frames out: in order, once, with every gap named."""
+"""The jitter buffer emits frames in order, once each, and names every gap."""
 
 from __future__ import annotations
 

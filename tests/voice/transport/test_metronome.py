@@ -1,4 +1,4 @@
-"""The process that sends: at the time, over the right socket, and gone with its owner."""
+"""The sending process keeps time, uses the right socket and ends with its owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""libopus through our binding: what is said comes back, what is broken costs one frame."""
+"""Our libopus binding: audio survives encoding and decoding, and a broken packet costs one frame."""
 
 from __future__ import annotations
 

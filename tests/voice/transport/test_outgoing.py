@@ -1,4 +1,4 @@
-"""The bot's voice, slot by slot."""
+"""The bot's outgoing audio, one 20 ms slot at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The private parts of discord.py: unchanged since we read them, and the traps in them closed."""
+"""The private parts of discord.py that we use are unchanged, and their known traps are avoided."""
 
 from __future__ import annotations
 

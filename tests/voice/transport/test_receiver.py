@@ -1,4 +1,4 @@
-"""The receive path whole, on real encrypted datagrams: what each person said comes out, all else is counted."""
+"""The whole receive path on encrypted datagrams: each person's audio comes out, everything else is counted."""
 
 from __future__ import annotations
 

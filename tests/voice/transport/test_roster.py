@@ -1,4 +1,4 @@
-"""Who sends where, and what waits for a name."""
+"""Which SSRC belongs to which person, and packets that wait for that mapping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datagrams told apart by their first bytes, and payloads cut out of their padding."""
+"""Datagrams are classified by their first bytes, and padding is removed from payloads."""
 
 from __future__ import annotations
 

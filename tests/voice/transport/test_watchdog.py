@@ -1,4 +1,4 @@
-"""What counts as broken, how often it is mended, and what is only a moment's trouble."""
+"""Which faults count as a broken link, how often it is repaired, and which faults are ignored as brief."""
 
 from __future__ import annotations
 

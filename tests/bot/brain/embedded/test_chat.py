@@ -1,4 +1,4 @@
-"""What the bot says where no language model is configured."""
+"""Replies of the embedded responder, used when no language model is configured."""
 
 from __future__ import annotations
 
