@@ -1,5 +1,4 @@
-"""Embedders: texts become vectors for memory search (`compaction.ports.Embedder`).
+"""Embedders: turn texts into vectors for memory search (`compaction.ports.Embedder`).
 
-`factory.open_embedder`, the way in, opens an endpoint's or the local model (`minilm`), which runs in a thread
-(`worker`).
+`factory.open_embedder`, the way in, opens an endpoint or the local model (`minilm`), which runs in a thread (`worker`).
 """

@@ -34,7 +34,7 @@ async def open_embedder(
         yield None
         return
     if settings.embedder == "endpoint" or (settings.embedder == "auto" and settings.base_url):
-        # Imported here, for the library takes a second to load.
+        # Imported here, because the library takes a second to load.
         from bot.llm.openai_embeddings import TIMEOUT_S, OpenAIEmbeddings
         from voice.endpoint import Endpoint
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL_NAME = "all-MiniLM-L6-v2-onnx-int8"
-# Tokens read of a text, as in the model's training. A turn is rarely longer.
+# Longer texts are cut to this, as in the model's training. A turn is rarely longer.
 MAX_TOKENS = 128
 
 
@@ -32,7 +32,7 @@ class MiniLm:
     """Tokenizer and model. Use it only in the thread that made it."""
 
     def __init__(self, directory: Path) -> None:
-        # Imported here, for they take half a second to load.
+        # Imported here, because they take half a second to load.
         import onnxruntime
         from tokenizers import Tokenizer
 

@@ -1,6 +1,6 @@
 """Runs an embedding model in its own thread, one text at a time, urgent texts first.
 
-A batch would save nothing on one core, and this way an urgent text waits for one other text at most.
+Batches would save nothing on one core. Without them an urgent text waits for one other text at most.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Loading takes 0.3 s.
 LOAD_TIMEOUT_S = 30.0
-# Time for the text in progress when the process ends.
+# Time for the current text when the process ends.
 STOP_TIMEOUT_S = 2.0
 # Most texts in the queue. The indexer adds far fewer at once.
 MAX_WAITING = 1_000
@@ -45,8 +45,8 @@ _Job = tuple[str, "asyncio.Future[NDArray[np.float32]]"]
 class ThreadedEmbedder:
     """An embedding model in its own thread. Use it with `async with`; safe for all tasks of one loop.
 
-    *Ownership*: it owns the thread, which ends after the text in progress. *Cancellation* of `embed` drops the texts
-    that were not begun.
+    *Ownership*: it owns the thread, which ends after the current text. *Cancellation* of `embed` drops the texts that
+    have not begun.
     """
 
     def __init__(self, load: Callable[[], EmbeddingEngine], *, model: str) -> None:
@@ -85,7 +85,7 @@ class ThreadedEmbedder:
             await asyncio.to_thread(self._thread.join, STOP_TIMEOUT_S)
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return one unit vector a text. Raises `EmbeddingError`. See `compaction.ports.Embedder`."""
+        """Return one unit vector per text. Raises `EmbeddingError`. See `compaction.ports.Embedder`."""
         if self._stopped_because is not None or self._loop is None:
             raise EmbeddingError(
                 f"The embedding model does not run: {self._stopped_because or 'it was never started'}.", retryable=False

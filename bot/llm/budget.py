@@ -1,4 +1,4 @@
-"""The token budget of one model. Building prompts and sending them share it."""
+"""The token budget of one model, used both to build prompts and to send them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Name of the tool that finds what was left out of a prompt.
 MEMORY_SEARCH = "memory_search"
-# What a chat template adds around one tool.
+# Tokens that a chat template adds around one tool.
 OFFER_OVERHEAD_TOKENS = 12
 
 
@@ -35,7 +35,6 @@ class Budget:
         self.estimator = Estimator() if estimator is None else estimator
 
     def count(self, text: str) -> int:
-        """Return the raw number of tokens of a text."""
         return self.estimator.text(text)
 
     def room(self, *, max_output_tokens: int = 0) -> int:
@@ -56,8 +55,9 @@ class Budget:
         searchable: bool = False,
         tool_tokens: int = 0,
     ) -> FinalPrompt:
-        """Trim `messages` to what fits beside tools that cost `tool_tokens`. Raises `ContextOverflowError` if they
-        can't be made to fit."""
+        """Trim `messages` to fit beside tools that cost `tool_tokens`. Raises `ContextOverflowError` if that is
+        impossible.
+        """
         settings = self.settings
         trim = TrimOptions(
             trim_strategy=settings.trim_strategy,

@@ -1,6 +1,6 @@
-"""Trims, counts and logs every call to a language model. Nothing calls an endpoint without it.
+"""Trims, counts and logs every call to a language model. No code calls an endpoint without it.
 
-It serves replies (`ChatModel`) and summaries (`Completion`). What the provider bills corrects the next call's count.
+It serves replies (`ChatModel`) and summaries (`Completion`). The provider's bill corrects the next call's count.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Call:
     outcome: str = "cancelled"
 
     def record_usage(self, usage: Usage) -> None:
-        """Take the usage that the provider reports; the last report counts."""
+        """Record the usage that the provider reports; the last report counts."""
         self.usage = usage
 
 
@@ -55,12 +55,10 @@ class BudgetedModel:
 
     @property
     def model(self) -> str:
-        """Return the model's name, for logs."""
         return self._endpoint.model
 
     @property
     def budget(self) -> Budget:
-        """Return the token budget of this model."""
         return self._budget
 
     async def stream(
@@ -106,7 +104,7 @@ class BudgetedModel:
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
 
-        A request that does not fit is refused, not trimmed, so that no summary covers turns that the model never saw.
+        A request that does not fit is refused, not trimmed, so that a summary covers only turns that the model saw.
         """
         whole = [Message(ChatRole.SYSTEM, request.system), Message(ChatRole.USER, request.prompt)]
         try:
@@ -152,7 +150,7 @@ class BudgetedModel:
         return prompt
 
     def _finish(self, call: _Call) -> None:
-        """Log what the call cost, and correct the estimator."""
+        """Log the cost of the call, and correct the estimator."""
         estimator = self._budget.estimator
         usage = call.usage or Usage(None, None)
         count = call.prompt.token_count + call.tool_tokens
@@ -184,7 +182,6 @@ class BudgetedModel:
 
 
 def _to_budget_message(message: ChatMessage) -> Message:
-    """Convert a chat message for the budget."""
     return Message(
         role=message.role.value,
         content=message.content,
@@ -199,7 +196,6 @@ def _to_budget_message(message: ChatMessage) -> Message:
 
 
 def _to_chat_message(message: Message) -> ChatMessage:
-    """Convert a message of the budget for an endpoint."""
     return ChatMessage(
         role=ChatRole.SYSTEM if message.is_system else ChatRole(message.role),
         content=message.content,

@@ -92,7 +92,7 @@ _ERROR_KINDS = (
 
 
 def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
-    """Return `error` as a sentence with the remedy. `key`: removed from the sentence, for some servers quote it."""
+    """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
     matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
     sentence = matched.sentence.format(
         model=model, where=where, status=getattr(error, "status_code", "unknown"), reason=_reason(error, key)
@@ -101,8 +101,9 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
 
 
 def _reason(error: Exception, key: str) -> str:
-    """Return the server's message as one short line. The rest of the body is not used: many servers send the request
-    back, which holds what people said."""
+    """Return the server's message as one short line. The rest of the body is not used: many servers echo the request,
+    which contains what people said.
+    """
     body = getattr(error, "body", None)
     candidates = [body.get(field) for field in ("message", "detail")] if isinstance(body, dict) else []
     if isinstance(error, openai.APIStatusError):

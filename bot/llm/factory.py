@@ -38,7 +38,7 @@ async def open_model(
 
     `models`: where vocabularies for exact token counts may be. `within_s`: time until the first sound of a reply.
     """
-    # Imported here, for the library takes a second to load.
+    # Imported here, because the library takes a second to load.
     from bot.llm.openai_chat import OpenAIChat
 
     context_sizes = [None, *(each.max_context_tokens for each in llm.fallback_models)]
@@ -69,7 +69,7 @@ async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings
 async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) -> tuple[str, ...]:
     """Return the names of the models that the endpoint serves. Raises `ChatModelError` with the remedy.
 
-    It is the cheapest call that proves address and key right.
+    It is the cheapest call that checks both address and key.
     """
     from bot.llm.endpoint_errors import translate_error
     from voice.endpoint import address, open_client

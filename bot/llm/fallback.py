@@ -1,7 +1,7 @@
 """Tries several language models in turn: when one fails, the next is asked.
 
-Failing over is possible only until something was spoken. So the stream of each model but the last is held back until
-it holds a speakable sentence, for which the voice waits anyway. A later failure is passed on.
+A failover is possible only until speech has started. So the stream of every model but the last is held back until it
+contains a speakable sentence, which the voice waits for anyway. A later failure is passed on.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ log = structlog.get_logger()
 
 # The models' share of the time until the first sound of a reply; the voice needs the rest.
 MODELS_SHARE = 0.8
-# A summary cancelled after less time was not too slow: its session ended.
+# A summary that is cancelled sooner was not too slow: its session ended.
 STALLED_S = 5.0
 STALLED = "It did not finish a summary in time."
-# How long a failing model is not asked: at first, and at most after repeated failures.
+# How long a failing model is not asked: the first time, and at most after repeated failures.
 FIRST_OPEN_S = 15.0
 LONGEST_OPEN_S = 300.0
 
 
 class FallbackModel:
-    """A `ChatModel` and a `Completion` out of one or more models, best first. Safe for many tasks of one loop.
+    """A `ChatModel` and `Completion` made of one or more models, best first. Safe for many tasks of one loop.
 
-    `within_s`: time until the first sound of a reply, whatever fails. Summaries may take longer, and have circuit
-    breakers of their own.
+    `within_s`: time until the first sound of a reply, whatever fails. Summaries may take longer, and have their own
+    circuit breakers.
     """
 
     def __init__(self, models: Sequence[BudgetedModel], *, within_s: float, clock: Clock) -> None:
@@ -61,7 +61,7 @@ class FallbackModel:
 
     @property
     def budget(self) -> Budget:
-        """Return the first model's budget; each of the others also keeps to its own."""
+        """Return the first model's budget; the others also keep to their own."""
         return self._models[0].budget
 
     async def stream(
@@ -97,7 +97,7 @@ class FallbackModel:
             return
 
     def degraded_parts(self) -> list[DegradedPart]:
-        """Return the models that fail, and which one answers instead."""
+        """Return the failing models, each with the model that answers instead."""
         both = list(zip(self._models, self._breakers, strict=True))
         working = [model.model for model, breaker in both if breaker.outage is None]
         found = []
@@ -129,7 +129,7 @@ class FallbackModel:
                     next_model = candidates[number + 1][0].model
                     log.warning("summary_failed_over", model=model.model, next_model=next_model, problem=str(error))
             except asyncio.CancelledError:
-                # Mostly the caller's deadline. There is no time left for another model, but the next call begins with
+                # Usually the caller's deadline. No time is left for another model now, but the next call starts with
                 # it.
                 if self._clock.monotonic() - started >= STALLED_S:
                     breaker.record_failure(self._clock.monotonic(), STALLED, permanent=True)
@@ -141,14 +141,15 @@ class FallbackModel:
         raise first_error
 
     def _candidates(self) -> list[tuple[BudgetedModel, CircuitBreaker]]:
-        """Return the models to ask, best first: those that their breakers admit, or the first one if there are none."""
+        """Return the models to ask, best first: those whose breakers allow it, or the first model if none does."""
         now = self._clock.monotonic()
         pairs = list(zip(self._models, self._breakers, strict=True))
         return [each for each in pairs if each[1].admits(now)] or pairs[:1]
 
     def _summary_candidates(self) -> list[tuple[BudgetedModel, CircuitBreaker]]:
-        """Return the models to ask for a summary. A model that fails at summaries may still do for replies, so each has
-        two breakers."""
+        """Return the models to ask for a summary. A model that fails at summaries may still give good replies, so each
+        has two breakers.
+        """
         now = self._clock.monotonic()
         found = [
             (model, own)
@@ -165,7 +166,7 @@ class FallbackModel:
     async def _hold_until_speakable(
         self, stream: AsyncGenerator[StreamItem, None], model: str
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield a stream, but nothing before it holds a speakable sentence or ends. Raises `ChatModelError`."""
+        """Yield a stream, held back until it contains a speakable sentence or ends. Raises `ChatModelError`."""
         limit_s = MODELS_SHARE * self._within_s / len(self._models)
         splitter = SentenceSplitter()
         held: list[StreamItem] = []

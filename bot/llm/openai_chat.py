@@ -40,12 +40,12 @@ REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
 _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
 
-# A model that misused tools so often is offered none any more.
+# A model that misused tools this often gets none any more.
 MOST_TOOL_FAILURES = 3
 
 
 class _NoAnswerError(ChatModelError):
-    """The endpoint responded, but not with an answer."""
+    """The endpoint's response contains no answer."""
 
 
 class OpenAIChat:
@@ -61,8 +61,8 @@ class OpenAIChat:
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
         # No retries: a reply must not wait for them, and the compactor has its own.
         self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
-        # What this endpoint turned out to support, learnt from its refusals: the name of the output limit, usage
-        # reports, tools, and forms of structured output.
+        # Features of this endpoint, learnt from its refusals: the name of the output limit, usage reports, tools, and
+        # forms of structured output.
         self._limit_name = "max_tokens"
         self._reports_usage = True
         self._supports_tools = True
@@ -81,7 +81,6 @@ class OpenAIChat:
 
     @property
     def model(self) -> str:
-        """Return the model's name, for logs."""
         return self._settings.model
 
     async def stream(
@@ -159,7 +158,7 @@ class OpenAIChat:
                     passed_on = passed_on or not text.isspace()
                     handed_on_at = loop.time()
                     yield text
-                    # The deadlines only count time spent waiting for the server, not for the voice to take a piece.
+                    # The deadlines count only time spent waiting for the server, not for the voice to take a piece.
                     taken_s = loop.time() - handed_on_at
                     deadline, last_deadline = deadline + taken_s, last_deadline + taken_s
         finally:
@@ -168,7 +167,7 @@ class OpenAIChat:
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(str(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest, asked = ("", ()) if written is None else written.end()
-        # Some models write the tags of a tool call with nothing between them. That is not an answer either.
+        # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
         empty_marks = written is not None and not (called or asked or passed_on or rest.strip())
         if not answer_begun or empty_marks:
             raise _NoAnswerError(
@@ -180,7 +179,7 @@ class OpenAIChat:
         yield self._ended(calls, asked, reason)
 
     def _ended(self, calls: StreamedCalls, written: tuple[MessageToolCall, ...], reason: str) -> StreamEnd:
-        """Return the end of a stream. Raises `ChatModelError` if its tool calls are malformed."""
+        """Build the end of a stream. Raises `ChatModelError` if its tool calls are malformed."""
         try:
             asked = calls.calls or written
         except ValueError as error:
@@ -211,7 +210,7 @@ class OpenAIChat:
                 tools = NO_TOOLS
 
     def _renames_limit(self, error: openai.APIStatusError) -> bool:
-        """Note if the endpoint wants `max_completion_tokens`. Return whether to repeat the call."""
+        """Remember if the endpoint wants `max_completion_tokens`. Return whether to repeat the call."""
         if error.status_code not in REFUSED_STATUSES:
             return False
         if self._limit_name == "max_tokens" and "max_completion_tokens" in str(error):
@@ -220,7 +219,7 @@ class OpenAIChat:
         return False
 
     def _refuses_usage(self, error: openai.APIStatusError) -> bool:
-        """Note if the endpoint can't report the usage of a stream. Return whether to repeat the call."""
+        """Remember if the endpoint can't report the usage of a stream. Return whether to repeat the call."""
         if error.status_code in REFUSED_STATUSES and self._reports_usage and "stream_options" in str(error):
             self._reports_usage = False
             return True
@@ -229,7 +228,7 @@ class OpenAIChat:
     def _refuses_tools(self, error: openai.APIStatusError, *, learns: bool) -> bool:
         """Return whether the endpoint refuses the tools, so that the call is repeated without them.
 
-        A model without tool support is offered none from then on; after other refusals so only when they repeat.
+        A model without tool support gets no tools from then on. After other refusals that happens only if they repeat.
         """
         message = str(error).lower()
         if error.status_code not in REFUSED_STATUSES or "tool" not in message:
@@ -243,8 +242,7 @@ class OpenAIChat:
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
 
-        A schema is requested in the first of three forms that the endpoint accepts; if it accepts none, the prompt
-        alone asks for it.
+        A schema is requested in the first of three forms that the endpoint accepts, or else only by the prompt.
         """
         formats = _response_formats(request.schema)
         index = min(self._format_index, len(formats) - 1)
@@ -271,7 +269,7 @@ class OpenAIChat:
         extra: dict[str, object] = {self._limit_name: request.max_output_tokens}
         if response_format is not None:
             extra["response_format"] = response_format
-        # The caller has its own deadline. That of a reply would cut off the summary of a slow local model.
+        # The caller has its own deadline. The deadline of a reply would cut off the summary of a slow local model.
         limit_s = self._settings.completion_timeout_s
         async with asyncio.timeout(limit_s):
             response = await self._client.chat.completions.create(
@@ -305,7 +303,6 @@ class OpenAIChat:
 
 
 def _to_api_message(message: ChatMessage) -> dict[str, object]:
-    """Convert a message to the API's form."""
     sent: dict[str, object] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         sent["tool_calls"] = [
@@ -319,7 +316,7 @@ def _to_api_message(message: ChatMessage) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What one streamed chunk holds."""
+    """The content of one streamed chunk."""
 
     text: str = ""
     calls: tuple[CallPiece, ...] = ()
@@ -357,7 +354,6 @@ def _text(value: object) -> str:
 
 
 def _to_api_tools(tools: OfferedTools) -> dict[str, object]:
-    """Convert the tools to the API's form."""
     if not tools.offers:
         return {}
     functions = [
@@ -371,10 +367,10 @@ def _to_api_tools(tools: OfferedTools) -> dict[str, object]:
 
 
 def _response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:
-    """Return the forms of requesting structured output, in the order to try them.
+    """Return the ways to request structured output, in the order to try them.
 
-    llama.cpp accepts `json_object` with a schema and answers 500 to `json_schema`; with OpenAI it is the other way
-    round. Other servers accept a plain `json_object` or none of them.
+    llama.cpp accepts `json_object` with a schema and answers 500 to `json_schema`; OpenAI does the opposite. Other
+    servers accept a plain `json_object` or none of them.
     """
     if schema is None:
         return [None]

@@ -51,7 +51,7 @@ class OpenAIEmbeddings:
         return self._endpoint.model
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return one unit vector a text, in order. Raises `EmbeddingError`. `urgent` has no effect."""
+        """Return one unit vector per text, in order. Raises `EmbeddingError`. `urgent` has no effect."""
         del urgent
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), MAX_TEXTS):
@@ -82,7 +82,7 @@ class OpenAIEmbeddings:
 
 
 def translate_error(error: Exception, endpoint: Endpoint) -> EmbeddingError:
-    """Return `error` as a sentence with the remedy. It holds no key and no text."""
+    """Return `error` as a sentence with the remedy, without any key or text."""
     sentence = f"The embedding model {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}."
     return EmbeddingError(sentence, retryable=is_retryable(error))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from voice.endpoint import Endpoint
 
 MODEL = "omni-moderation-latest"
-# Seconds that one judgement may take; it mostly takes 0.2.
+# Seconds that one judgement may take; usually it takes 0.2.
 TIMEOUT_S = 3.0
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A note has at most 220 characters, an answer to a question some more.
+# A note has at most 220 characters; an answer to a question is slightly longer.
 MAX_OUTPUT_TOKENS = 160
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
@@ -76,7 +76,7 @@ class OpenAIVision:
         await self._client.close()
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `VisionReader.read`. The description is empty if nothing that matters is new."""
+        """See `VisionReader.read`. The description is empty if nothing important is new."""
         del urgent
         async with self._turn:
             started_at = asyncio.get_running_loop().time()
@@ -117,7 +117,7 @@ class OpenAIVision:
             return " ".join(description.split())[:MAX_ANSWER_CHARS]
 
     def _translated(self, error: Exception) -> VisionError:
-        """Return `error` as a sentence with the remedy. It holds no key and no picture."""
+        """Return `error` as a sentence with the remedy, without any key or picture."""
         endpoint = self._endpoint
         return VisionError(
             f"The vision model {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}."

@@ -1,6 +1,6 @@
-"""The ports of language models: `ChatModel` for the brain, `ModelEndpoint` for what serves a model.
+"""The ports of language models: `ChatModel` for the brain, `ModelEndpoint` for an adapter that calls a server.
 
-Between the two stands `bot.llm.budgeted`, which every call passes through.
+`bot.llm.budgeted` stands between them; every call passes through it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class ChatMessage:
     """One message of a conversation with a model.
 
     `tool_calls`: the calls of an assistant message. `tool_call_id`, `name`: the call that a tool message answers, and
-    its tool. The budget uses the rest to decide what to trim: `kind`, which part of the payload it is; `timestamp`, UTC
-    epoch seconds; `step`, the model call that it belongs to; `path`, the file or frame whose content it holds.
+    its tool. The budget uses the other fields to decide what to trim: `kind`, the part of the payload; `timestamp`, UTC
+    epoch seconds; `step`, the model call that the message belongs to; `path`, the file or frame that it contains.
     """
 
     role: ChatRole
@@ -98,7 +98,7 @@ class StreamEnd:
     calls: tuple[MessageToolCall, ...] = ()
 
 
-# A stream yields pieces of the answer, never empty, and its end last.
+# A stream yields non-empty pieces of the answer, and its end last.
 StreamItem: TypeAlias = str | StreamEnd
 
 
@@ -139,7 +139,7 @@ class ChatModel(Protocol):
 
 
 class ModelEndpoint(Protocol):
-    """What serves a model. Only `bot.llm.budgeted` calls it."""
+    """An adapter that calls a model's server. Only `bot.llm.budgeted` uses it."""
 
     @property
     def model(self) -> str:
@@ -153,7 +153,7 @@ class ModelEndpoint(Protocol):
         tools: OfferedTools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer piece by piece, then its end. `on_usage`: called if the provider reports the cost.
+        """Yield the answer piece by piece, then its end. `on_usage`: called if the provider reports the token usage.
 
         Raises `ChatModelError`, also after some pieces.
         """

@@ -10,7 +10,7 @@ from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 
 class FallbackModelSettings(BaseModel):
-    """A model that is asked if those before it fail, `[[llm.fallback_models]]`."""
+    """A model that is asked if the ones before it fail, `[[llm.fallback_models]]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,7 +27,7 @@ class FallbackModelSettings(BaseModel):
 
 
 class LlmSettings(BaseModel):
-    """The language model that answers. Without api_key and base_url an embedded responder quotes what it heard."""
+    """The language model that answers. Without api_key and base_url an embedded responder quotes earlier speech."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,7 +69,7 @@ class LlmSettings(BaseModel):
     ] = 10.0
     # Seconds one whole spoken answer may take. Longer for the small models that rehearsals serve.
     total_timeout_s: Annotated[float, Field(gt=0, le=600, json_schema_extra={"internal": True})] = 60.0
-    # Seconds at the very most for an answer that nobody waits for (a summary); CompactionSettings.timeout_s mostly ends
+    # Upper limit in seconds for an answer that nobody waits for (a summary); CompactionSettings.timeout_s usually ends
     # it earlier.
     completion_timeout_s: Annotated[float, Field(gt=0, le=3600, json_schema_extra={"internal": True})] = 600.0
     fallback_models: Annotated[
@@ -84,7 +84,7 @@ class LlmSettings(BaseModel):
     ] = ()
 
     def fallbacks(self) -> tuple[LlmSettings, ...]:
-        """Return complete settings for each fallback model; what it does not set is as here."""
+        """Return complete settings for each fallback model; unset ones are taken from here."""
         return tuple(
             self.model_copy(
                 update={
@@ -98,7 +98,9 @@ class LlmSettings(BaseModel):
         )
 
     def key_for(self, base_url: str, own: SecretStr | None) -> str:
-        """Return the key for an endpoint: its own, or this one if the address is the same. It is sent nowhere else."""
+        """Return the key for an endpoint: its own, or this one if the address is the same. Other addresses never get
+        it.
+        """
         if own is not None:
             return own.get_secret_value()
         same_place = base_url.rstrip("/") == self.base_url.rstrip("/")
@@ -106,5 +108,4 @@ class LlmSettings(BaseModel):
 
     @property
     def configured(self) -> bool:
-        """Return whether a language model is configured."""
         return bool(self.base_url or (self.api_key and self.api_key.get_secret_value()))

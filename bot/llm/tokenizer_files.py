@@ -1,7 +1,7 @@
 """Reads a model's own tokenizer from its files: a `tokenizer.json`, or a GGUF file of llama.cpp.
 
-Of a GGUF file only the header is read, which holds the vocabulary.
-Source: the GGUF specification (ggml-org/ggml, docs/gguf.md), and llama.cpp's table of pre-tokenisers.
+Only the header of a GGUF file is read; it contains the vocabulary. Source: the GGUF specification (ggml-org/ggml,
+docs/gguf.md), and llama.cpp's table of pre-tokenisers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _STRING, _ARRAY = 8, 9
-# Type of a value -> how it is packed, little-endian.
+# Type of a value -> its packed form, little-endian.
 _PACKED = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 # A header with more than this is damaged.
 _MOST_ITEMS = 4_000_000
@@ -51,8 +51,9 @@ class FileTokenizer:
 
 
 def read_tokenizer(path: Path) -> FileTokenizer:
-    """Return the tokenizer of a `tokenizer.json` or a `.gguf` file. Raises ValueError, a plain sentence with the
-    remedy, if it can't be read."""
+    """Return the tokenizer of a `tokenizer.json` or a `.gguf` file. Raises ValueError with the remedy in a plain
+    sentence.
+    """
     try:
         if path.suffix.lower() == ".gguf":
             return FileTokenizer(_build_rules(_read_header(path)))
@@ -65,7 +66,6 @@ def read_tokenizer(path: Path) -> FileTokenizer:
 
 
 def _build_rules(header: dict[str, Any]) -> Rules:
-    """Build the tokenizer that a GGUF header describes."""
     kind, pre = header.get("tokenizer.ggml.model"), header.get("tokenizer.ggml.pre", "gpt-2")
     if kind != "gpt2" or pre not in _WORDS:
         raise ValueError(f"its kind, {kind} with {pre}, is not known here")

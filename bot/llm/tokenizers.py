@@ -1,7 +1,7 @@
 """Exact token counts with the models' own vocabularies, read from the models directory.
 
-`roomtone models pull` installs vocabularies; nothing is downloaded here. Each is read once, at its first use. Without
-one the caller estimates.
+`roomtone models pull` installs vocabularies; nothing is downloaded here. Each is read once, at its first use. If one is
+missing, the caller estimates.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _CACHE_NAMES = {
     Family.CL100K: "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
     Family.O200K: "fb374d419588a4632f3f557e76b4b70aebbca790",
 }
-# Longer texts are counted in pieces, for the library recurses. A word cut in two costs at most a token more.
+# Longer texts are counted in pieces, because the library recurses. A word cut in two costs one more token at most.
 _PIECE_CHARS = 20_000
 
 
@@ -92,8 +92,7 @@ class LocalTokenizers:
         self._from_file: Tokenizer | None = None
 
     def for_model(self, model: str) -> Tokenizer | None:
-        """Return the model's tokenizer, or None if tokens have to be estimated. Logs the reason once for each
-        family."""
+        """Return the model's tokenizer, or None if tokens must be estimated. Logs the reason once per family."""
         if self._choice == TokenizerChoice.FALLBACK:
             return None
         if self._choice != TokenizerChoice.AUTO:

@@ -20,7 +20,7 @@ MOST_ARGUMENT_CHARS = 20_000
 
 # No spoken answer begins like this.
 _OPENING = re.compile(r"\s*(<tool_call>|<tools>|```|\{|\[\s*\{)")
-# A text of this length surely shows whether it begins so.
+# Enough characters to tell whether a text begins with one of these.
 _OPENING_CHARS = 16
 _DECODER = json.JSONDecoder()
 # Qwen's template lists the tools in `<tools>` tags, and small Qwen models answer in them.
@@ -85,7 +85,7 @@ class StreamedCalls:
 
 
 class WrittenCalls:
-    """Finds calls in the text of one answer. Text that may be calls is held back until the end; other text passes."""
+    """Finds calls in the text of one answer. Text that may be a call is held back until the end; other text passes."""
 
     def __init__(self) -> None:
         self._held: str | None = ""
@@ -136,10 +136,10 @@ def _calls_in(text: str) -> tuple[MessageToolCall, ...]:
 
 def _first_value(text: str) -> tuple[object, str]:
     """Return the first JSON value of a text, or None, and the rest of the text."""
-    # As it is, or with one or two missing closing braces.
+    # Unchanged, or with one or two closing braces added.
     readings = [text, text + "}", text + "}}"]
     if text.startswith("{{"):
-        # Qwen's template shows calls in doubled braces, and small models imitate that: the outer braces, or all.
+        # Qwen's template shows calls in doubled braces, and small models imitate it: the outer braces, or all.
         readings[:1] = [text[1:], text.replace("{{", "{").replace("}}", "}")]
     for reading in readings:
         try:

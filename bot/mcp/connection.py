@@ -1,6 +1,6 @@
 """The connection to one MCP server: opened at start, checked regularly, and reopened when it is lost.
 
-While a server is away only its tools are missing. It is tried again at growing intervals.
+While a server is unreachable, only its tools are missing. The connection is retried at growing intervals.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 # The library logs the text of messages that it can't parse, which may quote people.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
-# Programs that are downloaded first (uvx, npx) need long.
+# Programs that must be downloaded first (uvx, npx) start slowly.
 CONNECT_TIMEOUT_S = 30.0
 # How often the tools are listed again: they may change, and the server may have died.
 REFRESH_S = 60.0
@@ -49,7 +49,7 @@ _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """A tool as its server describes it. None of it is trusted."""
+    """A tool as its server describes it, untrusted."""
 
     name: str
     description: str
@@ -72,11 +72,11 @@ class McpConnection:
 
     @property
     def tools(self) -> tuple[McpTool, ...]:
-        """Return the tools of the server; none while it is away."""
+        """Return the tools of the server; none while it is unreachable."""
         return self._tools
 
     async def run(self) -> None:
-        """Keep the connection, for ever. *Cancellation* closes it and ends the server's process."""
+        """Keep the connection open, for ever. *Cancellation* closes it and ends the server's process."""
         failures = 0
         while True:
             try:
@@ -93,9 +93,9 @@ class McpConnection:
 
     @asynccontextmanager
     async def open(self, *, errors: TextIO | None = None) -> AsyncIterator[None]:
-        """Connect for the time of the block and list the tools. Raises whatever error the server or its program causes.
+        """Connect for the duration of the block and list the tools. Raises any error of the server or its program.
 
-        `errors`: where the program's error output goes. By default it is dropped, for it may hold anything.
+        `errors`: gets the program's error output. By default it is dropped, because it may contain anything.
         """
         async with (
             self._transport(errors) as transport,
@@ -113,7 +113,7 @@ class McpConnection:
                 self.connected.clear()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:
-        """Return what a tool of the server answers. Raises `ToolError`."""
+        """Return the result of a tool of the server. Raises `ToolError`."""
         client = self._client
         if client is None:
             raise ToolError(f"The server {self.settings.name} is away. Go on without it.")
@@ -147,7 +147,7 @@ class McpConnection:
         settings = self.settings
         if settings.url:
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-            # Calls have their own time limit; a stream of events may be silent for long.
+            # Calls have their own time limit; an event stream may be silent for long.
             timeout = httpx2.Timeout(settings.timeout_s, read=STREAM_TIMEOUT_S)
             async with httpx2.AsyncClient(headers=headers, timeout=timeout) as http:
                 yield streamable_http_client(settings.url, http_client=http)
@@ -162,7 +162,6 @@ class McpConnection:
 
 
 async def _list_tools(client: Client) -> tuple[McpTool, ...]:
-    """Return the tools of a server, in its order."""
     found: list[McpTool] = []
     cursor: str | None = None
     while len(found) < MOST_TOOLS:
@@ -186,8 +185,9 @@ def _text_of(result: CallToolResult) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an error in one line; of an exception group the first. URLs are cut to the host, for the rest may hold
-    keys."""
+    """Return an error in one line; the first error of an exception group. URLs are cut to the host, because the rest
+    may contain keys.
+    """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

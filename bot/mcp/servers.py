@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from bot.mcp.connection import McpTool
     from bot.mcp.settings import McpServerSettings, McpSettings
 
-# Time in which a server's process is asked to end, terminated and killed.
+# Time to ask a server's process to end, then terminate and kill it.
 CLOSE_TIMEOUT_S = 10.0
-# How long `roomtone doctor` waits. The bot itself waits longer, for a program may have to be downloaded first.
+# How long `roomtone doctor` waits. The bot waits longer, because a program may have to be downloaded first.
 DOCTOR_TIMEOUT_S = 20.0
 
 
@@ -46,7 +46,7 @@ class McpServers:
         name, theirs = connection.settings.name, connection.tools
         listed, adapted = self._adapted.get(name, ((), ()))
         if listed is not theirs:
-            # Each check brings a new list, which mostly equals the old one.
+            # Each check brings a new list, which usually equals the old one.
             if name not in self._adapted or listed != theirs:
                 adapted = adapt_tools(connection)
             self._adapted[name] = (theirs, adapted)
@@ -55,8 +55,7 @@ class McpServers:
 
 @asynccontextmanager
 async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[McpServers]:
-    """Connect to the servers in the background for the time of the block. *Ownership*: it owns the connections'
-    tasks."""
+    """Connect to the servers in the background for the duration of the block. *Ownership*: owns their tasks."""
     connections = tuple(McpConnection(each, clock) for each in settings.servers)
     tasks = [asyncio.create_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
     try:
@@ -69,7 +68,7 @@ async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[
 
 
 async def list_server_tools(settings: McpServerSettings) -> tuple[str, ...]:
-    """Connect to one server for a moment and return the names of its tools. Raises `McpError`."""
+    """Connect to one server briefly and return the names of its tools. Raises `McpError`."""
     connection = McpConnection(settings, SystemClock())
     try:
         async with asyncio.timeout(DOCTOR_TIMEOUT_S), connection.open(errors=sys.stderr):

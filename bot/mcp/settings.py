@@ -69,11 +69,9 @@ class McpServerSettings(BaseModel):
         return self
 
     def allows(self, tool: str) -> bool:
-        """Return whether the settings allow the tool of that name."""
         return "*" in self.tools or tool in self.tools
 
     def has_side_effects(self, tool: str) -> bool:
-        """Return whether the tool counts as having side effects."""
         return "*" not in self.read_only and tool not in self.read_only
 
 

@@ -1,7 +1,7 @@
-"""Adapts the tools of MCP servers: only those that are allowed, with our names, permissions and limits.
+"""Adapts the tools of MCP servers: only allowed ones, with our names, permissions and limits.
 
-What a server says about itself is not trusted: descriptions are shortened, schemas are checked, and whether a tool has
-side effects is up to the settings.
+A server's own description is not trusted: descriptions are shortened, schemas are checked, and the settings say whether
+a tool has side effects.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def adapt_tools(connection: McpConnection) -> tuple[RoomTool, ...]:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Return our name for a server's tool."""
     return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS]
 
 
@@ -72,7 +71,7 @@ def _tool(connection: McpConnection, theirs: McpTool) -> RoomTool:
 
 
 def _defused(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return a schema with all its text defused: a model reads its descriptions, names and choices."""
+    """Return a schema with all its text defused, because a model reads its descriptions, names and choices."""
     return {defuse(name): _value(each) for name, each in schema.items()}
 
 
@@ -90,7 +89,8 @@ def _value(value: object) -> object:
 
 def _words(server: str, tool: str) -> tuple[str, ...]:
     """Return the words that ask for a tool: those of its name. Words of the server's name count only if there are no
-    others, for they say what it is about, not what to do."""
+    others, because they name a subject, not an action.
+    """
     about, own = _words_of(server), _words_of(tool)
     # 'Note' and 'notes' count as the same word.
     verbs = tuple(word for word in own if not any(word.startswith(each) or each.startswith(word) for each in about))

@@ -1,6 +1,6 @@
-"""What a room remembers beyond its window: search, upkeep and administration on top of the store.
+"""Memory beyond a room's window: search, upkeep and administration, based on the store.
 
-`recall` searches, `indexer` keeps the index complete, `access_log` counts what was found, `upkeep` runs a room's
-periodic memory work, `people` keeps facts about people, `admin` serves `roomtone memory`, `explain` rebuilds what a
-model was sent, `transcript` and `replay` run a transcript through the memory.
+`recall` searches, `indexer` keeps the index complete, `access_log` counts what was found, `upkeep` runs a session's
+background memory work, `people` keeps facts about people, `admin` serves `roomtone memory`, `explain` rebuilds the
+prompt of a reply, `transcript` and `replay` run a transcript through the memory.
 """

@@ -1,6 +1,6 @@
 """Collects which segments searches found, and writes the access counts to the store later.
 
-An access counts as a mention, so that a segment does not become cold while people ask for it.
+An access counts as a mention, so that a segment does not become cold while people ask about it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_PENDING = 1_000
 
 
 class AccessLog:
-    """Accesses that are not written yet. One instance for the process; not thread-safe."""
+    """Accesses not yet written. One instance for the process; not thread-safe."""
 
     def __init__(self, tiers: TierStore, clock: Clock) -> None:
         self._tiers = tiers

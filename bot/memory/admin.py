@@ -1,7 +1,7 @@
-"""Manual work on the stored memory, as `roomtone memory` offers it: list, check, archive and clear segments.
+"""Manual work on the stored memory, for `roomtone memory`: list, check, archive and clear segments.
 
-It works on the database only, whether the bot runs or not. Raises `StoreError`, and `MemoryAdminError` for what the
-person who asked must change.
+It works on the database only, whether the bot runs or not. Raises `StoreError`, and `MemoryAdminError` if the request
+must change.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ class MemoryAdmin:
         raise MemoryAdminError(f"There is no session {session}.{hint}")
 
     async def overview(self, session_id: SessionId) -> SegmentOverview:
-        """Return the tier states of a session's segments."""
         tiers = await self._tiers.tiers_of(session_id)
         stored = await self._sessions.find(session_id)
         total = 0
@@ -108,7 +107,7 @@ class MemoryAdmin:
     async def check(self, session_id: SessionId, *, max_input_tokens: int, regardless: bool) -> TierChanges:
         """Check a session's tiers now and store the changes.
 
-        `max_input_tokens`: the context size that the session's share is measured against. `regardless`: ignore that
+        `max_input_tokens`: the context size that the session's share is measured against. `regardless`: ignore the
         share.
         """
         if await self._tiers.opted_out(session_id):
@@ -157,7 +156,7 @@ class MemoryAdmin:
         return await self._tiers.prune(archived, now=self._clock.now())
 
     async def _context_tokens(self, session_id: SessionId) -> int:
-        """Return the tokens of a prompt of the session now, without system prompts."""
+        """Return the tokens of the session's current prompt, without system prompts."""
         stored = await self._turns.load(session_id)
         folded = [segment for segment in stored.segments if not segment.closing]
         payload = build_payload(

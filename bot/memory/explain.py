@@ -1,4 +1,4 @@
-"""Explains a reply: what the model saw, part by part, and where each sentence of its summary comes from.
+"""Explains a reply: what the model saw, part by part, and the source of each sentence of its summary.
 
 Reads the stored sources of one `model_context_built` record; `compaction.context.provenance` rebuilds the payload.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TracedSentence:
-    """One sentence of a summary, with the stored segments and turns it comes from."""
+    """One sentence of a summary, with its stored segments and turns."""
 
     source: SentenceSource
     segments: tuple[Segment, ...]
@@ -57,7 +57,7 @@ class Explainer:
     async def explain(self, record: ContextRecord, *, prompts: Iterable[str] = ()) -> Explanation:
         """Return what the model saw for the reply of `record`.
 
-        `prompts`: system prompts that may have been sent without being stored.
+        `prompts`: system prompts that may have been sent but not stored.
         """
         snapshot = await self._history.snapshot(record.session_id, record.summary_revision, record.cursor or 0)
         known = await self._prompts.prompts_by_digest(record.system)
@@ -81,7 +81,7 @@ class Explainer:
         return Explanation(record, rebuilt, traced)
 
     async def summary_now(self, session_id: SessionId, summary: str) -> tuple[TracedSentence, ...]:
-        """Return the source of each sentence of the session's present summary."""
+        """Return the source of each sentence of the session's current summary."""
         folded = tuple(each for each in await self._history.segments(session_id) if not each.closing)
         return await self._traced(session_id, summary, folded)
 

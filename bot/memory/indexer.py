@@ -1,7 +1,7 @@
 """Keeps memory search complete in the background: indexes old rows, makes embeddings, wipes forgotten text.
 
-One task for the process. New turns are searchable by their words at once; their embeddings are made here, newest first,
-so that after a restart or a change of model the present session comes before old ones. Nothing waits for this task, and
+One task for the process. New turns are searchable by their words at once. Their embeddings are made here, newest first,
+so that after a restart or a change of model the current session comes before old ones. Nothing waits for this task, and
 urgent embedding requests go first.
 """
 
@@ -53,7 +53,7 @@ class Indexer:
     async def running(
         cls, database: Database, vectors: VectorStore, *, embedder: Embedder | None, clock: Clock
     ) -> AsyncIterator[None]:
-        """Run the indexer until the context ends. What is not done then is done next time."""
+        """Run the indexer for the duration of the block. The next run does what is left."""
         indexer = cls(database, vectors, embedder=embedder, clock=clock)
         task = asyncio.create_task(indexer.run(), name="recall-indexer")
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Most things the model is told about one person.
+# Most facts about one person in a prompt.
 FACTS_EACH = 6
 # Tokens that the section about the people present may take of a prompt, about 900 characters.
 SECTION_TOKENS = 300
@@ -63,7 +63,7 @@ class PeopleBook:
         return () if made is None else (made,)
 
     def introductions(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> list[str]:
-        """Return one line for each person present, (id, display name): the name and the facts they told."""
+        """Return one line for each person present, (id, display name): the name and the facts that they told."""
         lines: list[str] = []
         for person_id, name in present:
             facts = self._cache.get((guild_id, person_id), ()) if self.enabled else ()

@@ -1,6 +1,6 @@
-"""Memory search: queries the index and the embedder; `compaction.memory.recall` ranks what they find.
+"""Memory search: queries the index and the embedder; `compaction.memory.recall` ranks the results.
 
-Every call to the outside has a deadline. If the embedder is slow or broken, the search goes on by full text alone.
+Every outside call has a deadline. If the embedder is slow or broken, the search uses full text alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How many passages of each ranking are used, and how many of the fused ranking are read and ranked word by word.
+# How many passages of each ranking are used, and how many of the fused ranking are read and ranked by their words.
 RANKED = 60
 JUDGED = 32
 PROBED = 8
@@ -44,15 +44,15 @@ DEFAULT_LIMIT = 8
 MOST_RECALLED = 50
 # The most turns that `recall_turns` returns: about an hour of talk.
 MOST_TURNS = 200
-# How long to wait for the query's embedding if no spoken reply waits for it.
+# How long to wait for the query's embedding if no spoken reply depends on it.
 EMBED_TIMEOUT_S = 5.0
 EVERYWHERE = Scope()
 
 
 class Recall:
-    """Searches everything stored. Safe for all rooms at once.
+    """Searches the whole store. Safe for all rooms at once.
 
-    `embedder` None: full text only. `on_found` gets what each search found, and must not wait.
+    `embedder` None: full text only. `on_found` gets the results of each search, and must not wait.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Recall:
         limit: int = DEFAULT_LIMIT,
         embed_within_s: float = EMBED_TIMEOUT_S,
     ) -> tuple[RecallHit, ...]:
-        """Return at most `limit` hits, best first; a correction comes before what it corrects.
+        """Return at most `limit` hits, best first; a correction precedes the passage that it corrects.
 
         A query without a searchable word returns the newest passages of the scope. Raises `StoreError`.
         """
@@ -141,7 +141,7 @@ class Recall:
     async def _possible_corrections(
         self, choice: SearchTerms, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
     ) -> Sequence[Passage]:
-        """Return passages that were not found themselves but may correct the best ones that were."""
+        """Return passages that were not found but may correct the best ones that were."""
         wider = replace(scope, in_view=None, until=None, speaker=None, kinds=frozenset({PassageKind.TURN}))
         named: dict[SessionId, list[Seq]] = {}
         for each in found:
@@ -168,7 +168,7 @@ class RecallScope:
 
 
 class RoomRecall:
-    """Memory search of one room. It never finds anything outside the room's scope.
+    """Memory search of one room, limited to the room's scope.
 
     `reach`: `session`, `channel` or `guild`: how far the room may search.
     """
@@ -180,12 +180,10 @@ class RoomRecall:
 
     @property
     def place(self) -> RecallScope:
-        """The room's session, guild and channel."""
         return self._place
 
     @property
     def scope(self) -> Scope:
-        """The scope of every search."""
         return self._scope
 
     def scope_beyond(self, seq: Seq) -> Scope:
@@ -216,10 +214,7 @@ class RoomRecall:
         return await self._recall.search(query, scope, limit=limit)
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
-        """Return the turns of this session from `first` to `last` inclusive, word for word.
-
-        Raises `StoreError`.
-        """
+        """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""
         return await self._recall.turns(self._place.session_id, first, last)
 
 

@@ -1,7 +1,7 @@
 """Plays a transcript through the real memory (timeline, store, folding, payload), without audio and without waiting.
 
-The clock follows the transcript, backoff delays included, so a replay of hours takes seconds. Its result is the same
-every time if the summariser's is.
+The clock follows the transcript, backoff delays included, so a replay of hours takes seconds. The result is
+deterministic if the summariser is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TranscriptClock:
             self._at = at
 
     def now(self) -> float:
-        """Return the transcript's time, UTC epoch seconds."""
+        """Return the transcript's current time, UTC epoch seconds."""
         return self._at
 
     def monotonic(self) -> float:
@@ -59,7 +59,7 @@ class TranscriptClock:
 
 @dataclass(slots=True)
 class Replay:
-    """The result of a replay: its compactions, and the payload that a model would be sent at the end."""
+    """The result of a replay: its compactions, and the payload that a model would get at the end."""
 
     turns: int
     notes: int
@@ -130,8 +130,8 @@ async def replay(
 ) -> Replay:
     """Play `lines` and return the result.
 
-    Every turn is treated as one that a model answers, so each checks whether a batch is due; the next line waits for
-    the fold. `on_event` gets each compaction event, `on_line` is called after each line. Raises `StoreError` and
+    Each turn is treated as one that a model answers, so it checks whether a batch is due; the next line waits for the
+    fold. `on_event` gets each compaction event, `on_line` is called after each line. Raises `StoreError` and
     `ContextOverflowError`.
     """
     clock = TranscriptClock(lines[0].at)
@@ -152,7 +152,7 @@ async def replay(
         settings=settings,
         mode=mode,
         clock=clock,
-        # Jitter and run names come out the same each time.
+        # Makes jitter and run names the same each time.
         rng=Random(0),  # noqa: S311
         on_event=observe,
         # As in a real room, although nobody searches in a replay.

@@ -1,7 +1,7 @@
 """Reads a conversation from a file of JSON lines: who said what and when, and screen notes.
 
-One object a line: `{"speaker", "text", "at"}` or `{"note", "at"}` (with `who`, if known). `at` is UTC epoch seconds, an
-ISO time, or seconds from the start. Without `at`, a line comes a few seconds after the line before it.
+One object per line: `{"speaker", "text", "at"}` or `{"note", "at"}` (with `who`, if known). `at` is UTC epoch seconds,
+an ISO time, or seconds from the start. Without `at`, a line comes a few seconds after the previous one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Smaller numbers are seconds from the start. As an epoch time this is 1973.
 SMALLEST_EPOCH_S = 100_000_000.0
-# A turn every few seconds is how people talk.
+# In a conversation a turn comes every few seconds.
 DEFAULT_GAP_S = 4.0
 # The start time of a transcript without dates. It is fixed so that replays give the same text every time.
 NOMINAL_START_S = datetime(2026, 1, 1, 18, 0, tzinfo=UTC).timestamp()
@@ -33,7 +33,7 @@ class TranscriptError(BotError):
 
 @dataclass(frozen=True, slots=True)
 class SaidLine:
-    """Somebody said something; `at` is UTC epoch seconds."""
+    """One person's speech; `at` is UTC epoch seconds."""
 
     speaker: str
     text: str
@@ -42,7 +42,7 @@ class SaidLine:
 
 @dataclass(frozen=True, slots=True)
 class NoteLine:
-    """Something was seen on `who`'s screen; `at` is UTC epoch seconds."""
+    """One thing seen on `who`'s screen; `at` is UTC epoch seconds."""
 
     note: str
     who: str
@@ -120,7 +120,7 @@ def _words(entry: dict[str, object], key: str) -> str:
 
 
 def _moment(value: object) -> float:
-    """Return `at` as epoch seconds."""
+    """Convert `at` to epoch seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TranscriptError('"at" must be seconds or a time, for example "at": 12.5 or "at": "2026-11-20T19:02:00Z".')
     if isinstance(value, str):

@@ -1,7 +1,7 @@
 """Background work on a session's memory: extracts facts about people, moves segments between tiers, prunes the archive.
 
-`compaction.memory.tiers` and `compaction.memory.people` decide; this module waits and stores. Nothing in the
-conversation waits for it, and what fails is tried again at the next occasion.
+`compaction.memory.tiers` and `compaction.memory.people` decide; this module waits and stores. The conversation never
+waits for it, and failed work is retried at the next occasion.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class MemoryUpkeep:
         self._kept_prompts: set[str] = set()
         self._seen_refreshes = memory.external_changes
         self._new_texts: dict[str, str] = {}
-        # Those of the last payload: a text is repeated in the next payload or never.
+        # Texts of the last payload: a text is repeated in the next payload or never.
         self._kept_texts: set[str] = set()
         self._extracted_through: int | None = None
         self._last_check: int | None = None
@@ -101,7 +101,7 @@ class MemoryUpkeep:
     # -- called by the room ----------------------------------------------------------------------------------
 
     def on_turn(self) -> None:
-        """A turn was recorded: check whether something was forgotten meanwhile. Does not wait."""
+        """Called for each recorded turn: schedule a check for outside changes. Does not wait."""
         self._wake.set()
 
     def on_fold(self) -> None:
@@ -135,7 +135,7 @@ class MemoryUpkeep:
     # -- the work ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until cancelled. *Cancellation* is safe at any point; what is left is done next time."""
+        """Work until cancelled. *Cancellation* is safe at any point; the next run does what is left."""
         self._wake.set()
         while True:
             await self._wake.wait()
@@ -151,10 +151,9 @@ class MemoryUpkeep:
             log.warning("memory_upkeep_late", session_id=self._session_id, within_s=within_s)
 
     async def run_once(self, *, through: int | None = None) -> None:
-        """Do everything that is due, once. `through`: extract facts from the turns before it (default: the folded
-        turns).
+        """Do all due work once. `through`: extract facts from the turns before it (default: the folded turns).
 
-        A failing store is logged once, and what is left is done next time.
+        A failing store is logged once, and the next run does what is left.
         """
         through = self._memory.cursor if through is None else through
         try:
@@ -190,10 +189,10 @@ class MemoryUpkeep:
                 del self._new_texts[digest]
 
     async def _refresh_if_changed(self) -> None:
-        """Take over what another process changed in the store, such as `roomtone memory forget`."""
+        """Reload the memory if another process changed the store, for example `roomtone memory forget`."""
         if await self._tiers.revision(self._session_id) > self._memory.state.revision:
             await self._memory.refresh()
-        # A refused landing may have noticed it first.
+        # The memory may have noticed the change first, when the store refused a fold.
         if self._memory.external_changes == self._seen_refreshes:
             return
         self._seen_refreshes = self._memory.external_changes
@@ -209,7 +208,7 @@ class MemoryUpkeep:
         self._known |= newcomers
 
     async def _extract_facts(self, through: int) -> None:
-        """Extract facts from every batch before `through` that was not processed yet."""
+        """Extract facts from every unprocessed batch before `through`."""
         if not self._people.enabled:
             return
         if self._extracted_through is None:

@@ -56,7 +56,7 @@ class ModelEntry:
 
     @property
     def main_file(self) -> ModelFile:
-        """Return the file with the weights, the first one."""
+        """Return the first file, which contains the weights."""
         return self.files[0]
 
 
@@ -66,7 +66,7 @@ _CHAT_PARTS = 22
 
 
 def _hub_whisper(size: str, title: str, size_mb: int, repository: str | None = None) -> ModelEntry:
-    """Return the entry of a Whisper size that only the hub has."""
+    """Return the entry of a Whisper size that only the hub offers."""
     # Newer conversions have a JSON vocabulary; the hub source takes whichever exists.
     names = ("model.bin", "config.json", "tokenizer.json", "vocabulary.*")
     return ModelEntry(
@@ -199,7 +199,7 @@ TURN_SMART = ModelEntry(
             ("pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",),
         ),
     ),
-    # The makers' own distribution; only the weights in it are used.
+    # From the makers' own distribution; only its weights are used.
     hub_repository="",
     bundle_packages=("pipecat-ai==1.14.0",),
 )
@@ -288,7 +288,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
     TOKENIZER_QWEN,
 )
 
-# What the bot needs, and small models without which it runs, but worse.
+# Required models, and small ones without which the bot runs, but worse.
 REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
 RECOMMENDED: tuple[ModelEntry, ...] = (TURN_SMART, VAD_SILERO, TOKENIZER_OPENAI, TOKENIZER_QWEN)
 

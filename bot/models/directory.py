@@ -1,7 +1,7 @@
-"""The models directory: what it holds, whether it is complete, and how a model is installed.
+"""The models directory: lists, verifies and installs models.
 
-A model is downloaded to a temporary folder and moved to its place only when the hash of every file is right, so a
-broken download is never taken for a model.
+A model is downloaded to a temporary folder and moved into place only when the hash of every file is right, so a broken
+download is never mistaken for a model.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ModelDirectory:
     directory: Path
 
     def path(self, entry: ModelEntry) -> Path:
-        """Return where the model is, or would be."""
+        """Return the model's folder, installed or not."""
         return self.directory / entry.name
 
     def holds(self, entry: ModelEntry) -> bool:
@@ -46,13 +46,13 @@ class ModelDirectory:
         return (self.path(entry) / entry.main_file.name).is_file()
 
     def verify(self, entry: ModelEntry) -> str | None:
-        """Return what is wrong with an installed model, as a sentence, or None. Reads every file."""
+        """Return the problem with an installed model, as a sentence, or None. Reads every file."""
         if not self.holds(entry):
             return f"{entry.name} is not here. Run `roomtone models pull {entry.name}`."
         return _find_defect(entry, self.path(entry))
 
     def pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
-        """Install the model from the first source that has it complete, and return its folder.
+        """Install the model from the first source that offers it complete, and return its folder.
 
         `report` gets a plain line for each step. Raises `ModelError` with the reason of every source if all fail.
         """

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from bot.models.catalogue import ModelEntry, ModelFile
 
-# One download. Enough for a gigabyte on a slow line, and a dead connection ends.
+# Time for one download: enough for a gigabyte on a slow line, and it ends a dead connection.
 TRANSFER_TIMEOUT_S = 3600
-# One answer of the hub. Short, because the bundles are tried next.
+# Time for one response of the hub. Short, because the bundles are tried next.
 HUB_ANSWER_TIMEOUT_S = 8
 _COPY_BLOCK_BYTES = 1 << 20
 
@@ -47,7 +47,7 @@ class ModelSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """The model hub, through its own client (`HF_ENDPOINT` and `HF_TOKEN` are honoured)."""
+    """The model hub, accessed with its own client (which reads `HF_ENDPOINT` and `HF_TOKEN`)."""
 
     name: str = "the model hub"
 
@@ -181,7 +181,6 @@ class DirectorySource:
 
     @property
     def name(self) -> str:
-        """Return the directory's path."""
         return str(self.directory)
 
     def offers(self, entry: ModelEntry) -> bool:

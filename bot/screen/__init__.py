@@ -1,6 +1,6 @@
-"""Shared screens: who shares, what is read from the pictures, and the notes that session memory gets.
+"""Shared screens: who shares, what is read from the pictures, and the notes for session memory.
 
-`screens` gives out links and lets share pages in; `room` has the shares of one room, `share` one of them. `readers`
-picks OCR or a vision model, `commentary` the moment for a remark, `messages` the sentences. `watch_service` serves the
+`screens` creates links and admits share pages; `room` has the shares of one room, `share` one of them. `readers` picks
+OCR or a vision model, `commentary` chooses when to remark, `messages` has the sentences. `watch_service` serves the
 /watch commands.
 """

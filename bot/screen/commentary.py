@@ -1,8 +1,8 @@
-"""When the bot remarks on a shared screen without being asked.
+"""Decides when the bot remarks on a shared screen unasked.
 
-`RemarkTiming` says whether now is a good moment; it is pure and is handed the time. `ScreenCommentary` waits for that
-moment and asks for the remark. Whether the bot may speak at all is decided in `bot.brain.decider`; what it says, or
-that it says nothing, is up to the model.
+`RemarkTiming` decides whether now is a good time; it is pure and gets the time as an argument. `ScreenCommentary` waits
+for that time and requests the remark. `bot.brain.decider` decides whether the bot may speak at all; the model decides
+what it says, if anything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STALE_S: Final = 30.0
 QUIET_S: Final = 2.2
 # Least time between remarks on a screen on which nothing new happens.
 INTERVAL_REMARK_EVERY_S: Final = 90.0
-# How much each kind of note is worth a remark. 0: never, for only the person who asked is waiting.
+# Priority of each kind of note for a remark. 0: never, because only the person who asked waits for it.
 _PRIORITY: Final = {
     NoteReason.SHARE_START: 3,
     NoteReason.CUT: 2,
@@ -51,7 +51,7 @@ class RemarkTiming:
         self._remarked_at = float("-inf")
 
     def add_note(self, reason: NoteReason, *, now: float) -> None:
-        """Make a note the pending one, unless one of higher priority is pending."""
+        """Make a note pending, unless one of higher priority is pending."""
         priority = _PRIORITY[reason]
         if priority and (not self.is_pending(now) or priority >= self._priority):
             self._priority, self._noted_at = priority, now
@@ -61,7 +61,7 @@ class RemarkTiming:
         return self._priority > 0 and now - self._noted_at < STALE_S
 
     def drop_pending(self) -> None:
-        """Forget the pending note: a reply has covered it, or the share is over."""
+        """Drop the pending note: a reply has covered it, or the share has ended."""
         self._priority = 0
 
     def is_due(self, now: float, *, quiet_for_s: float) -> bool:
@@ -70,17 +70,17 @@ class RemarkTiming:
         return self.is_pending(now) and quiet_for_s >= self._quiet_s and now - self._remarked_at >= every_s
 
     def finish_pending(self, now: float, *, model_asked: bool) -> None:
-        """Use up the pending note. `model_asked`: the model was asked for a remark, so the next one has to wait."""
+        """Use up the pending note. `model_asked`: the model was asked for a remark, so the next one must wait."""
         self._priority = 0
         if model_asked:
             self._remarked_at = now
 
 
 class ScreenCommentary:
-    """Asks for remarks on the screens of one room.
+    """Requests remarks on the screens of one room.
 
-    `is_busy`: somebody is speaking, or a reply is being made. `is_sharing`: somebody still shares a screen.
-    `request_remark`: asks for a remark and returns whether the model was asked. *Ownership*: `run` is a task of the
+    `is_busy`: somebody is speaking, or a reply is in progress. `is_sharing`: somebody still shares a screen.
+    `request_remark`: requests a remark and returns whether the model was asked. *Ownership*: `run` is a task of the
     conversation.
     """
 
@@ -101,7 +101,6 @@ class ScreenCommentary:
         self._note_added = asyncio.Event()
 
     def on_note(self, note: Note) -> None:
-        """Take in a new note."""
         self._timing.add_note(note.why, now=self._clock.monotonic())
         self._note_added.set()
 
@@ -110,7 +109,7 @@ class ScreenCommentary:
         self._timing.drop_pending()
 
     async def run(self) -> None:
-        """Ask for remarks, for ever. Sleeps while no note is pending."""
+        """Request remarks, for ever. Sleeps while no note is pending."""
         while True:
             await self._note_added.wait()
             self._note_added.clear()

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 SURFACES = {"monitor": "the whole screen", "window": "a window", "browser": "a browser tab"}
 ANY_SURFACE = "a screen"
-# A recap is one turn. More than this is in the notes.
+# A recap is one turn. The notes contain the rest.
 RECAP_CHARS = 600
 
 
 class ScreenError(BotError):
-    """A screen can't be shared or looked at. The message says why and what to do."""
+    """A screen can't be shared or looked at. The message gives the reason and the remedy."""
 
 
 class ShareEnd(StrEnum):

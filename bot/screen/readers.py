@@ -1,4 +1,4 @@
-"""Chooses what reads shared screens: a vision model with OCR as its fallback, or OCR alone."""
+"""Chooses the reader of shared screens: a vision model with OCR as its fallback, or OCR alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How long a failing model is not asked: at first, and at most after repeated failures.
+# How long a failing model is not asked: the first time, and at most after repeated failures.
 FIRST_OPEN_S = 20.0
 LONGEST_OPEN_S = 600.0
 HOUR_S = 3_600.0
@@ -39,17 +39,17 @@ class ScreenReaders(Protocol):
 
     @property
     def by_model(self) -> bool:
-        """Return whether a model describes screens. Each look costs, so they come at intervals."""
+        """Return whether a model describes screens. Each look costs, so looks come at intervals."""
 
     @property
     def limitation(self) -> str:
-        """Return why less is read than was chosen, a plain sentence; empty if all works."""
+        """Return why the chosen reader is not fully used, a plain sentence; empty if it is."""
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`."""
 
     async def unload(self) -> None:
-        """Free what can be loaded again. Called when nobody shares any more."""
+        """Free everything that can be loaded again. Called when nobody shares any more."""
 
 
 class OcrOnlyReaders:
@@ -75,7 +75,7 @@ class OcrOnlyReaders:
 
 
 class ModelWithOcrFallback(OcrOnlyReaders):
-    """Has a model describe the screen. While it fails, or has used up its looks of the hour, reads the text."""
+    """Reads screens with a vision model, or by OCR while the model fails or has no looks left in this hour."""
 
     by_model = True
 
@@ -146,7 +146,9 @@ class ModelWithOcrFallback(OcrOnlyReaders):
         return await super().read(latest, urgent=urgent)
 
     def _record_failure(self, failures_before: int | None, problem: str) -> None:
-        """Count a failure, unless the model did not take the request or failed another meanwhile: one outage is one."""
+        """Count a failure, unless the model did not take the request or another failed meanwhile: an outage counts
+        once.
+        """
         if failures_before == self._breaker.failures:
             open_s = self._breaker.record_failure(self._monotonic(), problem)
             log.warning("screen_model_failed", problem=problem, open_s=open_s)
@@ -186,7 +188,7 @@ async def open_readers(
         if not screen.model:
             yield OcrOnlyReaders(ocr)
             return
-        # Imported here, for the library takes a second to load.
+        # Imported here, because the library takes a second to load.
         from bot.llm.openai_vision import OpenAIVision
         from voice.endpoint import Endpoint
 

@@ -1,7 +1,7 @@
-"""The shared screens of one room: who shares, for how long, and what session memory gets of it.
+"""The shared screens of one room: who shares, for how long, and what session memory stores about it.
 
-Notes go into memory as they are taken. A turn in the timeline marks the start of a share, and a recap its end. When the
-last share ends, live notes are retired to be folded; however it ends, no note is lost. No picture is stored.
+Notes are stored as they are taken. A turn in the timeline marks the start of a share, and a recap its end. When the
+last share ends, live notes are retired to be folded; no way of ending loses a note. No picture is stored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often it is checked whether sharers are still in the channel and connected.
+# Time between checks that sharers are still in the channel and connected.
 CHECK_INTERVAL_S = 2.0
 # Seconds for which a share waits for a page whose connection broke.
 RESUME_WITHIN_S = 45.0
@@ -46,7 +46,7 @@ _MAX_OUTBOX = 32
 
 
 class Sharer:
-    """One person who may share in this room, from the moment their link is opened. Made by `RoomScreens.welcome`.
+    """One person who may share in this room, since they opened their link. Made by `RoomScreens.welcome`.
 
     `nonce`: identifies the link. `share`: None until they share.
     """
@@ -114,7 +114,7 @@ class RoomScreens:
 
     async def run(self) -> None:
         """Run the shares and check their sharers, for ever."""
-        # Left by a crash of the process or the room; nobody shares those screens any more.
+        # Live notes from before a crash of the process or the room; nobody shares those screens any more.
         if self._memory.live_notes:
             await self._retire()
         try:
@@ -141,7 +141,7 @@ class RoomScreens:
             await asyncio.wait(self._endings)
 
     async def _run_share(self, sharer: Sharer, share: Share) -> None:
-        """Run one share, whose crash ends no other. Its start is recorded first, so that a remark on it comes after."""
+        """Run one share, whose crash ends no other. Its start is recorded first, so that remarks on it come after."""
         try:
             await self._record(sharer.person, format_share_start(share.who, share.surface))
             await share.run()
@@ -169,7 +169,7 @@ class RoomScreens:
     # -- sharers ---------------------------------------------------------------------------------------------
 
     def person(self, user_id: int) -> Person | None:
-        """Return that person, or None if they are not in the channel now or a bot."""
+        """Return the person, or None if they are a bot or not in the channel now."""
         return next((each for each in self.place.members() if each.id == user_id and not each.is_bot), None)
 
     def require_present(self, user_id: int) -> None:
@@ -178,7 +178,7 @@ class RoomScreens:
             raise ScreenError(f"Join {self.place.name} first: I watch a screen only with people who are there.")
 
     def full(self) -> bool:
-        """Return whether as many screens are shared here as may be."""
+        """Return whether the room has reached its limit of shared screens."""
         return len(self._sharers) >= self._settings.max_shares
 
     async def welcome(self, person: Person, nonce: str) -> Sharer:
@@ -233,7 +233,7 @@ class RoomScreens:
     async def end(self, sharer: Sharer, ending: ShareEnd) -> None:
         """End a share, or dismiss a person who only opened the page. A second call does nothing.
 
-        *Cancellation*: the share ends all the same, with its recap, for the page that requested it may be gone.
+        *Cancellation*: the share still ends, with its recap, because the page that requested it may be gone.
         """
         if sharer.ended is not None:
             return
@@ -284,11 +284,10 @@ class RoomScreens:
         return list(self._sharers.values())
 
     def find(self, user_id: int) -> Sharer | None:
-        """Return that person as a sharer, or None."""
         return self._sharers.get(user_id)
 
     def status(self) -> str:
-        """Return plain sentences about who shares what."""
+        """Return plain sentences that say who shares what."""
         sentences = [
             f"{sharer.person.name} has shared {sharer.share.surface} for "
             f"{_minutes(self._clock.monotonic() - sharer.share.began_at)}; I took {_count(sharer.notes, 'note')}."
@@ -302,7 +301,7 @@ class RoomScreens:
 
     async def _take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
         if self._excludes(sharer.person.id):
-            # They opted out while it was read.
+            # The person opted out while it was read.
             return
         note = Note(
             NoteId(f"{sharer.nonce}-{sharer.notes}"),
@@ -347,11 +346,10 @@ class RoomScreens:
     # -- who asks (`ScreenView`) ------------------------------------------------------------------------------
 
     def sharing(self) -> Sequence[str]:
-        """Return who shares a screen now, by name."""
         return [sharer.person.name for sharer in self._sharers.values() if sharer.share is not None]
 
     async def look(self, question: str, *, who: str | None) -> str:
-        """Return what is on a shared screen about `question`. Raises `ToolError`."""
+        """Return what a shared screen shows about `question`. Raises `ToolError`."""
         shares = {
             sharer.share: sharer
             for sharer in self._sharers.values()

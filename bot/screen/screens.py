@@ -1,6 +1,6 @@
-"""The shared screens of all rooms: gives out links and lets share pages in (`bot.web.port.SharePageHost`).
+"""The shared screens of all rooms: creates links and admits share pages (`bot.web.port.SharePageHost`).
 
-What happens within a room is up to `bot.screen.room`.
+`bot.screen.room` handles the shares within a room.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class ShareObserver(Protocol):
     """Gets the notes and recaps of a room's shares, and knows who has opted out. `bot.room.room.Room` implements it."""
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether that person is not to be heard or seen."""
+        """Return whether this person has opted out of being heard and seen."""
 
     def on_note(self, note: Note) -> None:
         """Handle a new note."""
 
     def on_screen_turn(self, turn: Turn) -> None:
-        """Handle a turn about the start or end of a share, which is recorded already."""
+        """Handle a recorded turn about the start or end of a share."""
 
 
 class Screens:
@@ -74,7 +74,6 @@ class Screens:
 
     @property
     def settings(self) -> ScreenSettings:
-        """Return the screen settings."""
         return self._settings
 
     @property
@@ -86,7 +85,7 @@ class Screens:
     def room_for(
         self, session_id: SessionId, place: Place, *, memory: SessionMemory, observer: ShareObserver
     ) -> Iterator[RoomScreens]:
-        """Let people share in a room for the time of the block. The caller runs and finishes the `RoomScreens`."""
+        """Let people share in a room for the duration of the block. The caller runs and finishes the `RoomScreens`."""
         room = RoomScreens(
             session_id,
             place,
@@ -107,7 +106,7 @@ class Screens:
                 del self._rooms[place.guild_id]
 
     async def _unload_readers(self) -> None:
-        """Unload the readers when nobody shares in any room."""
+        """Unload the readers if nobody shares in any room."""
         if not any(room.sharing() for room in self._rooms.values()):
             await self._readers.unload()
 
@@ -219,7 +218,7 @@ class ScreenPageConnection:
         return ShareEnd.SUPERSEDED if self._superseded.is_set() else self.sharer.ended
 
     def supersede(self) -> None:
-        """End this connection, for the same page has opened another."""
+        """End this connection, because the same page has opened another."""
         self._superseded.set()
         self.sharer.changed.set()
 

@@ -1,7 +1,7 @@
 """One person's shared screen: takes pictures, has them read when they change, and yields notes.
 
-What is worth reading and noting is decided by the pure modules of `voice.screen`. The latest picture is kept in memory
-for questions about the screen, until the share ends.
+The pure modules of `voice.screen` decide what is worth reading and noting. The latest picture is kept in memory for
+questions about the screen, until the share ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 # Pause after a failed reading.
 FAILURE_PAUSE_S = 5.0
-# Refused pictures that a page may send, for example because of a fast clock. More of them are no accident.
+# Refused pictures that a page may send by accident, for example because of a fast clock.
 _OFFENCES = 30.0
 _OFFENCES_FORGIVEN_PER_S = 0.5
 DROPPED = "dropped"
@@ -43,7 +43,7 @@ CHANGE_SPACING_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A request that a reader took. `screen`: number of the screen in the picture; None: of an earlier one."""
+    """A request that a reader took. `screen`: number of the screen in the picture; None: an earlier screen."""
 
     pending: PendingChange
     look: VisionRequest
@@ -90,7 +90,7 @@ class Share:
         self._frame: ScreenFrame | None = None
         # Whether the page has reconnected since that picture.
         self._stale = False
-        # Whether that picture shows the present screen; the number of screens before it; notes left of those.
+        # Whether that picture shows the current screen; the number of earlier screens; the notes left of those.
         self._shown = False
         self._screens = 0
         self._screen_started_at = self.began_at
@@ -136,7 +136,7 @@ class Share:
     async def offer(self, data: bytes) -> str:
         """Take a picture. Returns `taken`, `dropped` (too many), or the reason for refusing it.
 
-        Raises `MisbehavedError` after too many that were not taken.
+        Raises `MisbehavedError` if too many pictures were not taken.
         """
         outcome = await self._check_picture(data)
         self.counts[outcome] += 1
@@ -148,7 +148,7 @@ class Share:
         if not self._bucket.take(self._clock.monotonic()):
             return DROPPED
         try:
-            # In a thread, for it takes some milliseconds, in which audio packets may arrive.
+            # In a thread, because it takes some milliseconds, in which audio packets may arrive.
             frame = await asyncio.to_thread(check_frame, data)
         except FrameRefusedError as error:
             return error.reason.value
@@ -197,8 +197,7 @@ class Share:
                 task.cancel()
 
     async def _read(self) -> None:
-        """Have the changes read, from the latest picture when the reader is free, and note them if they are worth
-        it."""
+        """Have the changes read, from the latest picture when the reader is free, and note them if worth it."""
         urgent = self._pending.change is ChangeKind.FIRST
         self._reading = None
         try:
@@ -218,7 +217,7 @@ class Share:
         self.counts["read"] += 1
         taken = self._last_taken()
         if taken.screen != self._screens:
-            # It shows a screen that is not shared any more.
+            # The picture shows a screen that is no longer shared.
             return
         why = taken.pending.why(self._pace)
         await self._take_note(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
@@ -231,7 +230,7 @@ class Share:
         """Return the latest picture and the areas to read."""
         self._refuse_when_over()
         assert self._frame is not None, "a change comes with a picture"
-        # If a reader failed, its fallback calls this again: the areas that the first took are still unread.
+        # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
         pending, self._pending = self._unread(), PendingChange()
         whole = self._pace is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
         boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._taker.lines)
@@ -240,13 +239,12 @@ class Share:
         return look
 
     def _unread(self) -> PendingChange:
-        """Return the changes that no reader has read."""
         if self._reading is None or self._reading.screen != self._screens:
             return self._pending
         return self._reading.pending.together(self._pending)
 
     async def _failed(self, error: VisionError) -> None:
-        """Report the trouble once, keep the changes unread, and pause. The start of a share is noted all the same."""
+        """Report the trouble once, keep the changes unread, and pause. The start of a share is noted nevertheless."""
         self.counts["unread"] += 1
         if not self._failing:
             self._failing = True
@@ -268,14 +266,13 @@ class Share:
             self._on_trouble(sentence)
 
     async def finish(self) -> None:
-        """Take the last notes."""
         await self._emit_left()
         note = self._taker.tick(self._clock.now(), last=True)
         if note is not None:
             await self._emit(note)
 
     async def _emit_left(self) -> None:
-        """Emit the notes left of earlier screens."""
+        """Emit the remaining notes of earlier screens."""
         while self._left:
             await self._emit(self._left.pop(0))
 
@@ -316,7 +313,7 @@ class Share:
         return "\n".join(line.text for line in reading.lines)
 
     def _current_frame(self) -> ScreenFrame:
-        """Return the latest picture of the present screen. Raises `NoPictureError`."""
+        """Return the latest picture of the current screen. Raises `NoPictureError`."""
         self._refuse_when_over()
         if self._frame is None or not self._shown or self._stale:
             raise NoPictureError("No picture of the screen has come yet. Ask again in a moment.")

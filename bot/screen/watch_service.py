@@ -1,4 +1,4 @@
-"""Carries out the /watch commands (`bot.discord.commands.watch`): link, stop, status and look."""
+"""Runs the /watch commands (`bot.discord.commands.watch`): link, stop, status and look."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WatchService:
         return self._screens.valid_s
 
     async def link(self, guild_id: int, user_id: int) -> str:
-        """Return a link with which that person can share. Raises `BotError` with a plain sentence."""
+        """Return a link for this person to share a screen. Raises `BotError` with a plain sentence."""
         standing = await self._participation.of_guild(guild_id)
         if user_id in standing.opted_out:
             raise ScreenError(OPTED_OUT)
@@ -52,11 +52,11 @@ class WatchService:
         return len(wanted)
 
     def status(self, guild_id: int) -> str:
-        """Return plain sentences about who shares what. Raises `ScreenError`."""
+        """Return plain sentences that say who shares what. Raises `ScreenError`."""
         return self._room(guild_id).status()
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
-        """Return what is on a shared screen now. Raises `ScreenError`, also if the person is not in the channel."""
+        """Return what a shared screen shows now. Raises `ScreenError`, also if the person is not in the channel."""
         room = self._room(guild_id)
         room.require_present(user_id)
         try:

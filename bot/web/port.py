@@ -25,8 +25,9 @@ class PageClosedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """What an admitted page is told. `resume_secret`: lets the page reconnect. `sharing`: its share is still running.
-    `reading`: who sees the pictures, a plain sentence. `trouble`: why they can't be read now, or empty."""
+    """The first message to an admitted page. `resume_secret`: lets the page reconnect. `sharing`: its share is still
+    running. `reading`: who sees the pictures, a plain sentence. `trouble`: why they can't be read now, or empty.
+    """
 
     who: str
     room: str
@@ -39,7 +40,7 @@ class Welcome:
 
 
 class PageConnection(Protocol):
-    """One connection of a share page. Whoever opened it must call `disconnected` at its end."""
+    """One connection of a share page. The code that opened it must call `disconnected` at its end."""
 
     @property
     def welcome(self) -> Welcome:

@@ -17,7 +17,7 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class ProxyError(ValueError):
-    """A trusted proxy is neither an address nor a network."""
+    """A configured proxy is neither an address nor a network."""
 
 
 # Names of the browser's own machine. No foreign page can have them as its origin.
@@ -49,14 +49,13 @@ class Site:
 
     @property
     def socket_origins(self) -> tuple[str, ...]:
-        """Return the origins of its web sockets, which not every browser counts as `'self'`."""
+        """Return the origins of the site's web sockets, which some browsers do not count as `'self'`."""
         scheme = "wss://" if self.origin.startswith("https:") else "ws://"
-        # A policy can't contain an IPv6 address; there `'self'` has to be enough.
+        # A policy can't contain an IPv6 address; for those only `'self'` applies.
         return tuple(scheme + host for host in (self.host, *self.aliases) if not host.startswith("["))
 
     def admits(self, origin: str | None) -> bool:
-        """Return whether a page of that origin may open the web socket. Only our own may, whatever the Host header
-        says."""
+        """Return whether a page of this origin may open the web socket: only our own, whatever the Host header says."""
         scheme = self.origin.partition("//")[0]
         own = {self.origin, *(f"{scheme}//{host}" for host in self.aliases)}
         return origin is not None and origin.casefold() in own
@@ -95,7 +94,7 @@ FORWARDED_FOR: Final = "X-Forwarded-For"
 
 
 class TrustedProxies:
-    """The reverse proxies whose X-Forwarded-For is believed. Raises `ProxyError` for invalid addresses."""
+    """The reverse proxies whose X-Forwarded-For is trusted. Raises `ProxyError` for invalid addresses."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
         try:

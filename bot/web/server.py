@@ -1,7 +1,7 @@
 """The bot's web server. It starts listening at its first use, by default for the local machine only.
 
-It serves six files and one web socket. Every response forbids the browser what the page does not need, and slow
-requests are disconnected.
+It serves six files and one web socket. Every response forbids the browser all features that the page does not need, and
+slow requests are disconnected.
 """
 
 from __future__ import annotations
@@ -87,7 +87,6 @@ class WebServer:
 
     @property
     def site(self) -> Site:
-        """Return the public address."""
         return self._site
 
     @property
@@ -131,7 +130,6 @@ class WebServer:
 
     @property
     def port(self) -> int:
-        """Return the port it listens on."""
         return self._port
 
     def _new_connection(self, runner: web.AppRunner) -> asyncio.Protocol:
@@ -151,7 +149,6 @@ class WebServer:
         return app
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Add the security headers to a response."""
         response.headers.update(security_headers(self._site))
         response.headers.popall("Server", None)
         if not isinstance(response, web.WebSocketResponse):
@@ -160,7 +157,7 @@ class WebServer:
             response.force_close()
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
-        """Open a web socket, for our own page only."""
+        """Open a web socket, only for our own page."""
         client = self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
         if not self._site.admits(request.headers.get("Origin")):
             log.warning("foreign_page_refused", client=client)
@@ -180,7 +177,6 @@ class WebServer:
 
 
 def _serve_file(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Return a handler that serves the given content."""
 
     async def handle(request: web.Request) -> web.Response:
         return web.Response(body=body, content_type=kind, charset="utf-8")
@@ -192,5 +188,4 @@ class _CloseAtOnce(asyncio.Protocol):
     """Closes a connection at once, because there are too many."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close the connection."""
         transport.close()

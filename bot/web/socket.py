@@ -76,7 +76,7 @@ async def serve(socket: web.WebSocketResponse, host: SharePageHost) -> None:
 
 
 async def _admit(socket: web.WebSocketResponse, host: SharePageHost) -> PageConnection | None:
-    """Wait for the hello and admit the page. Returns None if something else comes. Raises `NotAdmittedError`."""
+    """Wait for the hello and admit the page. Returns None for any other message. Raises `NotAdmittedError`."""
     try:
         message = await socket.receive(timeout=HELLO_TIMEOUT_S)
     except TimeoutError:
@@ -179,7 +179,7 @@ def _welcome(connection: PageConnection) -> dict[str, object]:
 
 
 async def _send(socket: web.WebSocketResponse, message: Any) -> None:
-    """Send a message. Raises TimeoutError if the page does not take it in time."""
+    """Send a message. Raises TimeoutError if the page does not accept it in time."""
     async with asyncio.timeout(SEND_TIMEOUT_S):
         await socket.send_json(message)
 
