@@ -242,13 +242,11 @@ class _Bar:
         self._progress.stop()
 
     def step(self, name: str, *, total: int) -> None:
-        """Begin a step."""
         self._progress.reset(self._task, total=total, description=name)
         if not self._console.is_terminal:
             self._console.print(name, markup=False)
 
     def advance(self, count: int = 1) -> None:
-        """Move the bar."""
         self._progress.advance(self._task, count)
 
     def say(self, line: str) -> None:

@@ -71,7 +71,6 @@ class Finding:
 
 
 def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
-    """Check the interpreter's version."""
     found = "Python " + ".".join(map(str, version))
     if PYTHON_FROM <= version < PYTHON_BELOW:
         return Finding("python", Status.OK, found)
@@ -106,9 +105,9 @@ def check_opus(load: Callable[[], object]) -> Finding:
 
 
 def check_recogniser(settings: AsrSettings) -> Finding:
-    """Check the Whisper model: there, readable, and of a known model every byte as it should be.
+    """Check that the Whisper model is installed and readable, and compare the hashes of a known model.
 
-    Behind an endpoint it is what takes over when that fails, so nothing ends without it.
+    With an endpoint, the model is only the fallback, so a missing one is a warning.
     """
     finding = _check_local_recogniser(settings)
     if settings.engine == "local":
@@ -149,7 +148,7 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
 
 
 def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
-    """Check the two small models of listening. Without them the bot hears, and ends turns less well."""
+    """Check the two small models for listening. Without them the bot works, but detects the end of turns less well."""
     wanted = (TURN_SMART, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
     found = [_check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
@@ -160,7 +159,7 @@ def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
 
 
 def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[], object]) -> Finding:
-    """Judge where the recogniser will run. `place` raises `RecogniserError` when it cannot be there."""
+    """Check on which device the recogniser will run. `place` raises `RecogniserError` if that device cannot be used."""
     try:
         place()
     except RecogniserError as error:
@@ -237,7 +236,7 @@ async def check_language_model(
 async def check_mcp_server(
     settings: McpServerSettings, offered: Callable[[McpServerSettings], Awaitable[tuple[str, ...]]]
 ) -> Finding:
-    """Check whether an MCP server answers and offers what may be called of it. Without it the bot runs all the same."""
+    """Check whether an MCP server answers and offers the allowed tools. The bot runs without it."""
     name = f"mcp {settings.name}"
     try:
         tools = await offered(settings)
@@ -257,9 +256,9 @@ async def check_mcp_server(
 
 
 def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) -> Finding:
-    """Check whether people can share screens. Nothing else is kept from running without it.
+    """Check whether people can share screens. The rest of the bot works without this.
 
-    `installed`: whether the part that reads text is there.
+    `installed`: whether the text-reading extra is installed.
     """
     if not screen.enabled:
         return Finding("screens", Status.OK, "switched off (screen.enabled)")
@@ -287,7 +286,7 @@ def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) 
 
 
 def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] | None = None) -> Finding:
-    """Check whether the data directory, or the one it will be made in, can be written and has room."""
+    """Check that the data directory, or its nearest existing parent, is writable and has enough free space."""
     place = settings.data_dir.absolute()
     existing = place
     elsewhere = "or set storage.data_dir to another directory."
@@ -362,7 +361,7 @@ def _check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Findi
 
 
 def _unreadable(folder: Path) -> str | None:
-    """Return why a folder or a file in it cannot be read, or None, also where there is none."""
+    """Return why the folder or a file in it cannot be read. None if all can be read or there is no folder."""
     try:
         for path in folder.iterdir() if _is_there(folder) else ():
             if path.is_file():
@@ -376,7 +375,7 @@ def _unreadable(folder: Path) -> str | None:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether a path exists. Raises OSError where that may not be looked at."""
+    """Return whether a path exists. Raises OSError if access is denied."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -148,7 +148,7 @@ def _context_built(event: Event) -> Iterator[Span]:
 
 
 def _rolled(event: Event) -> Iterator[Span]:
-    """Tell what the rolling mode let go of."""
+    """Describe which turns the rolling mode dropped."""
     yield f"evicted {_count(event.get('evicted_count', '?'), 'message')}", "yellow"
     yield f"word for word from turn {_get(event, 'evicted_until')}", _CURSOR
     total = f"{_count(event.get('total_evicted_count', '?'), 'message')} so far"
@@ -160,7 +160,7 @@ def _mode_changed(event: Event) -> Iterator[Span]:
 
 
 def _called(event: Event) -> Iterator[Span]:
-    """Tell what a call of a model was for, what it cost, and how far the count was off."""
+    """Describe a model call: its purpose, its cost, and the error of the token count."""
     outcome = event.get("outcome")
     yield f"{_get(event, 'purpose')} {_get(event, 'outcome')}", "" if outcome == "answered" else _TROUBLE
     billed = event.get("prompt_tokens")

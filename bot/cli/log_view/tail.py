@@ -104,7 +104,6 @@ class JsonPrinter:
         self._out = out
 
     def __call__(self, text: str, event: Event) -> None:
-        """Print one event."""
         self._out.write(text + "\n")
 
 
@@ -118,7 +117,6 @@ class LinePrinter:
         self._zone = zone
 
     def __call__(self, text: str, event: Event) -> None:
-        """Print one event."""
         pieces = format_event(event, zone=self._zone, with_session=self._with_session)
         if self._console is None:
             self._out.write("".join(piece for piece, _ in pieces).rstrip() + "\n")

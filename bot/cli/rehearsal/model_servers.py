@@ -1,7 +1,7 @@
 """OpenAI-compatible servers on 127.0.0.1: chat, speech, transcription and embeddings.
 
-Each is backed by a local model; chat without a language model by the embedded responder. So a bot can be run as with a
-provider's endpoints, through the official client library, while no audio or text leaves the machine.
+Each server uses a local model; without a language model, chat uses the embedded responder. The bot talks to them
+through the official client library, as to a provider, but no audio or text leaves the machine.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ ENTRIES = st.lists(
 
 @given(ENTRIES, st.integers(1, 20))
 def test_nothing_is_ever_spent_over_the_ceiling(entries: list[tuple[int, int, int, int]], most: int) -> None:
-    """Who asks before each cost never has more calls in an hour than are allowed, and the figures are the sum."""
+    """If the ceiling is checked before each call, no hour has more calls than allowed, and the figures add up."""
     ledger = CostLedger(CostCeiling(calls=most))
     spent: list[tuple[float, Cost]] = []
     now = 0.0

@@ -35,7 +35,7 @@ def test_who_was_answered_may_go_on_for_a_while() -> None:
 
 
 def test_while_the_answer_is_in_the_works_they_have_its_ear() -> None:
-    """However long that takes; an answer of which nothing was heard leaves it as it was."""
+    """The person stays engaged while the answer is made, however long it takes. An unheard answer changes nothing."""
     engagement = Engagement(window_s=WINDOW_S)
     engagement.on_reply_begun(ADA)
     assert engagement.is_engaged(ADA, at=500.0)

@@ -1,4 +1,4 @@
-"""How the bot stands on a server: chosen at once, stored behind it, and known again."""
+"""A server's participation: a choice takes effect at once, is stored, and is loaded by the next process."""
 
 from __future__ import annotations
 

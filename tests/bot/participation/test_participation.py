@@ -1,4 +1,4 @@
-"""A room's participation in the talk under whatever happens: it never speaks where it must not."""
+"""Participation under random events: the bot never speaks where it must not."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ async def test_what_became_no_turn_does_not_stay() -> None:
 
 @pytest.mark.asyncio
 async def test_unfinished_utterances_are_not_sent() -> None:
-    """What was said cannot be unsaid."""
+    """Sent audio cannot be taken back."""
     async with desk() as room:
         with pytest.raises(RecogniserOverloadedError):
             await room.bridge.recognize(SPEECH, speaker_id=1, interim=True)
@@ -348,7 +348,7 @@ async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("seed", range(8))
 async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: int) -> None:
-    """Coverage over a long evening with folds, lost connections, unheard speech and answers: nothing is nowhere."""
+    """Over a long evening with folds, lost connections, unheard speech and answers, every turn is in one of the two."""
     random = Random(seed)
     async with desk() as room:
         for number in range(140):

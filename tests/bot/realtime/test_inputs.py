@@ -1,4 +1,4 @@
-"""What was said to the model is known until it is a turn, and what became none is told."""
+"""Input to the model is remembered until it becomes a turn; input that became no turn is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a spoken conversation stays in step with the memory, also with what is forgotten."""
+"""The items of a realtime conversation follow the memory, including what is forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is begun in a pause, when it is not begun, and that nothing of it outlives the pause."""
+"""Eager recognition: when it starts in a pause, when it does not, and that it leaves no task behind."""
 
 from __future__ import annotations
 
@@ -108,7 +108,9 @@ async def test_who_likely_goes_on_is_recognised_later() -> None:
 
 @pytest.mark.parametrize(("probability", "begins"), [(0.95, True), (0.8, False), (None, False)])
 async def test_when_the_recogniser_is_behind_only_the_sure_are_begun(probability: float | None, begins: bool) -> None:
-    """What would be in vain half of the time is left until it is not."""
+    """With a backlog, only pauses that probably end the turn are recognised early; the others wait until the end is
+    certain.
+    """
     bench = Bench(probability, pace_s=BEHIND_S + 0.1)
     async with bench.running():
         bench.eager.on_pause(_pause())

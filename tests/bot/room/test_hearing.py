@@ -96,7 +96,7 @@ class Bench:
             await asyncio.gather(task, return_exceptions=True)
 
     async def pass_time(self, seconds: float) -> None:
-        """Let time pass tick by tick, as it does for the ears."""
+        """Advance the clock tick by tick."""
         for _ in range(round(seconds / TICK_S)):
             await until(lambda: self.clock.sleeping > 0)
             self.clock.advance(TICK_S)
@@ -299,7 +299,7 @@ async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("probability", "silence_s"), [(0.97, 0.5), (0.2, 1.0), (None, 0.7)])
 async def test_who_sounds_finished_is_answered_sooner(probability: float | None, silence_s: float) -> None:
-    """The judge's answer decides how long silence is borne."""
+    """The turn-end probability decides how long a silence must be to end the turn."""
     judge = FakeJudge(probability)
     bench = Bench("Bo brings the lantern.", judge=judge)
     async with bench.running():
@@ -355,7 +355,7 @@ async def test_the_bots_name_does_not_wait() -> None:
 
 @pytest.mark.asyncio
 async def test_the_bots_own_voice_is_nobodys_words() -> None:
-    """Somebody's microphone hears the loudspeaker."""
+    """Speech that a microphone picks up from the loudspeaker is dropped."""
     bench = Bench("The lantern belongs to Bo.")
     bench.own_words = "Just now, Ada said: the lantern belongs to Bo."
     async with bench.running():

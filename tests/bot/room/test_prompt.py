@@ -1,4 +1,4 @@
-"""On whose behalf: one person, with their own words, if they are there."""
+"""A reply acts for one person: somebody who is present and whose own words are being answered."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ TICK_S = 0.05
 
 
 class House:
-    """What rooms work with: a real database, fakes for the senses, and every event."""
+    """The services of the rooms: a real database, fake audio and models, and a list of all events."""
 
     def __init__(self, sessions: Sessions, store: TurnStore, clock: FakeClock) -> None:
         self.sessions = sessions
@@ -88,7 +88,7 @@ class House:
 
     @cached_property
     def participation(self) -> GuildParticipations:
-        """Return the standing of all servers, as it is set when first asked for."""
+        """Return the participation of all servers, with the settings at the time of the first call."""
         names = BrainSettings().wake_names
         return GuildParticipations(self.choices, self.opt_outs, self.participating, wake_names=names, clock=self.clock)
 
@@ -274,7 +274,7 @@ async def test_a_guilds_choice_holds_from_the_next_reply_on(tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_alone_with_one_person_every_word_is_for_the_bot(tmp_path: Path) -> None:
-    """Another bot is no company."""
+    """Another bot does not count as a participant."""
     async with a_house(tmp_path) as house:
         house.place.people = [ADA, OTHER_BOT]
         async with living(house):
@@ -320,7 +320,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
 
 @pytest.mark.asyncio
 async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> None:
-    """Same session, same numbers, nothing said before is missing or twice."""
+    """The next room has the same session and turn numbers; no earlier turn is missing or doubled."""
     async with a_house(tmp_path) as house:
         async with living(house):
             await house.say(ADA.id, "The budget is four hundred euros.")

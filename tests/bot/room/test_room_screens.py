@@ -119,7 +119,7 @@ async def test_a_screen_is_remarked_upon_before_anybody_has_said_anything(tmp_pa
 
 @pytest.mark.asyncio
 async def test_company_is_left_in_peace(tmp_path: Path) -> None:
-    """Where nobody talks with the bot it only remembers."""
+    """If nobody talks with the bot, it records notes and makes no remark."""
     async with a_cinema(tmp_path) as cinema, cinema.living():
         await cinema.house.say(BO.id, "I painted the old fence green.")
         line = await cinema.share()

@@ -1,4 +1,4 @@
-"""Rooms kept: opened, ended, started again after a crash, and none the business of another."""
+"""The supervisor opens, ends and restarts rooms; a crash in one room does not affect another."""
 
 from __future__ import annotations
 

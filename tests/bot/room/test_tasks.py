@@ -1,4 +1,4 @@
-"""A task that should last says so when it ends by a cancellation of nobody's."""
+"""A long-running task raises an error if it ends by a cancellation that nobody requested."""
 
 from __future__ import annotations
 

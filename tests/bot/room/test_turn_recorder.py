@@ -27,7 +27,7 @@ class _Slow(InMemoryTurnStore):
 
 
 def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
-    """Others come and go while the store keeps it waiting: an answer to it must not be an answer to them."""
+    """While a slow store delays a turn, other turns may arrive; the recorder still returns the right turn to answer."""
 
     async def main() -> None:
         async with Room(store=_Slow()) as room:

@@ -117,7 +117,7 @@ async def test_what_the_bot_told_of_a_person_is_gone_too(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
-    """Each of them may tell on what the one before it told, so all from the first on are made again."""
+    """Each paragraph may build on the one before it, so all from the first affected one on are made again."""
     async with Evening(tmp_path / "a.db", compaction=CompactionSettings(strategy=Strategy.RECURSIVE)) as evening:
         await an_evening(evening)
         before = await evening.store.load(evening.session_id)

@@ -90,7 +90,7 @@ async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
 
 
 def test_facts_come_back_with_their_weight() -> None:
-    """It is no column: the topic tells it."""
+    """The weight has no column; it follows from the topic."""
     from compaction.language.statements import weight_of
 
     facts: tuple[PersonFact, ...] = drawn("I live in Lisbon.", "I'm allergic to nuts.", "I love jazz.").facts

@@ -1,4 +1,4 @@
-"""What was sent is known by its digest, until it is forgotten."""
+"""A sent text can be found by its digest until it is forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading in threads of its own: in one go, without writing, and to the end."""
+"""The reader uses its own threads: one connection for each read, no writing, and cancelled reads run to their end."""
 
 from __future__ import annotations
 

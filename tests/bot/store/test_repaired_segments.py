@@ -1,4 +1,4 @@
-"""A segment that is made again has no record of what it said before."""
+"""A repaired segment loses the compressed record of its old words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A segment's record goes into its columns and comes back; retrievals count for more than what was written first."""
+"""A segment's record is stored in columns and read back; counted retrievals replace the values written first."""
 
 from __future__ import annotations
 

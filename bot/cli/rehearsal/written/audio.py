@@ -64,7 +64,6 @@ class ScriptedRecognizer:
         speaker_id: int | None = None,
         interim: bool = False,
     ) -> Recognition:
-        """Return the words."""
         assert speaker_id is not None, "rooms pass the speaker"
         return Recognition(
             text=self.saying[speaker_id],

@@ -23,7 +23,6 @@ class SilentChat:
         self.posted: list[str] = []
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
-        """Return no files."""
         return ()
 
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
@@ -31,7 +30,6 @@ class SilentChat:
         raise ChatError("There are no files in a written evening.")
 
     async def post(self, text: str) -> None:
-        """Record the message."""
         self.posted.append(text)
 
 
@@ -75,11 +73,9 @@ class WrittenChannel:
         self.link: ManualLink | None = None
 
     def members(self) -> Sequence[Person]:
-        """Return the people in the channel."""
         return tuple(self._people)
 
     def enter(self, person: Person) -> None:
-        """Add a person."""
         self._people.append(person)
 
     def leave(self, person: Person) -> None:

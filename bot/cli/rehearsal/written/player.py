@@ -276,12 +276,10 @@ class WrittenPlayer:
     # -- what is seen --------------------------------------------------------------------------------------------
 
     def see(self, event: Event) -> None:
-        """Record one of the bot's events."""
         for seen in observations(event):
             self.note(seen)
 
     def note(self, seen: Observation) -> None:
-        """Record one observation."""
         self.record.observe(seen)
         self._show(seen)
         self._news.set()

@@ -1,4 +1,4 @@
-"""A data folder with an evening in it, for the commands that tend the memory."""
+"""A data folder with a stored evening, for the tests of the `memory` commands."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.usefixtures("data_dir")
 def test_one_turn_is_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
-    """In its session; a turn of somebody else's is a sentence, and a turn needs a session."""
+    """One turn of the person is removed. Naming another person's turn, or no session, gives an error message."""
     words = ("memory", "forget", "--person", "id-Bob", "--session", "even", "--yes", "--turn")
     assert told(capsys, *words, "1").startswith("Forgotten: 1 turns")
     assert "There was nothing of Bob to forget there." in told(capsys, *words, "0", status=1)

@@ -1,4 +1,4 @@
-"""The local chat server's mind: it knows what stands in the messages, and nothing else."""
+"""The local chat server's answers come only from the messages it is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bot's events as the rehearsal's stage knows them, and which log lines are the bot's."""
+"""The companion converts the bot's events to observations and reports only the bot's own log lines as problems."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
     ],
 )
 def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -> None:
-    """Nothing is lost or renamed on the way to the stage."""
+    """Each event of the bot is converted to observations without loss."""
     assert observations(event) == told
 
 
@@ -132,7 +132,7 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 class _Bot:
-    """Stands for the running bot: it ends when it is asked to, or of what a test says, and its end may go wrong."""
+    """A fake running bot. It ends on request or as a test says, and its shutdown may fail."""
 
     def __init__(self, *, crash: Exception | None = None, ending: Exception | None = None) -> None:
         self._crash = crash
@@ -182,7 +182,7 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
 
 @pytest.mark.asyncio
 async def test_a_stop_that_was_given_up_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waited too long kills it, and its task has ended then."""
+    """A caller that gives up waiting kills the bot, and the bot's task has then ended."""
     bot = _Bot()
 
     async def lingers(_stop: asyncio.Event) -> None:

@@ -42,7 +42,7 @@ def test_a_word_without_a_value_is_refused() -> None:
 
 
 def test_only_the_shares_that_were_given_replace_the_scenarios() -> None:
-    """None is not nothing."""
+    """None leaves the scenario's share; 0 replaces it."""
     assert network_shares(loss=0.05, padding=None, reorder=0.0) == {"loss": 0.05, "reorder": 0.0}
 
 
@@ -65,7 +65,7 @@ def test_the_model_behind_the_servers(
 
 
 def test_a_model_without_servers_is_refused() -> None:
-    """There would be nothing to be behind of."""
+    """A model option needs --model-servers."""
     with pytest.raises(typer.BadParameter, match="go with --model-servers"):
         language_model_choice(False, Path("a.gguf"), "")
 
@@ -105,7 +105,7 @@ def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
 
 
 def test_what_could_not_be_kept_is_not_played(tmp_path: Path) -> None:
-    """A folder that is not there is told before the evening and not after it."""
+    """A missing output folder is reported before the evening, not after it."""
     check_output_folders(RehearsalOptions(report=tmp_path / "report.json", picture=Path("evening.svg")))
     for wanted in (
         RehearsalOptions(report=tmp_path / "a" / "r.json"),
