@@ -46,7 +46,7 @@ def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
 
 
 def test_failed_store_keeps_the_turn_and_stores_it_with_the_next() -> None:
-    """The caller hears of it; nothing is lost and no number is used twice."""
+    """The caller gets an error; the turn is stored with the next one, and no number is used twice."""
 
     async def main() -> None:
         faults: list[Fault] = []
@@ -316,7 +316,7 @@ def test_model_context_built_tells_what_was_sent() -> None:
 
 
 def test_sessions_share_nothing() -> None:
-    """Two rooms over one store keep to themselves."""
+    """Two rooms over one store do not see each other's turns."""
 
     async def main() -> None:
         store = InMemoryTurnStore()
@@ -332,7 +332,7 @@ def test_sessions_share_nothing() -> None:
 
 
 def test_unreadable_store_is_an_error_at_once() -> None:
-    """A session whose past can't be read isn't opened as if it had none."""
+    """A session whose stored turns cannot be read is not opened as an empty one."""
 
     async def main() -> None:
         room = Room(store=InMemoryTurnStore(fault=lambda operation: Fault.REFUSED if operation == "load" else None))

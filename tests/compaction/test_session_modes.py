@@ -145,7 +145,7 @@ def test_a_restart_covers_all_again() -> None:
 
 
 def test_a_silent_bot_lets_go_too() -> None:
-    """Nobody builds a context, and still the memory is bounded; the first reply covers everything."""
+    """Memory stays bounded even if no context is built; the first reply covers every turn."""
 
     async def main() -> None:
         async with rolling_room() as room:
@@ -236,7 +236,7 @@ def test_to_off_shows_the_last_fifty() -> None:
 
 
 def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
-    """Nothing is half changed."""
+    """If the store fails, the mode stays unchanged."""
 
     async def main() -> None:
         faults: list[Fault] = []

@@ -105,7 +105,7 @@ class ByCharacter:
 
 
 def test_the_models_own_tokeniser_counts_where_there_is_one() -> None:
-    """Others are guessed."""
+    """A model's own tokenizer counts exactly; models without one are estimated."""
     said = [Said("user", "seventeen")]
     assert estimate_tokens(said, "letters", tokenizers=ByCharacter()) == 9 + MESSAGE_OVERHEAD_TOKENS
     assert estimate_tokens(said, "other", tokenizers=ByCharacter()) == estimate_tokens(said)

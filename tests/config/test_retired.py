@@ -112,7 +112,7 @@ def test_a_retired_key_is_named_and_harmless(
 
 
 def test_a_renamed_key_keeps_its_value(tmp_path: Path) -> None:
-    """Also from a variable; the new name wins where both are set."""
+    """A renamed key keeps its value, also from an environment variable; the new name wins if both are set."""
     (tmp_path / "roomtone.toml").write_text('[speaking]\nstand_in = "none"\n[brain]\nhead_start = false\n', "utf-8")
     settings = load(directory=tmp_path, environ={}, notify=lambda _: None)
     assert (settings.speaking.fallback, settings.brain.preemptive_reply) == ("none", False)

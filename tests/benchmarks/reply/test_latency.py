@@ -17,13 +17,13 @@ def test_stages_are_the_whole() -> None:
 
 
 def test_what_was_over_before_took_no_time() -> None:
-    """A context that stood before the end was sure adds nothing, and nothing is negative."""
+    """A stage that was finished before the end of speech counts as zero; no stage is negative."""
     stages = stages_between(10.0, (10.6, 10.5, 10.4, 10.65, 10.7, 10.75))
     assert stages["recogniser"] == stages["decision_and_context"] == 0
     assert sum(stages.values()) == pytest.approx(750)
 
 
 def test_times_are_told_as_median_p95_and_worst() -> None:
-    """And none as none."""
+    """Times are summarised as median, p95 and maximum; an empty list gives none."""
     assert spread([1.0, 2.0, 3.0]) == {"count": 3, "p50": 2.0, "p95": 3.0, "max": 3.0}
     assert spread([]) == {"count": 0}

@@ -39,7 +39,7 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
 
 @pytest.mark.asyncio
 async def test_pages_with_a_public_address_listen_at_once() -> None:
-    """So that the proxy in front finds them, and a page that was open before finds them again."""
+    """The page server starts at once, so that the proxy and pages that were open before can reach it."""
     with capture_logs() as logs:
         async with opened(port=0, public_url="https://watch.example.org") as (_, desk):
             (port,) = [line["port"] for line in logs if line["event"] == "web_listening"]

@@ -166,7 +166,7 @@ def test_what_is_taken_back_holds_no_longer() -> None:
 
 
 def test_the_section_tells_everybodys_first_before_anybodys_second() -> None:
-    """Within its budget, under names of now, with what it was made of."""
+    """The section lists each person's first fact before anybody's second, under current names and within its budget."""
     known = known_after(drawn("I live in Lisbon.", "I love jazz."), drawn("I'm a nurse.", speaker="Bob", start=20))
     present = [("id-Ada", "Ada L."), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
     whole = participants_part(present, known, max_tokens=200, most_each=4)

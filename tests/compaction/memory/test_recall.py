@@ -164,7 +164,7 @@ def test_who_is_asked_about_comes_first() -> None:
 
 
 def test_an_answer_comes_before_its_question() -> None:
-    """Who asked holds no answer."""
+    """An answer ranks above its question, because the question holds no value."""
     found = told(
         turn(1, "When does the concert start?"), turn(8, "The concert can start at seven."), query="concert start"
     )
@@ -172,7 +172,7 @@ def test_an_answer_comes_before_its_question() -> None:
 
 
 def test_nothing_is_shown_twice() -> None:
-    """Neighbours, repetitions and the segment of what is quoted already leave room for something else."""
+    """Neighbours, repetitions and segments of turns already quoted are left out, to make room for other results."""
     around = (turn(4, "Hm."), turn(5, "The key is in the shed."), turn(6, "In the shed, the key.", "Bob"))
     passages = [
         Passage(PassageId(1), EVENING, around[1], frozenset({"kei", "shed"}), frozenset(), around),

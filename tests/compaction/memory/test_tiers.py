@@ -98,7 +98,7 @@ def test_a_thread_closes_when_it_is_superseded_answered_or_dropped() -> None:
 
 
 def test_nothing_is_queued_while_there_is_room() -> None:
-    """Sixty per cent exactly is not above sixty per cent."""
+    """Exactly sixty per cent of the context used is not enough to queue a segment."""
     assert judged(kept(), total=100, share=0.6) == TierChanges()
     assert judged(kept(), total=100, share=0.61).queue == (CABIN.id,)
 
@@ -146,7 +146,7 @@ def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
 
 
 def test_a_check_is_due_every_ten_turns() -> None:
-    """Not at nine."""
+    """A check is due after ten turns, not after nine."""
     assert [total for total in range(41) if is_due(total, 20)] == list(range(30, 41))
 
 

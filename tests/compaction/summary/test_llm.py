@@ -55,7 +55,7 @@ def told(seq: int, text: str, slot: str = "decision", supersedes: list[int] | No
 
 
 def test_speaker_and_time_come_from_the_turn() -> None:
-    """Whatever the model believes."""
+    """The speaker and time of a fact come from the turn, whatever the model says."""
     result = fold(Says("They plan a trip.", told(11, "rents the cabin in Braemar")))
     fact = next(fact for fact in result.facts if fact.turn_seq == 11)
     assert (fact.speaker, fact.at, fact.text) == ("Bob", T0 + 33.0, "rents the cabin in Braemar.")
@@ -104,7 +104,7 @@ def test_gist_loses_the_sentences_without_a_source() -> None:
 
 
 def test_answer_of_which_nothing_survives_is_refused() -> None:
-    """It could not stand for the turns."""
+    """An answer without any grounded statement is refused, because it could not stand for the turns."""
     with pytest.raises(SummaryRefusedError, match="source"):
         fold(Says("Zebulon pays 999.", told(11, "Zebulon pays")))
 
@@ -150,7 +150,7 @@ def test_wrong_speakers_never_get_in() -> None:
 
 
 def test_failures_of_the_model_pass() -> None:
-    """The caller decides what a failure means."""
+    """Errors of the model are raised to the caller, who decides what to do."""
     with pytest.raises(CompletionError):
         fold(MoodyModel(Mood.OUTAGE))
 

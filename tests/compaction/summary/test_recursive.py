@@ -108,7 +108,7 @@ def test_answer_without_an_end_is_asked_again_with_its_turns() -> None:
 
 
 def test_answer_cut_off_twice_is_refused() -> None:
-    """Half a summary never stands for the turns."""
+    """An incomplete summary is never stored."""
     with pytest.raises(SummaryRefusedError, match="cut off"):
         fold(Says("Ada planned a hike. Bob rents the cab", cut=(1, 2)))
 
@@ -147,7 +147,7 @@ def test_transcript_costs_one_more_pass() -> None:
 
 
 def test_mostly_invented_paragraph_is_refused() -> None:
-    """A few words of it can't stand for the turns."""
+    """A paragraph that loses most of its sentences is refused."""
     with pytest.raises(SummaryRefusedError, match="no source"):
         fold(Says("Zebulon went to Inverness for 900 pounds and Quentin stayed in Aviemore. Bob was there."))
 

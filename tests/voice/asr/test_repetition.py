@@ -32,7 +32,7 @@ from voice.asr.repetition import compression_ratio, remove_repetition
     ],
 )
 def test_loops(text: str, kept: str) -> None:
-    """The phrase stays, its repetitions and a broken-off last one go; what is no loop stays whole."""
+    """One occurrence of the phrase stays; repetitions and an incomplete last one go; other text is unchanged."""
     assert remove_repetition(text) == kept
 
 

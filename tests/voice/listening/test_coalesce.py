@@ -37,7 +37,7 @@ def test_in_a_quiet_room_words_are_a_turn_at_once() -> None:
 
 
 def test_who_has_finished_waits_for_who_has_not() -> None:
-    """Both are one moment, in the order in which they began, each with their own words."""
+    """Overlapping utterances form one turn, ordered by their start, with each speaker's own words."""
     moments = _coalescing()
     bo, ada = Said(BO, "So do I.", 0.5, 1.0), Said(ADA, "I like the tall lighthouse best.", 0.0, 2.0)
     moments.add(bo, urgent=False, now=1.0)
@@ -47,7 +47,7 @@ def test_who_has_finished_waits_for_who_has_not() -> None:
 
 
 def test_who_calls_the_bot_does_not_wait() -> None:
-    """The moment ends there, with what was held before it; who still speaks comes with the next."""
+    """A wake name ends the turn with everything held before it; people still speaking join the next turn."""
     moments = _coalescing()
     bo, ada = Said(BO, "So do I.", 0.5), Said(ADA, "Roomtone, what time is it?", 0.9)
     moments.add(bo, urgent=False, now=1.0)
@@ -58,7 +58,7 @@ def test_who_calls_the_bot_does_not_wait() -> None:
 
 
 def test_an_open_microphone_holds_nobody_up_for_ever() -> None:
-    """After ten seconds the moment is over, counted from its first words."""
+    """A turn ends at most ten seconds after its first words."""
     moments = _coalescing()
     moments.add(Said(ADA, "One."), urgent=False, now=1.0)
     moments.add(Said(ADA, "Two."), urgent=False, now=9.0)
@@ -83,7 +83,7 @@ def test_the_same_words_at_once_again_are_left_out(second: Said, is_new: bool) -
 
 
 def test_calling_twice_is_heard_twice() -> None:
-    """Somebody insists: the bot may not have answered."""
+    """A repeated call by name is kept, because the bot may not have answered."""
     moments = _coalescing()
     assert moments.add(Said(ADA, "Roomtone?", 0.0, 1.0), urgent=True, now=1.0)
     assert moments.add(Said(ADA, "Roomtone?", 1.5, 2.5), urgent=True, now=2.5)

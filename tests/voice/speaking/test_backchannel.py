@@ -43,5 +43,5 @@ M = OverlapIntent
     ],
 )
 def test_words_say_go_on_make_room_or_be_silent(text: str, meaning: OverlapIntent) -> None:
-    """Listeners' noises want no floor, a short 'stop' wants silence, everything else wants to be heard."""
+    """Backchannels let the bot go on, a short 'stop' asks for silence, and any other speech takes the turn."""
     assert classify_overlap(text) is meaning

@@ -33,7 +33,7 @@ class Bench:
 
 @pytest.mark.asyncio
 async def test_the_second_says_what_the_first_cannot() -> None:
-    """A sentence is never lost to one failure, and the first goes on with the next."""
+    """The second synthesizer speaks a sentence that the first fails on; the first gets the next sentence."""
     bench = Bench()
     assert await bench.say("one", fails=False) == "first"
     assert await bench.say("two", fails=True) == "second"
@@ -62,7 +62,7 @@ async def test_after_failures_in_a_row_the_first_rests() -> None:
 
 @pytest.mark.asyncio
 async def test_when_both_fail_both_say_why() -> None:
-    """Also while the first rests; what is the same is said once."""
+    """The error names both causes, also while the first rests; identical causes are named once."""
     bench = Bench()
     bench.second.mute = {"x"}
     bench.first.breaks = {("x", 0)}

@@ -1,4 +1,4 @@
-"""Words that the bot must not speak are left out."""
+"""Matching words that the bot must not speak."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ from voice.speaking.moderation import WordList
     ],
 )
 def test_whole_words_are_forbidden(words: tuple[str, ...], text: str, forbidden: bool) -> None:
-    """Whatever their case; a star stands for letters; an empty entry forbids nothing."""
+    """Matching ignores case; a star stands for letters; an empty entry forbids nothing."""
     assert WordList(words).forbids(text) is forbidden
