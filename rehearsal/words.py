@@ -45,7 +45,7 @@ class WordErrors:
 
 
 def normalize_words(text: str) -> str:
-    """Return `text` as it is compared: lower case, without punctuation, numbers and spelling unified."""
+    """Return `text` in the form used for comparison: lower case, without punctuation, numbers and spelling unified."""
     return str(_normaliser()(text)).strip()
 
 

@@ -54,7 +54,6 @@ class WebsocketConnection:
         self.close_frame: CloseFrame | None = None
 
     def send_json(self, message: Json) -> None:
-        """Queue a JSON message."""
         self.send(json.dumps(message, separators=(",", ":")))
 
     def send(self, frame: str | bytes) -> None:
@@ -123,7 +122,6 @@ class WebsocketServer:
         self._transports: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
 
     async def serve(self, request: web.Request, handler: ConnectionHandler) -> web.WebSocketResponse:
-        """Serve one websocket until it closes."""
         socket = web.WebSocketResponse(max_msg_size=_MAX_MESSAGE_BYTES, timeout=_CLOSE_TIMEOUT_S)
         await socket.prepare(request)
         connection = WebsocketConnection(socket, request.transport)

@@ -30,7 +30,7 @@ _DEFAULT_TIMEOUT_S = 30.0
 
 
 class ControlledDiscord(Protocol):
-    """What the control API needs of `LocalDiscord`."""
+    """The operations of `LocalDiscord` that the control API uses."""
 
     guild: GuildSpec
     network: NetworkConditions
@@ -69,7 +69,6 @@ class ControlApi:
         self._discord = discord
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the routes, the catch-all last."""
         member = PREFIX + "/members/{user_id}"
         return [
             web.post(member + "/join", _translated(self._join)),

@@ -101,7 +101,6 @@ class Transitions:
         return self._last_id
 
     def ready(self, user_id: int, transition_id: int) -> None:
-        """Note that a client is ready for a transition."""
         if transition_id in self._announced:
             self._announced[transition_id].waiting.discard(user_id)
 
@@ -120,7 +119,6 @@ class Transitions:
         self._announced.pop(transition_id, None)
 
     def clear(self) -> None:
-        """Cancel all."""
         self._announced.clear()
 
     def take_ready(self) -> list[tuple[int, tuple[int, ...]]]:

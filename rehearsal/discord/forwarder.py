@@ -91,7 +91,6 @@ class Forwarder(asyncio.DatagramProtocol):
             self._held.pop(pair)[1].cancel()
 
     def close(self) -> None:
-        """Close the socket; nothing is sent afterwards."""
         for _, timer in self._held.values():
             timer.cancel()
         self._held.clear()

@@ -99,7 +99,6 @@ class Gateway:
         self._by_connection: dict[WebsocketConnection, GatewaySession] = {}
 
     def close(self) -> None:
-        """Cancel every timer."""
         for session in self._sessions.values():
             _stop_expiry(session)
 
@@ -150,12 +149,10 @@ class Gateway:
     # --- events ------------------------------------------------------------------------------------------------
 
     def broadcast(self, event: str, data: object) -> None:
-        """Send an event to every bot."""
         for session in self._sessions.values():
             session.dispatch(event, data)
 
     def send_to(self, user_id: int, event: str, data: object) -> None:
-        """Send an event to one bot."""
         for session in self._sessions.values():
             if session.user_id == user_id:
                 session.dispatch(event, data)

@@ -79,7 +79,6 @@ class GuildSpec:
 
     @property
     def owner(self) -> Member:
-        """The person who owns the guild."""
         return self.people[0]
 
     def member(self, user_id: int) -> Member:
@@ -90,15 +89,12 @@ class GuildSpec:
         raise LocalDiscordError(f"User {user_id} is not a member of the guild. Its members are {self._who()}.")
 
     def is_bot(self, user_id: int) -> bool:
-        """Return whether the user is one of the bots."""
         return any(bot.id == user_id for bot in self.bots)
 
     def is_voice(self, channel_id: int) -> bool:
-        """Return whether the channel is a voice channel of the guild."""
         return any(channel.id == channel_id for channel in self.voice_channels)
 
     def is_stage(self, channel_id: int) -> bool:
-        """Return whether the channel is a stage of the guild."""
         return any(channel.id == channel_id and channel.stage for channel in self.voice_channels)
 
     def _who(self) -> str:

@@ -30,7 +30,7 @@ _TIMESTAMP_SHIFT = 22
 
 @dataclass(frozen=True, slots=True)
 class VoiceCredentials:
-    """What a client needs to connect to voice: the data of VOICE_STATE_UPDATE and VOICE_SERVER_UPDATE."""
+    """The data of VOICE_STATE_UPDATE and VOICE_SERVER_UPDATE, with which a client connects to voice."""
 
     state: Json
     server: Json

@@ -96,7 +96,7 @@ class InteractionResult:
             ) from error
 
     def note(self, reply: InteractionReply | None) -> None:
-        """Add a reply (None: something else changed) and wake whoever waits."""
+        """Add a reply (None: something else changed) and wake the tasks that wait for a change."""
         if reply is not None:
             self.replies.append(reply)
         self._changed.set()

@@ -43,7 +43,7 @@ class DiscordPermission(IntFlag):
     SEND_POLLS = 1 << 49
 
 
-# What a new Discord guild grants to @everyone.
+# The permissions that a new Discord guild grants to @everyone.
 EVERYONE = (
     DiscordPermission.CREATE_INSTANT_INVITE
     | DiscordPermission.ADD_REACTIONS

@@ -1,4 +1,4 @@
-"""What one person received of another: Opus packets as they arrived, decoded on request.
+"""The speech that one person received from another: Opus packets as they arrived, decoded on request.
 
 Packets are decoded only when somebody asks for the sound, so a long run costs about 8 kB of memory per second of
 speech, and no CPU time while the bot is measured.
@@ -58,7 +58,7 @@ class ReceivedFrame:
 
 
 class ReceivedSpeech:
-    """The last ten minutes of what one person received of another. Not thread-safe."""
+    """The last ten minutes of speech that one person received from another. Not thread-safe."""
 
     def __init__(self, *, max_packets: int = MAX_PACKETS) -> None:
         self._packets: deque[ReceivedPacket] = deque(maxlen=max_packets)

@@ -1,4 +1,4 @@
-"""What a client needs to connect to a voice server: Discord's two gateway events, combined and checked."""
+"""The data with which a client connects to a voice server: Discord's two gateway events, combined and checked."""
 
 from __future__ import annotations
 

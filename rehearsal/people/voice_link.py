@@ -148,7 +148,7 @@ class PersonVoiceLink:
     # ---- the link's task ----
 
     async def _run(self, admission: VoiceServerAccess) -> None:
-        """Run one session after another until cancelled; a failure is raised to whoever waits."""
+        """Run one session after another until cancelled; a failure is raised to the tasks that wait for the link."""
         failures = 0
         try:
             async with aiohttp.ClientSession() as http:

@@ -1,1 +1,1 @@
-"""The report of a run: `report` has its values and writes JSON; `terminal` shows it while it plays and afterwards."""
+"""The report of a run: `report` has its values and writes JSON; `terminal` shows it during the run and at its end."""

@@ -35,7 +35,7 @@ TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
 
 @asynccontextmanager
 async def open_local_environment(scenario: Scenario) -> AsyncIterator[LocalEnvironment]:
-    """Start a local Discord for this scenario, with its clips loaded; shut everything down afterwards.
+    """Start a local Discord for this scenario, with its clips loaded; shut everything down when the block ends.
 
     Raises `RehearsalError` when a clip cannot be read or a port cannot be opened.
     """

@@ -1,7 +1,7 @@
 """The local model servers of one scenario. The bot reaches them over HTTP, through the real client libraries.
 
-The servers hold no models. Whoever composes the run passes the voice and the speech-to-speech model in `ServerModels`;
-the language model answers by the scenario's own script.
+The servers hold no models. The code that composes the run passes the voice and the speech-to-speech model in
+`ServerModels`; the language model answers by the scenario's own script.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ class LocalServers:
 
     @property
     def observed(self) -> ServerObservations:
-        """Return what reached the servers so far."""
         tools: list[ObservedToolCall] = []
         heard_ms: tuple[int, ...] = ()
         if self.model is not None and self.model.calls:

@@ -1,6 +1,6 @@
-"""What the rehearsal observes: what the bot reports, and what reached the model servers behind it.
+"""The observations of a run: the bot's reports, and the requests that reached the model servers behind it.
 
-Whoever composes a run (the command line) maps the bot's own events to these values. Times are seconds of
+The command line, which composes a run, maps the bot's own events to these values. Times are seconds of
 `time.monotonic()`.
 """
 
@@ -175,9 +175,9 @@ class ObservedToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ServerObservations:
-    """What reached the model servers.
+    """The calls, sessions and cut-off positions that reached the model servers.
 
-    `heard_ms`: where the speech-to-speech model was told that its answers were cut off.
+    `heard_ms`: the positions at which the client told the speech-to-speech model that its answers were cut off.
     """
 
     tools: tuple[ObservedToolCall, ...] = ()

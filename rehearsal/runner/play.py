@@ -67,7 +67,6 @@ class StepTiming:
         return self._expected_end
 
     async def wait_until_over(self) -> None:
-        """Wait until the step is over."""
         await self._over.wait()
 
 
@@ -214,7 +213,6 @@ class _ScenarioRun:
         await self._sleep_until(self._loop.time() + _gap_s(step))
 
     def _preceding_step(self, number: int, step: Step) -> int:
-        """Return the number of the step that this one follows."""
         for earlier in range(number):
             if step.after and self._scenario.steps[earlier].id == step.after:
                 return earlier

@@ -1,4 +1,4 @@
-"""What the runner needs from outside, as protocols: a Discord with people, a bot, a recogniser, servers, an observer.
+"""The protocols of the runner: a Discord with people, a bot, a recogniser, servers, an observer.
 
 The rehearsal knows nothing of the bot's insides. The command line implements `BotUnderTest` and `Recogniser`;
 `rehearsal.runner.local_environment` and `rehearsal.runner.local_servers` implement the next two. Tests simulate all of

@@ -1,6 +1,6 @@
-"""Everything that was said and observed in one run, and waiting for more of it.
+"""Everything that was said and observed in one run. Tasks can wait for more of it.
 
-The runner records what people said, and `observe` takes the bot's reports; the judge reads the record afterwards.
+The runner records what people said, and `observe` takes the bot's reports; the judge reads the record at the end.
 Belongs to one run and one loop; not thread-safe.
 """
 
@@ -38,7 +38,7 @@ _TAIL_S = 1.2
 
 @dataclass(frozen=True, slots=True)
 class SpeechSpan:
-    """What one speaker said between two times."""
+    """The words of one speaker between two times."""
 
     speaker_id: int
     text: str
@@ -69,12 +69,11 @@ class SpokenLine:
 
     @property
     def span(self) -> SpeechSpan:
-        """Return the line as a span of its speaker."""
         return SpeechSpan(self.speaker_id, self.reference, self.voice_started_at, self.voice_ended_at)
 
 
 class RunRecord:
-    """What happened so far. Lists are in the order in which things were reported."""
+    """The record of one run. Its lists are in the order in which things were reported."""
 
     def __init__(self) -> None:
         # When the scenario began to be played, monotonic seconds.
@@ -141,7 +140,7 @@ class RunRecord:
         self._packet_counters.append({})
 
     def observe(self, observation: Observation) -> None:
-        """Take one report of the bot and wake whoever waited for it."""
+        """Record one report of the bot and wake the tasks that wait for it."""
         match observation:
             case ObservedUtterance():
                 self.utterances.append(observation)
@@ -212,7 +211,6 @@ class RunRecord:
 
 
 def utterance_span(utterance: ObservedUtterance) -> SpeechSpan:
-    """Return an utterance as a span of its speaker."""
     return SpeechSpan(utterance.speaker_id, utterance.text, utterance.started_at, utterance.ended_at)
 
 

@@ -1,4 +1,4 @@
-"""What a scenario may expect of a run: the values of its `[[expect]]` tables.
+"""The expectations of a scenario: the values of its `[[expect]]` tables.
 
 `rehearsal.judge.expectations` judges them against what happened.
 """

@@ -57,7 +57,7 @@ class BotSpec(_Value):
 
 
 class NetworkSpec(_Value):
-    """What the network does to voice packets, as shares from 0 to 1.
+    """The network's treatment of voice packets, as shares from 0 to 1.
 
     Some packets are padded by default: Discord pads packets too, and a client must strip the padding.
     """
@@ -276,7 +276,6 @@ class Scenario(ScenarioHeader):
         return self.model_copy(update={"settings": {**self.settings, **settings}})
 
     def with_network(self, network: NetworkSpec) -> Scenario:
-        """Return a copy on another network."""
         return self.model_copy(update={"network": network})
 
     def with_patience(self, times: float) -> Scenario:

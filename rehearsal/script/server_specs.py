@@ -14,7 +14,7 @@ from rehearsal.servers.speech import SpeechMode
 
 # How every server behaves by default.
 NORMAL = "answer"
-# What a step may also ask of a speech-to-speech server: to end its sessions now.
+# A step may also ask a speech-to-speech server to end its sessions now.
 EXPIRE_SESSIONS = "expire"
 # The behaviours of each server, by its name in a scenario.
 SERVER_BEHAVIOURS: dict[str, frozenset[str]] = {

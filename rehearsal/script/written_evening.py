@@ -84,7 +84,6 @@ class WrittenEvening:
 
     @property
     def speeches(self) -> tuple[SpeechEvent, ...]:
-        """Return the speech events."""
         return tuple(each for each in self.events if isinstance(each, SpeechEvent))
 
     @property
@@ -101,7 +100,6 @@ class WrittenEvening:
 
 
 def display_name(who: str) -> str:
-    """Return the display name of a person of the file."""
     return who[:1].upper() + who[1:]
 
 

@@ -67,7 +67,6 @@ class ChatCall:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """Return the names of the tools that may be called."""
         if self.body.get("tool_choice") == "none":
             return ()
         return tuple(tool["function"]["name"] for tool in self.body.get("tools", ()))
@@ -87,7 +86,6 @@ class ScriptedToolCall:
 
     @property
     def written(self) -> str:
-        """Return the arguments as text."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 

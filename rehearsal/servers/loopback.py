@@ -1,4 +1,4 @@
-"""What the local model servers share: listening on 127.0.0.1, and error responses as OpenAI sends them."""
+"""The shared base of the local model servers: it listens on 127.0.0.1 and returns errors as OpenAI sends them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,6 @@ _ANSWERS = {
 
 
 def refusal_response(why: RequestRefusal) -> web.Response:
-    """Return the error response for a refusal."""
     status, message = _ANSWERS[why]
     return error_response(status, message)
 

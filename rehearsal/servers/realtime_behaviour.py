@@ -76,7 +76,7 @@ class RealtimeBehaviour:
 
 @dataclass(slots=True)
 class SharedState:
-    """What the sessions of one server share.
+    """The state that the sessions of one server share.
 
     `received`: every client event; `asked`: the request of every response; `tools`: the name and the result of every
     tool call.

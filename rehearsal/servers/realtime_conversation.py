@@ -174,7 +174,6 @@ class EventSender:
         self._events = 0
 
     async def send(self, kind: str, **fields: Any) -> None:
-        """Send an event of this type."""
         if self._socket.closed:
             return
         self._events += 1
@@ -204,5 +203,4 @@ class EventSender:
             await self.send("conversation.item.done", previous_item_id=before, item=item.as_json())
 
     async def hang_up(self, reason: str, code: int = CLOSE_GOING_AWAY) -> None:
-        """Close the connection."""
         await self._socket.close(code=code, message=reason.encode())

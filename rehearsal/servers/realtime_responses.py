@@ -32,7 +32,7 @@ class ActiveResponse:
 
 @dataclass(slots=True)
 class ServerSessionConfiguration:
-    """What `session.update` sets."""
+    """The settings that a client changes with `session.update`."""
 
     instructions: str = "Be helpful."
     tools: list[dict[str, Any]] = field(default_factory=list)

@@ -88,7 +88,6 @@ class ServerSession:
                 await self._handle_text(message.data)
 
     async def hang_up(self, reason: str, code: int = CLOSE_GOING_AWAY) -> None:
-        """Close the connection."""
         await self._sender.hang_up(reason, code)
 
     async def expire(self) -> None:
