@@ -21,7 +21,7 @@ def test_defaults() -> None:
 
 @pytest.mark.parametrize("model", [CompactionSettings, BudgetSettings])
 def test_every_field_is_described(model: type[CompactionSettings | BudgetSettings]) -> None:
-    """A person can decide from the description alone."""
+    """Every setting has a description."""
     for name, field in model.model_fields.items():
         assert field.description, name
         assert field.description.endswith("."), name

@@ -120,7 +120,7 @@ def test_a_batch_waits_until_it_is_stored() -> None:
 
 
 def test_off_is_off() -> None:
-    """Whatever the numbers, mode `off` starts nothing, notes included."""
+    """Mode `off` starts no run, not even for notes, whatever the numbers."""
     pending = tuple(note(f"n{number}") for number in range(PENDING_NOTES_RUN))
     it = machine(SessionState(notes=NoteBuffer(pending=pending)), mode=Mode.OFF)
     assert skip(ask(it, 5_000)).reason is SkipReason.DISABLED
@@ -352,7 +352,7 @@ def test_notes_wait_out_a_pause_too() -> None:
 
 
 def test_an_ending_session_starts_nothing() -> None:
-    """From the first word of the end on, checks skip."""
+    """Once the end has begun, checks skip."""
     it = machine()
     assert it.handle(EndRequested(), 0.0) == ()
     assert skip(ask(it, 61)).reason is SkipReason.SESSION_ENDING
@@ -384,7 +384,7 @@ def test_run_that_lands_within_the_deadline_counts() -> None:
 
 
 def test_failure_while_ending_promises_no_retry() -> None:
-    """There will be none."""
+    """A failure while the session ends announces no retry."""
     it = machine()
     run = started(it, 61)
     it.handle(EndRequested(), 0.0)

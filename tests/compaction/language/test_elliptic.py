@@ -100,7 +100,7 @@ def test_chatter_between_is_passed_over() -> None:
 
 
 def test_the_nearest_of_two_is_meant() -> None:
-    """What was said last is what is spoken of."""
+    """Of two possible references the most recent one is chosen."""
     said = ("Ada: The match is on Friday, let's go.", "Bob: The dinner is on Saturday, let's go.")
     assert about(*said, "Bob: No, Sunday now.") == "The dinner is on Saturday, let's go."
 
@@ -118,7 +118,7 @@ def test_who_says_the_same_corrects_nothing() -> None:
 
 
 def test_it_reaches_only_so_far() -> None:
-    """Later, people say what they mean."""
+    """A bare correction reaches back only a few turns; later, people name the subject."""
     said = ("Ada: We meet at eight.", "Ada: Actually, make that nine.")
     assert about(*said, gap=REACH_TURNS) == "We meet at eight."
     assert about(*said, gap=REACH_TURNS + 1) is None

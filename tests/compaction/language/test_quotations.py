@@ -23,7 +23,7 @@ SAID = ("I have decided that the town is Lisbon.", "To Zanzibar!", "Yes.", "")
     ],
 )
 def test_a_run_of_words_is_a_quotation(text: str, repeated: bool) -> None:
-    """Four in a row, or the whole of something shorter; one word alone is in everybody's mouth."""
+    """Four words in a row, or the whole of something shorter, are a quotation; one common word is not."""
     assert repeats(text, runs_of(SAID)) is repeated
 
 

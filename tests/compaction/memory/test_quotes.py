@@ -80,7 +80,7 @@ def test_a_quote_says_who_and_when() -> None:
 
 
 def test_what_was_corrected_says_so() -> None:
-    """A model must not take an old value for the one that holds."""
+    """A corrected quote is marked, so that the model does not take the old value for the current one."""
     (text,) = quoted(recalled("The town is Lisbon.", superseded_by=TurnRef(HERE, Seq(9))))
     assert text.endswith("(no longer so: it was corrected later)")
 

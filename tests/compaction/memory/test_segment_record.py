@@ -86,7 +86,7 @@ def test_a_record_is_read_off_its_segment() -> None:
 
 
 def test_what_was_superseded_is_not_in_the_record() -> None:
-    """A stale value would outlive its correction in an archive otherwise."""
+    """Superseded facts are left out, since an archive would otherwise keep the stale value."""
     record = make_record(
         segment(fact(1, "The gate code is 4411."), fact(2, "We leave at nine."), gist="Ada: The gate code is 4411."),
         superseded={"evening:0-10#0"},

@@ -143,7 +143,7 @@ def test_every_good_form_is_good(mood: Mood) -> None:
 
 
 def test_wrong_speakers_never_get_in() -> None:
-    """What is put into Bob's mouth is dropped unless Bob said it."""
+    """A fact attributed to Bob is dropped unless Bob said it."""
     for fact in fold(MoodyModel(Mood.WRONG_SPEAKER)).facts:
         assert fact.speaker == TURNS[fact.turn_seq - 10].parts[0].speaker
         assert not fact.text.startswith("Bob said")
@@ -172,7 +172,7 @@ def test_form_changes_after_an_unreadable_answer() -> None:
     "text", ["Gate", "Ada, Bob, Cy, Dora", "code, cabin, stove, sister", "Olga and Bob take the stove to the cabin"]
 )
 def test_what_the_cited_turn_does_not_say_is_dropped(text: str) -> None:
-    """Small models list names and key words, and cite any turn for them."""
+    """A fact that its cited turn does not state is dropped: small models list key words and cite any turn."""
     result = fold(Says("They plan a trip.", told(12, text)))
     assert [fact.attributed_text for fact in result.facts if fact.turn_seq == 12] == ["Ada: The gate code is 7023 now."]
 
@@ -205,7 +205,7 @@ def test_writing_without_spaces_is_not_compared_word_by_word() -> None:
 
 
 def test_gist_that_repeats_the_turns_is_made_of_facts() -> None:
-    """A transcript is no gist."""
+    """A gist that copies the transcript is replaced by one made of facts."""
     said = [f"Our plan number {number} is about the lake." for number in ("ten", "eleven", "twelve", "thirteen")]
     said += ["Bring the blue tent along please.", "Nobody wants rain on that day."]
     turns = tuple(turn(10 + number, text) for number, text in enumerate(said))
