@@ -146,7 +146,7 @@ def test_failures_are_sentences(
 def test_a_mistake_of_ours_is_told_without_what_it_holds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An error nobody foresaw may carry what people said: its type alone is shown."""
+    """An unexpected error may contain what people said, so only its type is shown."""
 
     def breaks() -> object:
         raise ValueError("what Ada said")

@@ -19,7 +19,7 @@ ALONE = ["--no-model", "--no-peers", "--no-embeddings"]
 
 @pytest.fixture(autouse=True)
 def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever settings lie about stay out."""
+    """Work in an empty directory, so that no other settings apply."""
     monkeypatch.chdir(tmp_path)
 
 

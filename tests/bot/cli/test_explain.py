@@ -93,7 +93,7 @@ def test_a_session_is_explained_as_a_whole(
 
 
 def test_speech_to_speech_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its replies are replies; what its session was told between them is none."""
+    """Speech-to-speech replies are listed; context sent between replies is not."""
     line: dict[str, object] = {
         "event": "model_context_built",
         "session_id": "evening",

@@ -17,7 +17,7 @@ KEY = "correct-horse-battery"
 
 
 def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
-    """Whatever it looks like, and wherever in a sentence it stands."""
+    """A secret is redacted whatever its form and wherever it is in a sentence."""
     settings = load(
         overrides={"llm.api_key": KEY, "storage.data_dir": str(tmp_path), "logs.console_level": "info"},
         directory=tmp_path,

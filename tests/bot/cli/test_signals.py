@@ -1,4 +1,4 @@
-"""Ctrl-C: the first ends in order, an impatient second at once."""
+"""The first Ctrl-C shuts down properly; a later second one ends the process at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_the_first_signal_asks_for_an_orderly_end(number: signal.Signals) 
 
 @pytest.mark.asyncio
 async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody who presses again has waited enough."""
+    """A second, later Ctrl-C does not wait for the shutdown."""
     monkeypatch.setattr(signals, "SAME_SIGNAL_S", 0.0)
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
@@ -49,7 +49,7 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.asyncio
 async def test_afterwards_signals_are_what_they_were() -> None:
-    """Leaving gives them back."""
+    """Leaving the context restores the signal handlers."""
     before = signal.getsignal(signal.SIGTERM)
     with stop_on_signals(asyncio.Event()):
         pass

@@ -118,7 +118,7 @@ async def test_a_moderators_silence_takes_a_moderator() -> None:
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_takes_nothing_back() -> None:
-    """What was asked for holds; who asked is told by the error."""
+    """The choice stays in effect; the person who made it gets the error."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
     house.choices.broken = True

@@ -162,7 +162,7 @@ def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]],
 
 @pytest.mark.asyncio
 async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
-    """ConversationItem off and on for ever, it obeys each time and writes what there is room for."""
+    """If somebody switches it off and on repeatedly, it obeys each time but limits its messages."""
     table = Table(9)
     participation, _ = await table.begin()
     for _ in range(3 * NOTICES_WAITING):
@@ -180,7 +180,7 @@ async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
 
 
 def test_it_takes_a_long_silence() -> None:
-    """Counted from the last thing heard."""
+    """The silence is counted from the last thing heard."""
     quiet = QuietTimer(after_s=600.0, every_s=1_800.0, now=0.0)
     quiet.reset(100.0)
     quiet.reset(50.0)

@@ -126,7 +126,7 @@ async def test_another_question_is_thought_anew(asked: Question) -> None:
 
 @pytest.mark.asyncio
 async def test_who_goes_on_has_it_thrown_away() -> None:
-    """That person's alone; and what is thought ends at once."""
+    """Only the preemptive reply to that person is discarded, and its generation ends at once."""
     never = asyncio.Event()
     desk = Desk(never)
     async with desk.running():
@@ -144,7 +144,7 @@ async def test_who_goes_on_has_it_thrown_away() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_wait_for_the_question() -> None:
-    """Nothing is done for what nobody has asked yet."""
+    """No tool runs before the question is certain."""
     desk = Desk("Hm.")
     async with desk.running():
         desk.preemptive.start(ASKED)

@@ -30,7 +30,7 @@ def test_who_spoke_alone_asked() -> None:
 
 
 def test_of_several_only_who_is_answered_counts() -> None:
-    """What others said into it is no wish of theirs."""
+    """Only the words of the person who is answered count as the request."""
     asker = asker_of(Question(BOTH, asker_id="1"), _participants())
     assert (asker.user_id, asker.words) == (1, "Roomtone, what is that? Tell me.")
     assert asker_of(Question(BOTH), _participants()) == NOBODY
@@ -38,7 +38,7 @@ def test_of_several_only_who_is_answered_counts() -> None:
 
 
 def test_nobody_asked_what_nobody_said() -> None:
-    """Comings and goings, other bots, and speakers whom nobody knows."""
+    """Membership turns, other bots and unknown speakers are not askers."""
     assert asker_of(Question(replace(TURN, kind=TurnKind.MEMBERSHIP)), _participants()) == NOBODY
     juke = replace(TURN, parts=(TurnPart("3", "Juke", "Post it."),))
     assert not asker_of(Question(juke), _participants()).present

@@ -1,4 +1,4 @@
-"""What the channel reads of answers that failed."""
+"""The messages that the channel gets about failed replies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
 
 
 def test_what_is_not_the_voices_fault_is_told_each_time() -> None:
-    """Whoever asked has no answer, neither aloud nor in writing."""
+    """The person who asked gets no answer, spoken or written, so every failure is reported."""
     messages = FailureMessages()
     for _ in range(2):
         assert messages.format(reply(failure="The model is away. Start it.")) == "The model is away. Start it."

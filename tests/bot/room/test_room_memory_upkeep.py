@@ -138,7 +138,7 @@ async def test_what_people_said_last_is_kept_when_the_room_closes(tmp_path: Path
 
 @pytest.mark.asyncio
 async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
-    """What they once said of themselves stays theirs to see and delete, and reaches no model while they are here."""
+    """Facts about people who opted out remain theirs to see and delete, but no model gets them."""
     async with KeptHouse(tmp_path) as house:
         await house.remember(75)
         house.place.people = [ADA, BO]

@@ -54,7 +54,7 @@ async def silent(house: House, seconds: float = 2.0) -> None:
 
 @pytest.mark.asyncio
 async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None:
-    """And nobody else; after a while neither."""
+    """Only the person who was answered may go on without the wake name, and only for a while."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "It is green.")
         async with living(house):
@@ -152,7 +152,7 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
 
 @pytest.mark.asyncio
 async def test_stop_counts_only_from_who_has_its_ear(tmp_path: Path) -> None:
-    """Bo says it to Ada; Ada, who talks with the bot, says it to the bot."""
+    """Only "stop" from Ada, who is talking with the bot, counts; Bo's is meant for Ada."""
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "Roomtone, hello.")
         await house.reply(1)

@@ -80,7 +80,7 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
-    """What was thought of the half is thrown away."""
+    """The preemptive reply to the first half is discarded."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):
         house.recognizer.texts += ["Roomtone, who brings it.", "Roomtone, who brings it on Saturday?"]
         with capture_logs() as logs:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Studio:
-    """A cinema whose bot speaks by speech-to-speech."""
+    """A `Cinema` whose bot uses speech-to-speech."""
 
     def __init__(self, cinema: Cinema) -> None:
         self.cinema = cinema
@@ -173,7 +173,7 @@ async def test_nobody_is_disturbed(tmp_path: Path, why: str) -> None:
 
 @pytest.mark.asyncio
 async def test_a_remark_that_fails_is_nobodys_loss(tmp_path: Path) -> None:
-    """The responder that cannot say nothing is not asked in its place."""
+    """The fallback responder, which cannot skip, is not asked instead."""
     async with a_studio(tmp_path) as studio:
         studio.house.place.people = [ADA]
         async with studio.living() as session:

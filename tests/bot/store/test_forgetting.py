@@ -155,7 +155,7 @@ async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_a_forgotten_fact_had_corrected_stays_corrected(tmp_path: Path) -> None:
-    """A stale value must not come back as if it held."""
+    """An outdated value must not become valid again."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("The gate code is 4411.", "Bob")
         await evening.talk(9)

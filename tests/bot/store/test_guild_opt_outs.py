@@ -1,4 +1,4 @@
-"""Who does not want to be heard is kept, on each guild for itself."""
+"""Opt-outs from being heard are stored for each guild separately."""
 
 from __future__ import annotations
 

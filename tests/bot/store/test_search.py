@@ -229,7 +229,7 @@ def _bytes_in(folder: Path) -> bytes:
 
 @pytest.mark.asyncio
 async def test_a_changed_turn_is_found_by_its_new_words(room: _Room) -> None:
-    """Whoever rewrites a turn leaves the old words behind, once the index has caught up."""
+    """After the index has caught up, a rewritten turn is no longer found by its old words."""
     await room.tell(EVENING, *SAID)
     async with room.database.writing() as connection:
         await connection.execute(

@@ -64,7 +64,7 @@ async def test_another_model_starts_anew(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> None:
-    """The evening at hand before last year's; 'yeah' is like nothing."""
+    """Turns of the present evening are embedded before older ones; small talk such as 'yeah' is not embedded."""
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])

@@ -1,4 +1,4 @@
-"""An event reads well: aligned, one line, the cursor before and after, nothing that steers the terminal."""
+"""Log events are formatted as one aligned line without control characters."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_all_files_are_read_in_order(path: Path) -> None:
 
 
 def test_a_line_being_written_waits(path: Path) -> None:
-    """Half a line is given when its other half has come, and once."""
+    """An incomplete line is yielded once, when its rest has arrived."""
     with LogReader(path) as lines:
         assert list(lines.read()) == []
         add(path, "fir")

@@ -1,4 +1,4 @@
-"""The story of a session's memory, from its log lines alone."""
+"""Each session's memory is summed up from its log lines alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_missing_lines_are_noticed() -> None:
 
 
 def test_events_without_a_session_or_a_memory_are_no_story() -> None:
-    """And rubbish in fields breaks nothing."""
+    """Events without a session or about other things are ignored; wrong field values raise no error."""
     story = SessionSummaries()
     story.add({"event": "discord_connected"})
     story.add({"event": "turn_recorded", "session_id": "evening"})
@@ -65,7 +65,7 @@ def test_events_without_a_session_or_a_memory_are_no_story() -> None:
 
 
 def test_tail_ends_with_the_story_of_what_is_wanted(tmp_path: Path) -> None:
-    """Of the wanted session alone, after its events."""
+    """The summary of the selected session follows its events."""
     log = tmp_path / "a.jsonl"
     lines = [{"session_id": name, **landed(0, 10)} for name in ("evening", "morning")]
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")

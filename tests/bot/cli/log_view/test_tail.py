@@ -124,7 +124,7 @@ def test_nothing_to_show_is_told(path: Path) -> None:
 
 
 def test_json_is_the_log_as_it_is(path: Path) -> None:
-    """One valid JSON object a line, verbatim, stumps removed."""
+    """Each line is one valid JSON object, unchanged; cut lines are removed."""
     write(path, {"event": "one", "text": "ü \u001b"})
     with path.open("ab") as file:
         file.write(b'{"timest')
@@ -208,7 +208,7 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 0
     assert "There is no log yet" in result.stderr
-    # A log that is named is wanted.
+    # A missing file that was named explicitly is an error.
     result = CliRunner().invoke(app, ["--file", str(tmp_path / "absent.jsonl")])
     assert isinstance(result.exception, SetupError)
     assert "There is no log" in str(result.exception)

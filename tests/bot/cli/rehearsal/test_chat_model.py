@@ -1,4 +1,4 @@
-"""What is behind the local chat server, and what is said of it."""
+"""Which model answers behind the local chat server, and what the terminal says about it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_a_language_model_where_one_can_be_served(
 @pytest.mark.asyncio
 @pytest.mark.parametrize("named", ["file", "python", "both"])
 async def test_who_names_a_model_is_told_when_there_is_none(tmp_path: Path, named: str) -> None:
-    """Instead of being given the embedded responder in silence."""
+    """The embedded responder does not silently replace a named model."""
     absent = tmp_path / "absent.gguf" if named != "python" else None
     python = python_that(tmp_path, "exit 1") if named != "file" else ""
     with pytest.raises(LanguageModelError) as told:

@@ -36,7 +36,7 @@ def test_a_setting_is_a_key_and_a_value(word: str, key: str, value: object) -> N
 
 
 def test_a_word_without_a_value_is_refused() -> None:
-    """With an example."""
+    """The error message has an example."""
     with pytest.raises(typer.BadParameter, match=r"--set compaction\.mode=off"):
         parse_settings(["compaction.mode"])
 
@@ -96,7 +96,7 @@ def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: Rehear
     ],
 )
 def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
-    """Words about a run are refused; those about the network, servers and settings go with it."""
+    """With --serve, options about a run are refused; options about the network, servers and settings are allowed."""
     with pytest.raises(typer.BadParameter, match="--serve plays nothing"):
         refuse_scenario_options(wanted)
     refuse_scenario_options(

@@ -1,4 +1,4 @@
-"""What the local speech-to-speech server says: only what its session was told."""
+"""The local speech-to-speech server says only what its session contains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_was_heard_in_the_session_is_known_with_its_speaker() -> None:
 
 
 def test_what_was_told_in_writing_is_known() -> None:
-    """A fresh session has the window as text."""
+    """A new session contains the window as text."""
     told = ("user", "[21:04] Ada: I bought a green bicycle at the market.")
     assert "Ada said: I bought a green bicycle" in answer_text(_asked(told, *ASKED), names=NAMES)
 

@@ -67,7 +67,7 @@ class _Crashing:
 async def test_a_bot_that_ends_by_itself_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command doesn't end as if it had been asked to; the network that was wanted was there till then."""
+    """If the bot ends by itself, the command fails. Until then the chosen network shares were in effect."""
     networks: list[dict[str, float]] = []
 
     class Seen(LocalDiscord):

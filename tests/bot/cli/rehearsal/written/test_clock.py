@@ -1,4 +1,4 @@
-"""A clock that is moved: nobody sleeps longer than it says, and nobody wakes before."""
+"""The manual clock wakes sleepers neither early nor late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.cli.rehearsal.written.clock import ManualClock
 
 @pytest.mark.asyncio
 async def test_sleepers_wake_when_their_hour_has_come() -> None:
-    """In the order of their hours, and one who is cancelled is forgotten."""
+    """Sleepers wake in the order of their times; cancelled ones are forgotten."""
     clock, woken = ManualClock(now=1000.0), list[float]()
 
     async def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""A written evening is played with the real room, and what it promises is judged by what really happened."""
+"""A written evening runs in the real room, and its expectations are compared with what happened."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def play(evening: WrittenEvening, shown: io.StringIO | None = None) -> Reh
 
 
 def broken(report: RehearsalReport) -> list[str]:
-    """Return the names of the promises that were not kept."""
+    """Return the names of the expectations that were not met."""
     return [one.name for one in report.expectations if not one.passed]
 
 
