@@ -204,7 +204,7 @@ async def test_a_broken_connection_is_mended() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("reloads", [False, True])
 async def test_who_stops_while_the_connection_is_broken_shares_no_more(reloads: bool) -> None:
-    """By the button or by loading the page anew: the bot is told as soon as it can be reached."""
+    """By the button or by loading the page anew: the page informs the bot as soon as it can reach it."""
     async with evening() as here:
         await here.share()
         sharer = here.room.find(ADA.id)
@@ -237,7 +237,7 @@ def sees(here: Evening) -> bool:
 
 @pytest.mark.asyncio
 async def test_a_bot_that_cannot_be_reached_is_tried_again() -> None:
-    """With a word to whoever runs it: a proxy that passes no web sockets on looks like that."""
+    """The page also shows a hint for the operator: a proxy that does not pass web sockets on has the same symptom."""
     async with evening(script=NO_SOCKETS) as here:
         await here.open()
         assert "The bot cannot be reached yet. Trying again…" in await here.state("opening")

@@ -60,7 +60,7 @@ class DaveRoom:
 
 @dataclass
 class Keys:
-    """What the bot's connection knows at this moment; has the shape of discord.py's connection state."""
+    """The keys and the DAVE session of the bot's connection, in the shape of discord.py's connection state."""
 
     secret_key: Sequence[int] = field(default_factory=lambda: list(range(32)))
     dave_session: Any = None

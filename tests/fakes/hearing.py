@@ -1,4 +1,4 @@
-"""Ears and a recogniser without models: sound is speech when it is loud, and its text is what the test says."""
+"""Speech detection and recognition without models: loud sound is speech, and the test chooses its text."""
 
 from __future__ import annotations
 

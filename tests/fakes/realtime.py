@@ -1,4 +1,4 @@
-"""A speech-to-speech session that hears what it is told to hear and keeps its conversation as the server would."""
+"""A speech-to-speech session that hears what the test chooses and keeps its conversation as the server would."""
 
 from __future__ import annotations
 

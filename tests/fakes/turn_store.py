@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Fault(Enum):
-    """What goes wrong with one operation."""
+    """A failure of one operation."""
 
     REFUSED = "nothing is written, and the caller hears of it"
     ANSWER_LOST = "everything is written, and the caller hears of a failure"

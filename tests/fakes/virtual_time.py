@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 _T = TypeVar("_T")
-# What the wall clock says when the loop's clock says zero.
+# The wall clock's time when the loop's clock is at zero.
 EPOCH_S = 1_760_000_000.0
 
 

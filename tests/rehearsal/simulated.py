@@ -141,12 +141,12 @@ class SimulatedEnvironment:
         return opened
 
 
-# What the bot does with an utterance: the observations that it reports at once.
+# The bot's reaction to an utterance: the observations that it reports at once.
 Reaction: TypeAlias = Callable[["SimulatedBot", ObservedUtterance], None]
 
 
 def answers_its_name(bot: SimulatedBot, heard: ObservedUtterance) -> None:
-    """Answer whoever says its name."""
+    """Answer everybody who says the bot's name."""
     if "roomtone" in heard.text.lower():
         bot.answer(heard, "It was Ithaca, said Mira.")
 

@@ -36,7 +36,7 @@ def assert_nobody_was_lost(played: Outcome) -> None:
 
 @pytest.mark.asyncio
 async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
-    """What the model streams is what another participant hears, and the model was sent what had been said."""
+    """Another participant hears the text that the model streams, and the model was sent what had been said."""
     async with LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)) as server:
         played = await hello_with(server.base_url, tmp_path)
     assert_nobody_was_lost(played)

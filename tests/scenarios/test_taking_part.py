@@ -33,7 +33,7 @@ def assert_both_who_asked_were_told_one_after_the_other(outcome: Outcome) -> Non
 
 
 def assert_a_voice_in_trouble_was_told_in_the_log_and_not_to_people(outcome: Outcome) -> None:
-    """They hear an answer, by another voice; whoever runs the bot reads why."""
+    """Participants hear an answer, by another voice; the operator finds the reason in the log."""
     report = outcome.report
     assert len(report["bot_turns"]) == 4
     assert all(turn["heard_by_others"] for turn in report["bot_turns"])

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 
 OURS = ("bot.", "compaction.", "voice.")
 EVENING_S = 3 * 3600.0
-# What a prompt of this house may cost.
+# The most tokens that one prompt may have here.
 MAX_INPUT_TOKENS = 10_000
 # What holds sound or words of the moment: a few at any time, however long the evening.
 PASSING = (

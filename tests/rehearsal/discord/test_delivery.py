@@ -217,7 +217,7 @@ def test_a_downgrade_is_announced_executed_and_undone() -> None:
 
 
 def test_an_upgrade_before_the_downgrade_was_executed_calls_it_off() -> None:
-    """Nobody is told to go to version 0 after the new group was asked for."""
+    """No client is sent to version 0 after the server asked for the new group."""
     channel = Channel()
     for user_id in (1, 2):
         channel.join(user_id)

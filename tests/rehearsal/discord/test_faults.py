@@ -88,7 +88,7 @@ async def test_encryption_ends_and_begins_again() -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_voice_websocket_is_resumed_with_what_was_missed() -> None:
-    """A person's client resumes (op 7, op 9) with the same keys, and is told who came meanwhile."""
+    """A person's client resumes (op 7, op 9) with the same keys, and learns who joined in the meantime."""
     async with LocalDiscord() as local, guest(local, ADA) as ada, guest(local, BEN) as ben:
         await ada.meet(BEN)
         for close_code in (0, 4015):

@@ -17,7 +17,7 @@ _ADA, _BEN, _CHLOE = 2001, 2002, 2003
 
 
 class _Wire:
-    """What the forwarder sent, instead of a transport."""
+    """Records the packets that the forwarder sends, in place of a transport."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[bytes, Address]] = []
@@ -104,7 +104,7 @@ def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
 
 
 def test_a_nonce_is_never_used_twice() -> None:
-    """Per receiver the counter goes on, whoever speaks."""
+    """Each receiver has one counter, which goes on when the speaker changes."""
     room = _Room(NetworkConditions())
     ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
     for speaker in (ada, ben, ada, ben):

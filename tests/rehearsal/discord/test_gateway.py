@@ -99,7 +99,7 @@ async def test_a_broken_session_resumes_with_what_it_missed() -> None:
 
 @pytest.mark.asyncio
 async def test_a_bot_that_comes_back_afresh_is_out_of_voice_first() -> None:
-    """What a killed process left behind ends when the next one identifies."""
+    """The voice state of a killed process ends when the next process identifies."""
     async with LocalDiscord() as local:
         async with bare_gateway(local) as gateway:
             await _log_in(gateway)

@@ -136,7 +136,7 @@ async def test_messages_go_both_ways() -> None:
 
 @pytest.mark.asyncio
 async def test_a_taken_port_is_a_plain_sentence() -> None:
-    """Whoever asks for a port in use is told which setting to change."""
+    """The error for a port in use names the setting to change."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -143,7 +143,7 @@ async def test_hostile_messages_inside_a_session_change_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_identifying_again_takes_over() -> None:
-    """One voice session per member: the old connection is told that its session is void."""
+    """One voice session per member: the old connection is closed as no longer valid."""
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
         async with bare_voice(local) as old, bare_voice(local) as new:
@@ -177,7 +177,7 @@ async def test_a_session_resumes_with_what_was_missed() -> None:
 
 @pytest.mark.asyncio
 async def test_leaving_by_the_control_side_closes_with_4014() -> None:
-    """Whoever is taken out of voice is disconnected."""
+    """A member who is taken out of voice is disconnected."""
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
         async with bare_voice(local) as voice:

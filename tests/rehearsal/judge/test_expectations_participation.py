@@ -59,7 +59,7 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("silent", {"since": "later"}, {}, True, "to the end"),
         ("silent", {"since": "hush", "until": "nothing"}, {}, False, "not reached"),
         ("silent", {"since": "gone"}, {}, False, "not reached"),
-        # What began before the command and went on after it is not silence.
+        # An answer that began before the command and went on after it is not silence.
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=5.5),)}, True, "silent"),
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=7.0),)}, False, "at 4.0"),
         ("silent", {"since": "hush", "within_s": 3}, {"bot_turns": (replace(ANSWER, at_s=4.0),)}, False, "at 4.0"),

@@ -1,4 +1,4 @@
-"""What was heard finds what was said by speaker and time, whole, in pieces, merged or twice."""
+"""Utterances are matched to lines by speaker and time, whether whole, in pieces, merged or twice."""
 
 from __future__ import annotations
 

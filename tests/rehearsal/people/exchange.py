@@ -28,7 +28,7 @@ class Exchange:
         self.service = DeliveryService(CHANNEL)
         self.parties: dict[int, DaveMember] = {}
         self._queue: deque[tuple[int, DeliveryEffect]] = deque()
-        # What was delivered: (user id, opcode).
+        # Delivered messages: (user id, opcode).
         self.delivered: list[tuple[int, int]] = []
 
     def join(self, user_id: int) -> DaveMember:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_an_ogg_file_is_taken_packet_by_packet(tmp_path: Path) -> None:
-    """What was encoded once is never encoded again: the packets are the file's own."""
+    """Encoded sound is not encoded again: the packets are the file's own."""
     path = tmp_path / "hello.ogg"
     path.write_bytes(ogg_of(spoken()))
     clip = Clip.load(path)

@@ -100,7 +100,7 @@ def test_a_new_group_replaces_the_old_one() -> None:
 
 @pytest.mark.parametrize("opcode", [DaveOpcode.PROPOSALS, DaveOpcode.ANNOUNCE_COMMIT, DaveOpcode.WELCOME])
 def test_a_damaged_message_costs_a_rejoin_not_the_call(opcode: int) -> None:
-    """What MLS refuses is reported (op 31), and the party is added again."""
+    """A message that MLS refuses is reported (op 31), and the party is added again."""
     exchange = Exchange()
     exchange.join(ADA)
     exchange.join(BEN)

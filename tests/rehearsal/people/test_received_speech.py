@@ -1,4 +1,4 @@
-"""What was heard becomes sound when somebody asks, in the speaker's order and with the speaker's pauses."""
+"""Received packets are decoded on request, in the speaker's order and with the speaker's pauses."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_lost_frames_are_concealed() -> None:
 
 
 def test_a_long_gap_stays_a_pause() -> None:
-    """What is no loss is not invented: after a pause the sound goes on where it arrived."""
+    """No sound is invented for a pause without loss: the sound goes on where it arrived."""
     heard = hear(VOICE[:25])
     for index, opus in enumerate(VOICE[25:], start=25):
         heard.add(
@@ -131,7 +131,7 @@ def test_a_new_session_has_its_own_decoder() -> None:
 
 
 def test_a_damaged_packet_costs_its_own_frame() -> None:
-    """What libopus refuses is a silent frame between the others."""
+    """A packet that libopus refuses becomes a silent frame between the others."""
     packets = [*VOICE[:5], b"\xff\xff", *VOICE[5:10]]
     frames = hear(packets).frames(since=0.0)
     assert len(frames) == 11

@@ -1,4 +1,4 @@
-"""Ending a task: what it died of is told, what we did to it is not."""
+"""Ending a task: its own failure is reported, our cancellation is not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_what_a_task_died_of_is_raised() -> None:
 
 @pytest.mark.asyncio
 async def test_the_callers_own_cancellation_passes() -> None:
-    """Whoever waits for a stubborn task can be cancelled."""
+    """A caller that waits for a stubborn task can be cancelled."""
     release = asyncio.Event()
 
     async def stubborn() -> None:

@@ -1,4 +1,4 @@
-"""What a join answers is checked before anything connects."""
+"""The answer to a join is checked before anything connects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWER: dict[str, Any] = {
 
 
 def test_the_two_events_make_credentials() -> None:
-    """Ids become numbers, the rest stays as it is."""
+    """Ids become numbers; the other values do not change."""
     found = VoiceServerAccess.parse(ANSWER)
     assert (found.user_id, found.guild_id, found.channel_id) == (41, 500, 600)
     assert (found.session_id, found.endpoint, found.token) == ("abc", "127.0.0.1:4444", "very-secret")

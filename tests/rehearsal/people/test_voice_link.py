@@ -58,7 +58,7 @@ async def test_a_move_to_another_endpoint(room: Room, clip: Clip) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault: str) -> None:
-    """What MLS refuses makes a person leave the group and come back, without losing the call."""
+    """A message that MLS refuses makes a person leave the group and come back, without losing the call."""
     async with room.two() as (ada, ben):
         await room.discord.fault(fault, user_id=ADA)
         await ben.say(clip)
@@ -93,7 +93,7 @@ async def test_a_new_group_is_joined(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_other_packets_are_not_heard(room: Room, clip: Clip) -> None:
-    """RTCP and video on the same socket are counted as foreign and reach no ear."""
+    """RTCP and video on the same socket are counted as foreign and never decoded as speech."""
     async with room.two() as (ada, ben):
         await room.discord.fault("rtcp", user_id=BEN)
         await room.discord.fault("video", user_id=BEN)

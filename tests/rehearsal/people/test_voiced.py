@@ -27,7 +27,7 @@ def test_a_pause_inside_does_not_end_the_voice() -> None:
 
 
 def test_room_noise_after_the_voice_is_not_voice() -> None:
-    """What is 40 dB softer than the speech does not count."""
+    """Sound that is 40 dB softer than the speech does not count."""
     noise = np.random.default_rng(1).normal(0, 50, 48_000).astype(np.int16)
     pcm = np.concatenate([tone(0.4), silence(0.4)]) + noise[: int(0.8 * 48_000)]
     assert voiced_bounds(pcm.astype(np.int16), FRAME) == VoicedBounds(0, 19)

@@ -48,7 +48,7 @@ def example() -> RehearsalReport:
 
 
 def test_the_keys_are_a_contract(tmp_path: Path) -> None:
-    """Whoever reads the file finds these, whatever else comes."""
+    """Readers of the file can rely on these keys, whatever else is added."""
     example().write(tmp_path / "report.json")
     read = json.loads((tmp_path / "report.json").read_text())
     assert read.keys() >= {

@@ -207,7 +207,7 @@ def test_somebody_shares_their_screen() -> None:
 
 
 def test_unheard_speech_and_phantoms_are_named() -> None:
-    """What was missed, and what nobody said, both stand in the detail."""
+    """The detail names both the speech that was missed and the text that nobody said."""
 
     def prepare(bot: SimulatedBot) -> None:
         bot.environment.deaf.add("can you hear me")

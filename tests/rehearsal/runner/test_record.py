@@ -1,4 +1,4 @@
-"""The record keeps what was reported, and wakes whoever waits for it."""
+"""The record keeps what was reported, and wakes the tasks that wait for it."""
 
 from __future__ import annotations
 

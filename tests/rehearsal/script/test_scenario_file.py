@@ -246,7 +246,7 @@ def test_a_file_that_is_none(tmp_path: Path, content: bytes | None, sentence: st
 
 @pytest.mark.parametrize("name", bundled_scenarios())
 def test_the_bundled_scenarios_are_good(name: str) -> None:
-    """What we ship, we can read."""
+    """Every scenario that comes with the package can be read."""
     assert load_scenario(scenario_path(name)).says
 
 

@@ -261,7 +261,7 @@ async def test_a_wrong_key_never_connects() -> None:
 
 @pytest.mark.asyncio
 async def test_gone_it_breaks_off_and_takes_nobody_any_more() -> None:
-    """In the middle of the sound of an answer; whoever comes back is refused."""
+    """The connection ends in the middle of the sound of an answer; a client that connects again is refused."""
     model = FakeModel("hello there")
     async with served(model) as server:
         async with client_of(server) as line:
