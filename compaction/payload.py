@@ -181,7 +181,6 @@ def payload_digest(payload: Iterable[PayloadPart]) -> str:
 
 
 def text_digest(text: str) -> str:
-    """Return the digest of one text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
 
 

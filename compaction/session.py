@@ -304,7 +304,7 @@ class SessionMemory:
         )
 
     def _evict_unsent_turns(self) -> None:
-        """Evict half of the window when it is longer than any that would be sent."""
+        """Evict half of the window once the window is longer than any payload could send."""
         window = self.window
         if len(window) > ROLLING_TURNS:
             gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
@@ -372,7 +372,6 @@ class SessionMemory:
 
     @property
     def session_id(self) -> SessionId:
-        """Return the id of the session."""
         return self._session_id
 
     @property

@@ -71,7 +71,6 @@ class Estimator:
         return self._exact
 
     def text(self, text: str) -> int:
-        """Return the count of one text."""
         known = self._known.get(text)
         if known is None:
             known = self._count(text)
@@ -82,7 +81,6 @@ class Estimator:
         return known
 
     def messages(self, messages: Iterable[HasContent]) -> int:
-        """Return the count of these messages, with their overhead."""
         return sum(message_tokens(message, self.text) for message in messages)
 
     def room(self, max_tokens: int) -> int:

@@ -30,11 +30,11 @@ class CostedPart(Protocol):
 
     @property
     def tokens(self) -> int:
-        """Return its tokens, with overhead."""
+        """Return the token count, with the overhead of the message."""
 
     @property
     def timestamp(self) -> float | None:
-        """Return when it was said, in UTC epoch seconds, if known."""
+        """Return the time of the message in UTC epoch seconds, or None if unknown."""
 
 
 _P = TypeVar("_P", bound=CostedPart)
@@ -73,7 +73,6 @@ class LeftOut(Generic[_P]):
     active: tuple[_P, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return whether anything was left out."""
         return any(getattr(self, name) for name in CUTTABLE)
 
 
@@ -113,7 +112,6 @@ class _Payload(Generic[_P]):
         self._note = None
 
     def left_in(self, name: str) -> int:
-        """Return how many of a kind are in."""
         return len(self._whole[name]) - self.out[name]
 
     def cost(self) -> int:
@@ -121,7 +119,6 @@ class _Payload(Generic[_P]):
         return self._cost + sum(part.tokens for part in self._the_note())
 
     def fits(self) -> bool:
-        """Return whether it is within the limit."""
         return self.cost() <= self.limit
 
     def kept(self, name: str) -> tuple[_P, ...]:
@@ -190,7 +187,7 @@ def fit_parts(
 
 
 def _leave_out(payload: _Payload[_P], names: Sequence[str]) -> None:
-    """Leave out one part after the other until it fits."""
+    """Leave out parts one by one until the payload fits."""
     for name in names:
         while payload.left_in(name) and not payload.fits():
             payload.leave_out(name)

@@ -28,7 +28,7 @@ class RollingMessage(Protocol):
 
     @property
     def timestamp(self) -> float | None:
-        """Return when it was said, in UTC epoch seconds, if known."""
+        """Return the time of the message in UTC epoch seconds, or None if unknown."""
 
     @property
     def tokens(self) -> int | None:
@@ -65,7 +65,6 @@ class EvictedTurns:
 
     @property
     def count(self) -> int:
-        """Return how many turns were evicted."""
         return self.until - self.start
 
     def plus(self, later: EvictedTurns) -> EvictedTurns:

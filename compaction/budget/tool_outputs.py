@@ -155,7 +155,7 @@ def _holds_active(
 
 
 def _shortened(message: Message, options: ToolOutputOptions) -> Message:
-    """Return the message; of a content that is too long, only head and tail."""
+    """Shorten the content of a message to its head and tail if it is too long."""
     limit = options.max_tool_output_tokens
     size = options.count(message.content)
     if size <= limit or is_placeholder(message):

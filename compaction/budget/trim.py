@@ -95,7 +95,6 @@ class TrimResult:
 
     @classmethod
     def of(cls, messages: Sequence[Message], target_tokens: int, options: TrimOptions) -> TrimResult:
-        """Trim `messages` to `target_tokens`."""
         costs = [message_tokens(message, options.count) for message in messages]
         total = sum(costs)
         if total <= target_tokens:

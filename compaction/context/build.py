@@ -164,7 +164,6 @@ class _SessionParts:
         )
 
     def note(self, note: Note) -> PayloadPart:
-        """Return one note of a shared screen."""
         text = f"[{format_clock_time(note.at, self._zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
         return make_part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
 

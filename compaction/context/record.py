@@ -52,7 +52,6 @@ class ContextRecord:
 
     @property
     def total_tokens(self) -> int:
-        """Return the tokens of the whole payload."""
         return sum(self.tokens.values())
 
     @property

@@ -98,7 +98,6 @@ class TurnPartCache:
         return new
 
     def drop_before(self, before: Seq) -> None:
-        """Drop the parts of turns before this one."""
         for seq in range(self._first, before):
             self._made.pop(seq, None)
         self._first = max(self._first, before)

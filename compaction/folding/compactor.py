@@ -110,7 +110,6 @@ class Compactor:
 
     @property
     def state(self) -> SessionState:
-        """Return the state of the compaction."""
         return self._machine.state
 
     @property

@@ -70,7 +70,6 @@ class FoldingMachine:
 
     @property
     def state(self) -> SessionState:
-        """Return the current state."""
         return self._state
 
     def set_mode(self, mode: Mode) -> None:

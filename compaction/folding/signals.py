@@ -91,7 +91,7 @@ class RunFailed:
 
 @dataclass(frozen=True, slots=True)
 class NoteAdded:
-    """A note of a shared screen came."""
+    """A note of a shared screen arrived."""
 
     note: Note
 
@@ -103,7 +103,7 @@ class NotesRetired:
 
 @dataclass(frozen=True, slots=True)
 class EndRequested:
-    """The session shall end."""
+    """The caller asked to end the session."""
 
 
 @dataclass(frozen=True, slots=True)

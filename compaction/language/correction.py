@@ -176,7 +176,7 @@ def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, s
 
 @sentence_cache(most=1_024)
 def denies(text: str) -> bool:
-    """Return whether a text says of anything that it is no longer so."""
+    """Return whether a text says that something is no longer true."""
     return _DENIES.search(text) is not None
 
 

@@ -26,6 +26,5 @@ def sentence_cache(*, most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def clear_sentence_caches() -> None:
-    """Clear all these caches."""
     for clear in _clear_functions:
         clear()

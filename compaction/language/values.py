@@ -112,7 +112,6 @@ def _times_and_dates(text: str) -> tuple[frozenset[Value], str]:
 
 
 def of_kind(found: Iterable[Value], kind: Kind) -> frozenset[Value]:
-    """Return the values of one kind."""
     return frozenset(value for value in found if value.kind is kind)
 
 

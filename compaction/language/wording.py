@@ -79,7 +79,6 @@ class Concepts:
 
     @property
     def all(self) -> frozenset[str]:
-        """Return every concept."""
         return self.topics | self.figures | self.names
 
 

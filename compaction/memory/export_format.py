@@ -104,7 +104,6 @@ def build_queue(
 
 
 def record_json(record: SegmentRecord) -> dict[str, object]:
-    """Return the JSON object of a record."""
     return {
         "segment_id": record.segment_id,
         "topic": record.topic,
@@ -166,7 +165,6 @@ def read_record(written: object) -> SegmentRecord:
 
 
 def queue_json(queue: CompressionQueue) -> dict[str, object]:
-    """Return the JSON object of a queue."""
     return {
         "pending": [
             {
@@ -256,49 +254,42 @@ class _Fields:
         self._what = what
 
     def raw(self, key: str) -> object:
-        """Return the value of a key, whatever it is."""
         value = self._written.get(key, _MISSING)
         if value is _MISSING:
             raise ExportFormatError(f'"{key}" is missing in {self._what}.')
         return value
 
     def text(self, key: str) -> str:
-        """Return some text."""
         value = self.raw(key)
         if not isinstance(value, str) or not value.strip():
             raise ExportFormatError(f'"{key}" in {self._what} must be some text, for example "{key}": "…".')
         return value
 
     def number(self, key: str, *, least: int = 0) -> int:
-        """Return a whole number."""
         value = self.raw(key)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
             raise ExportFormatError(f'"{key}" in {self._what} must be a whole number of {least} or more.')
         return value
 
     def real(self, key: str) -> float:
-        """Return a number."""
         value = self.raw(key)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value < 1e12:
             raise ExportFormatError(f'"{key}" in {self._what} must be a number of 0 or more, for example 6.3.')
         return float(value)
 
     def flag(self, key: str) -> bool:
-        """Return true or false."""
         value = self.raw(key)
         if not isinstance(value, bool):
             raise ExportFormatError(f'"{key}" in {self._what} must be true or false.')
         return value
 
     def list(self, key: str) -> list[object]:
-        """Return a list."""
         value = self.raw(key)
         if not isinstance(value, list):
             raise ExportFormatError(f'"{key}" in {self._what} must be a list, in brackets.')
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts."""
         value = self.list(key)
         if not all(isinstance(each, str) for each in value):
             raise ExportFormatError(f'"{key}" in {self._what} must be a list of texts.')

@@ -79,7 +79,6 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """Return its text."""
         return source_text(self.source)
 
     @property
@@ -111,7 +110,6 @@ def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
 
 
 def source_kind(source: PassageSource) -> PassageKind:
-    """Return the kind of a source."""
     match source:
         case Turn():
             return PassageKind.TURN

@@ -70,7 +70,7 @@ class Retraction:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedFacts:
-    """The facts and retractions of a batch, in the order of talk."""
+    """The facts and retractions of a batch, in the order in which they were said."""
 
     facts: tuple[PersonFact, ...] = ()
     retractions: tuple[Retraction, ...] = ()

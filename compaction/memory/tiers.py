@@ -72,7 +72,6 @@ class TieredSegment:
 
     @property
     def tier(self) -> Tier:
-        """Return its tier."""
         return Tier.WARM if self.archived_at is None else Tier.COLD
 
     @property

@@ -38,7 +38,6 @@ class Ground:
 
 
 def ground_of(texts: Iterable[str]) -> Ground:
-    """Return the words and numbers of these texts."""
     joined = " \n".join(texts)
     return Ground(frozenset(base(word) for word in words(joined)), figures(joined, small=True))
 

@@ -100,7 +100,6 @@ class SegmentLedger:
             self._roster.add(fact.speaker)
 
     def with_segment(self, segment: Segment) -> SegmentLedger:
-        """Return a copy with one more segment."""
         other = SegmentLedger()
         other._segments = [*self._segments]
         other._candidates = [*self._candidates]
