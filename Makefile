@@ -21,15 +21,18 @@ SOURCES := benchmarks bot compaction config rehearsal tests voice
 unexport PYTHONDONTWRITEBYTECODE
 
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
-QUICK := not (browser or discord or models or node or process or rehearsal or slow)
+QUICK := not (browser or database or discord or models or node or process or rehearsal or slow)
 
-.PHONY: run quick test setup models lint types browser test-models clean
+.PHONY: run quick fast test setup models lint types browser test-models clean
 .DEFAULT_GOAL := run
 
 run: setup
 	$(BIN)/roomtone run
 
-quick: lint types
+quick: $(SYNCED)
+	@$(MAKE) --no-print-directory --jobs 3 lint types fast
+
+fast: $(SYNCED)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-profile=quick -m "$(QUICK)"
 
 # Many tests wait for a browser or for the local Discord, so three workers keep two cores busy. Whole evenings are played

