@@ -199,7 +199,6 @@ async def open_roomtone_memory(
 
 
 async def add_turn(memory: SessionMemory, line: ConversationLine) -> Turn:
-    """Add one line to a memory."""
     kind = TurnKind.ASSISTANT if line.by_bot else TurnKind.SPEECH
     part = TurnPart("assistant" if line.by_bot else line.speaker.casefold(), line.speaker, line.text)
     return await memory.append(kind, (part,), started_at=line.at, ended_at=line.at)

@@ -51,7 +51,6 @@ class Message:
 
     @property
     def is_tool_output(self) -> bool:
-        """Return whether it is the output of a tool."""
         return self.role == "tool"
 
 

@@ -104,7 +104,6 @@ class TurnPartCache:
 
 
 def turn_part(turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
-    """Return a turn as a part of a payload."""
     role = "assistant" if turn.kind is TurnKind.ASSISTANT else "user"
     text = format_turn(turn, zone)
     return make_part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)

@@ -269,7 +269,6 @@ class Compactor:
                 self._timeline.release(self.state.memory.cursor)
 
     def _segment_of(self, run: Run, request: FoldRequest, fold: Fold) -> tuple[Segment, SegmentLedger]:
-        """Return the segment of a fold, and the ledger with that segment."""
         summariser, at = f"{self._summariser_of(run).name} {fold.form}".strip(), self._clock.now()
         if run.repairs is not None:
             old = next(each for each in self._ledger.degraded if each.id == run.repairs)

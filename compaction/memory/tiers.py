@@ -163,7 +163,6 @@ class SegmentTopics:
                     self._statements[concept].add(ref)
 
     def segments_mentioned(self, turn: Turn) -> frozenset[SegmentId]:
-        """Return the segments that a turn mentions."""
         if turn.kind not in _SPOKEN or turn.tombstone:
             return frozenset()
         common = max(1.0, _COMMON_SHARE * len(self._known))

@@ -170,7 +170,6 @@ class GuildState:
         return self._messages.get(message_id)
 
     def delete_message(self, message_id: int) -> Json | None:
-        """Delete a message and return it, or None."""
         return self._messages.pop(message_id, None)
 
     def messages(self) -> tuple[PostedMessage, ...]:

@@ -77,7 +77,6 @@ class VoiceGateway:
         return self._by_user.get(user_id)
 
     def sessions(self) -> list[VoiceSession]:
-        """Return all voice sessions."""
         return list(self._by_user.values())
 
     def room_of(self, session: VoiceSession) -> VoiceRoom:

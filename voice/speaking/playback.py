@@ -165,7 +165,6 @@ class Playback:
 
     @property
     def paused(self) -> bool:
-        """Return whether playback is paused."""
         with self._lock:
             return self._paused
 
