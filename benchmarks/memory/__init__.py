@@ -1,1 +1,1 @@
-"""What is left of long conversations, for Roomtone and other systems."""
+"""How much of a long conversation Roomtone and other systems remember."""

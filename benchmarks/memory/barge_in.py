@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Five interruptions a summary. In life both are a hundred times slower.
 TURN_S = 0.05
 SUMMARY_S = 0.25
-# How long what is in flight at the end may take.
+# Time for the folds that still run at the end.
 SETTLE_S = 30.0
 
 
@@ -62,7 +62,7 @@ class _SlowSummariser:
 async def measure_barge_in(
     conversation: RecordedConversation, settings: CompactionSettings, progress: Progress
 ) -> BargeInResult:
-    """Play a conversation in which every reply is talked over."""
+    """Play a conversation in which somebody interrupts every reply."""
     asked = applied = 0
 
     def observe(event: CompactionEvent) -> None:
@@ -76,7 +76,7 @@ async def measure_barge_in(
 
         async def reply() -> None:
             build_payload(memory.context(current=contender.turn, max_input_tokens=MAX_INPUT_TOKENS))
-            # The model thinks; nobody lets it finish.
+            # The simulated model works; the interruption comes before it finishes.
             await asyncio.sleep(SETTLE_S)
 
         for line in lines:

@@ -1,4 +1,4 @@
-"""`roomtone bench memory`: what is left of an evening after 5, 20 and 100 folds, and what remembering costs.
+"""`roomtone bench memory`: how much of a conversation is remembered after 5, 20 and 100 folds, and what that costs.
 
 This module only runs the parts: conversations come from `conversation_sets`, `evaluation` plays them to each system,
 and `fact_judge`, `fact_retrieval`, `human_reference` and `invented_entities` score the results.
@@ -51,10 +51,10 @@ _UNFINISHED = "This run was not finished when this was written."
 async def run(
     options: MemoryBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
-    """Measure everything that can be measured here. `on_part` gets the unfinished report after each part.
+    """Measure everything that is possible on this machine. `on_part` gets the unfinished report after each part.
 
-    Raises EndpointError when an endpoint was named and doesn't answer, and TranscriptFormatError when conversations
-    were brought along that can't be read. Whatever else is missing is a remark.
+    Raises EndpointError when a configured endpoint does not answer, and TranscriptFormatError when supplied
+    conversations cannot be read. Everything else that is missing becomes a remark in the report.
     """
     measuring = _Measuring(options, progress, ConversationSets(options), describe_machine(), on_part)
     with logging_disabled():
@@ -76,7 +76,7 @@ async def run(
 
 
 def _chosen(entrants: Sequence[SystemSpec], only: Sequence[str]) -> list[SystemSpec]:
-    """Return those of the names in `only`, or all. Raises BenchmarkError for a name that nobody has."""
+    """Return the systems named in `only`, or all. Raises BenchmarkError for an unknown name."""
     unknown = set(only) - {entrant.name for entrant in entrants}
     if unknown:
         there = ", ".join(entrant.name for entrant in entrants)
@@ -88,7 +88,7 @@ def _chosen(entrants: Sequence[SystemSpec], only: Sequence[str]) -> list[SystemS
 
 @dataclass(slots=True)
 class _Measuring:
-    """One run, and what it has found so far."""
+    """One run and its results so far."""
 
     options: MemoryBenchOptions
     progress: Progress
@@ -100,12 +100,11 @@ class _Measuring:
     remarks: list[str] = field(default_factory=list)
 
     def remark(self, sentence: str) -> None:
-        """Tell a sentence now and in the report."""
+        """Show a sentence now and put it into the report."""
         self.remarks.append(sentence)
         self.progress.say(sentence)
 
     def report(self, *, unfinished: bool = False) -> BenchmarkReport:
-        """Return what is measured so far."""
         more = (_UNFINISHED,) if unfinished else ()
         return BenchmarkReport(
             bench="memory",
@@ -117,12 +116,12 @@ class _Measuring:
         )
 
     def part_done(self) -> None:
-        """Let whoever waits have what there is: a run may take an hour, and break."""
+        """Hand over the results so far, because a run may take an hour and may fail."""
         if self.on_part is not None:
             self.on_part(self.report(unfinished=True))
 
     async def measure_ours(self, stack: AsyncExitStack) -> None:
-        """Measure what is ours alone: the reply's cost, and the search."""
+        """Measure what only Roomtone has: the cost for a reply, and its search."""
         self.ours["reply_path"] = await measure_reply_path(self.options.turns, CompactionSettings(), self.progress)
         embedder = await find_embedder(self.options, stack, self.remark)
         await self._measure_search_speed(embedder)
@@ -145,7 +144,7 @@ class _Measuring:
             self.ours["search_speed_with_embeddings"] = await measure_search_speed(fused, filled, self.progress)
 
     async def measure_barge_in(self, pythons: Mapping[PeerLibrary, Path]) -> None:
-        """Let every reply of an evening be talked over: ours, and each library's, all with equally slow summaries."""
+        """Interrupt every reply of a conversation, for Roomtone and each library, all with equally slow summaries."""
         conversation = generate_evening(self.options.seed, TemplateSet.TUNING, lines=_BARGE_IN_TURNS)
         self.progress.step("constant barge-in, ours", total=len(conversation.lines))
         ours = await measure_barge_in(conversation, CompactionSettings(), self.progress)
@@ -164,7 +163,7 @@ class _Measuring:
         self.part_done()
 
     async def race(self, entrant: SystemSpec) -> None:
-        """Let one contender hear everything; another library's failure is told, and the others go on."""
+        """Play all conversations to one system. If another library fails, the run reports that and goes on."""
         side = self.ours if entrant.ours else self.peers
         figures: dict[str, Json] = {}
         try:

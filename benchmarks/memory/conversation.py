@@ -1,6 +1,6 @@
-"""What a memory is measured with: a conversation, what was planted in it, and what should be found again.
+"""The values that a memory is measured with: a conversation, the facts planted in it, and questions about it.
 
-Values alone; where they come from is `evenings` (made up) and `transcripts` (brought along).
+`synthetic_evenings` generates conversations, and `transcripts` reads supplied ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ConversationLine:
 
 @dataclass(frozen=True, slots=True)
 class FactStatement:
-    """One time a planted fact was told: in which line, by whom, with which value (the ways to write it)."""
+    """One statement of a planted fact: its line, its speaker, and its value in every accepted spelling."""
 
     seq: int
     speaker: str
@@ -29,9 +29,9 @@ class FactStatement:
 
 @dataclass(frozen=True, slots=True)
 class PlantedFact:
-    """One thing worth remembering. `key` names what it is about, and nothing else in the conversation does.
+    """One fact worth remembering. `key` names its subject; nothing else in the conversation uses that name.
 
-    `statements` are in order: the first tells it, each later one corrects it, so the last holds.
+    `statements` are in order. The first states the fact and each later one corrects it, so the last one is current.
     """
 
     kind: str
@@ -40,18 +40,18 @@ class PlantedFact:
     question: str
 
     def known_at(self, seq: int) -> FactStatement | None:
-        """Return what holds after the lines before `seq`, or None when it wasn't told by then."""
+        """Return the current statement after the lines before `seq`, or None if there was none yet."""
         told = [each for each in self.statements if each.seq < seq]
         return told[-1] if told else None
 
     def in_flux(self, start: int, end: int) -> bool:
-        """Return whether it was corrected in the lines `start <= seq < end`."""
+        """Return whether the fact was corrected in the lines `start <= seq < end`."""
         return any(start <= each.seq < end for each in self.statements[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceQuestion:
-    """A question somebody wrote about the conversation, its answer, and the lines that hold it, where known."""
+    """A question that a person wrote about the conversation, its answer, and the lines with the evidence, if known."""
 
     text: str
     answer: str
@@ -60,7 +60,7 @@ class ReferenceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class HumanSummary:
-    """What a person wrote about lines `start <= seq < end`."""
+    """A person's summary of the lines `start <= seq < end`."""
 
     text: str
     start: int
@@ -69,7 +69,7 @@ class HumanSummary:
 
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
-    """A whole conversation: its lines, and whatever is known about it. `origin` is where it comes from."""
+    """A whole conversation: its lines, facts, summaries and questions. `origin` says where it comes from."""
 
     name: str
     origin: str
@@ -80,5 +80,4 @@ class RecordedConversation:
 
     @property
     def speakers(self) -> frozenset[str]:
-        """Return the names of everybody who speaks."""
         return frozenset(line.speaker for line in self.lines)

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedConversation:
-    """One conversation, and after which `folds` it is judged."""
+    """One conversation, and the numbers of `folds` after which it is judged."""
 
     conversation: RecordedConversation
     folds: tuple[int, ...]
 
     @property
     def turns(self) -> int:
-        """Return how many of its turns are heard."""
+        """Return how many of its turns are played."""
         return turns_needed(max(self.folds))
 
 
 class ConversationSets:
     """All conversations of one run, by the name of their set.
 
-    Raises TranscriptFormatError when those that were brought along can't be read or are all too short.
+    Raises TranscriptFormatError when supplied conversations cannot be read or are all too short.
     """
 
     def __init__(self, options: MemoryBenchOptions) -> None:
@@ -49,7 +49,7 @@ class ConversationSets:
                 )
 
     def sets(self, *, needs_model: bool) -> dict[str, list[PlannedConversation]]:
-        """Return the sets for who needs a language model (fewer and shorter), or for who doesn't."""
+        """Return the sets for systems that need a language model (fewer and shorter) or for those that do not."""
         options = self._options
         longest = options.model_folds if needs_model else options.folds
         count = options.model_evenings if needs_model else options.evenings

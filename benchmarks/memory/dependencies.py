@@ -1,6 +1,6 @@
-"""What a run brings along: a language model to ask, and the other libraries in environments of their own.
+"""Finds what a run needs: a language model, and the other libraries in environments of their own.
 
-Whatever is missing is told in a sentence, and the run goes on without it.
+Anything missing becomes a remark, and the run goes on without it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 async def find_endpoint(
     options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None], progress: Progress
 ) -> ChatEndpoint | None:
-    """Return the model to ask, started if need be and stopped by `stack`; None, with a remark, where there is none.
+    """Return the model's endpoint, or None with a remark if there is none. `stack` stops a server started here.
 
-    Raises EndpointError when an endpoint was named and doesn't answer.
+    Raises EndpointError when a configured endpoint does not answer.
     """
     if not options.with_model:
         remark("No language model was asked for, so only what needs none was measured.")
@@ -58,7 +58,7 @@ async def find_endpoint(
 async def find_pythons(
     options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None], progress: Progress
 ) -> dict[PeerLibrary, Path]:
-    """Return the interpreters of the other libraries that could be installed; a remark for each that could not."""
+    """Return the Python interpreters of the libraries that could be installed, with a remark for each other one."""
     if not options.peers:
         remark("Other libraries were left out.")
         return {}
@@ -77,7 +77,7 @@ async def find_pythons(
 async def find_embedder(
     options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None]
 ) -> Embedder | None:
-    """Return the embedder of the settings, closed by `stack`; None, with a remark, where there is none."""
+    """Return the configured embedder, or None with a remark if there is none. `stack` closes it."""
     settings = load()
     if not options.embeddings:
         remark("Memory search was measured without embeddings.")

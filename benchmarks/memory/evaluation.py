@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 
 # One turn more than the first compaction needs: some libraries count the summary as a message.
 _SLACK_TURNS = 2
-# Tight ones too: under the smallest not even the newest turns fit, and what is sent must still keep to it.
+# Small budgets too: below the smallest, not even the newest turns fit, and the payload must still keep the limit.
 _BUDGETS_TOKENS = (1_024, 2_048, 4_096, MAX_INPUT_TOKENS)
 _SENTENCE_ENDS = (".", "!", "?", "…", '"', "”", ")")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What was found after so many folds. `entities` of `entities_due` names and values of the facts stood in the text
-    at all; `stored` is None for who stores nothing."""
+    """The result after a number of folds.
+
+    `entities` of `entities_due` names and values of the facts were in the text. `stored` is None for a system that
+    stores nothing beside its text.
+    """
 
     folds_due: int
     folds: int
@@ -49,7 +52,7 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class EvaluationRun:
-    """What a contender did in one conversation. `summaries` were looked at, every one that was made."""
+    """One system in one conversation. `summaries`: how many summaries were checked, which is all of them."""
 
     checkpoints: list[Checkpoint] = field(default_factory=list)
     summaries: int = 0
@@ -64,12 +67,12 @@ class EvaluationRun:
 
 
 def turns_needed(folds: int) -> int:
-    """Return how many turns a conversation must have for so many folds."""
+    """Return the least number of turns of a conversation for so many folds."""
     return RECENT_WINDOW + _SLACK_TURNS + folds * BATCH_SIZE
 
 
 def folds_possible(conversation: RecordedConversation) -> int:
-    """Return how many folds a conversation is long enough for."""
+    """Return the number of folds that the conversation is long enough for."""
     return max(0, (len(conversation.lines) - RECENT_WINDOW - _SLACK_TURNS) // BATCH_SIZE)
 
 
@@ -82,10 +85,10 @@ async def evaluate(
     claims: bool = True,
     on_checkpoint: Callable[[Checkpoint], Awaitable[None]] | None = None,
 ) -> EvaluationRun:
-    """Let a contender hear a conversation and judge it at each of `folds`.
+    """Play a conversation to a system and judge it after each number in `folds`.
 
-    `claims`: its text is a summary, so its names and numbers are checked and its length counts. `on_checkpoint` is
-    called while the contender stands there.
+    `claims`: its text is a summary, so its names, numbers and length are checked. `on_checkpoint` is called at each
+    checkpoint, before the next turn.
     """
     judge = FactJudge(conversation.facts, conversation.speakers)
     ends = {turns_needed(count): count for count in folds}
@@ -134,7 +137,7 @@ async def _checkpoint(
     contender: MemorySystem, conversation: RecordedConversation, judge: FactJudge, folds: int, *, claims: bool
 ) -> Checkpoint:
     standing = await contender.standing()
-    # Who is behind still has the turns word for word.
+    # A system that is behind still has these turns word for word.
     cursor = min(folds * BATCH_SIZE, standing.cursor)
     due = judge.due(cursor, turns_needed(folds))
     text = standing.injected[:MAX_SUMMARY_CHARS] if claims else standing.injected
@@ -154,7 +157,7 @@ async def _checkpoint(
 
 
 def _stored_tally(judge: FactJudge, stored: StoredSegments, due: Sequence[PlantedFact], cursor: int) -> FactTally:
-    """Return what is kept anywhere, with the old values that nothing marks as replaced."""
+    """Return what the system stores anywhere, counting old values that are not marked as replaced."""
     holding = judge.tally(stored.holding, due, cursor)
     return replace(judge.tally(stored.everything, due, cursor), stale=holding.stale)
 
@@ -168,7 +171,6 @@ def _entities(due: Iterable[PlantedFact], cursor: int) -> Iterable[tuple[str, ..
 
 
 def sum_tallies(tallies: Iterable[FactTally]) -> FactTally:
-    """Return all tallies together."""
     total = EMPTY_TALLY
     for tally in tallies:
         total += tally

@@ -50,7 +50,6 @@ class FactTally:
     attributed_wrong: int
 
     def __add__(self, other: FactTally) -> FactTally:
-        """Return both tallies together."""
         return FactTally(
             self.facts + other.facts,
             self.kept + other.kept,
@@ -66,7 +65,7 @@ EMPTY_TALLY = FactTally(0, 0, 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """Where a key is spoken of: its sentence, with the next where that goes on about it; `lead` is what was before."""
+    """The text about a key: its sentence, and the next one if that goes on about it. `lead` is the text before."""
 
     text: str
     lead: str
@@ -81,13 +80,13 @@ class FactJudge:
         self._speakers = tuple(speakers)
 
     def due(self, cursor: int, total: int) -> tuple[PlantedFact, ...]:
-        """Return the facts told before `cursor` and not corrected between there and `total`."""
+        """Return the facts stated before `cursor` and not corrected between `cursor` and `total`."""
         return tuple(
             fact for fact in self._facts if fact.known_at(cursor) is not None and not fact.in_flux(cursor, total)
         )
 
     def tally(self, text: str, facts: Iterable[PlantedFact], cursor: int) -> FactTally:
-        """Return what `text` tells of these facts, as they were at `cursor`."""
+        """Return how `text` states these facts, as they were at `cursor`."""
         read = read_sentences(text)
         total = EMPTY_TALLY
         for fact in facts:
@@ -104,7 +103,7 @@ class FactJudge:
         return total
 
     def verdict(self, text: str, fact: PlantedFact, cursor: int) -> FactVerdict:
-        """Return what `text` tells of one fact, as it was at `cursor`."""
+        """Return how `text` states one fact, as it was at `cursor`."""
         return self._verdict(read_sentences(text), fact, cursor)
 
     def _verdict(self, read: Sequence[str], fact: PlantedFact, cursor: int) -> FactVerdict:

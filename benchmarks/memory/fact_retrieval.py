@@ -21,8 +21,11 @@ _QUOTES = 10
 
 @dataclass(frozen=True, slots=True)
 class FoundFacts:
-    """What a search found of the facts due. `old_first`: of the corrected ones, those whose old value stands,
-    unmarked, before the one that holds, or alone. `with_summary`: told by the summary, or found."""
+    """The result of searching for the facts due.
+
+    `old_first`: corrected facts whose old value came first without a mark, or alone. `with_summary`: facts that the
+    summary states or the search found.
+    """
 
     facts: int
     found: int
@@ -31,7 +34,6 @@ class FoundFacts:
     with_summary: int
 
     def __add__(self, other: FoundFacts) -> FoundFacts:
-        """Return both together."""
         return FoundFacts(
             self.facts + other.facts,
             self.found + other.found,
@@ -42,7 +44,7 @@ class FoundFacts:
 
 
 async def find_facts(conversation: RecordedConversation, retriever: Retriever, folds: int, summary: str) -> FoundFacts:
-    """Ask for every fact that is due after so many folds. `retriever` must hold the turns up to there."""
+    """Search for every fact that is due after so many folds. `retriever` must contain the turns up to there."""
     judge = FactJudge(conversation.facts, conversation.speakers)
     cursor = folds * BATCH_SIZE
     total = FoundFacts(0, 0, 0, 0, 0)

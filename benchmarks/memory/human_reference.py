@@ -1,4 +1,4 @@
-"""Compare what is remembered of a conversation with summaries and questions that people wrote about it."""
+"""Compares what a system remembers with summaries and questions that people wrote about the same conversation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUOTES = 10
 _TOKEN = re.compile(r"\w+")
 _CAPITAL = re.compile(r"(?<!\w)[A-ZÀ-Þ][\w'’-]+(?:\s+[A-ZÀ-Þ][\w'’-]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-# What answers are full of without saying anything.
+# Frequent words of answers that carry no information.
 _EMPTY_WORDS = frozenset(
     re.findall(
         r"\w+", "a an the of in on at to and or for with by from is are was were be her his their its it they she he"
@@ -29,12 +29,12 @@ _EMPTY_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRecall:
-    """Counts over one or several conversations.
+    """Counts over one or more conversations.
 
-    `entities` of `entities_due` names and numbers of people's summaries stood in the injected text. Of `questions`
-    whose evidence had left the window, the words of the answer stood there to the share `answer_words` (a sum over
-    questions), `answer_words_found` in what a search finds in 1,200 characters; `evidence_found` had a turn of their
-    evidence among the first ten found.
+    `entities` of `entities_due`: names and numbers of people's summaries that are in the injected text. `questions`:
+    those whose evidence has left the window. `answer_words`: the share of the answer's words in the injected text,
+    summed over the questions; `answer_words_found`: the same in 1,200 characters of search results. `evidence_found`:
+    questions with a turn of their evidence among the first ten results.
     """
 
     entities: int = 0
@@ -45,7 +45,6 @@ class ReferenceRecall:
     evidence_found: int = 0
 
     def __add__(self, other: ReferenceRecall) -> ReferenceRecall:
-        """Return both together."""
         return ReferenceRecall(
             self.entities + other.entities,
             self.entities_due + other.entities_due,
@@ -59,9 +58,9 @@ class ReferenceRecall:
 async def measure_reference_recall(
     conversation: RecordedConversation, text: str, cursor: int, retriever: Retriever | None
 ) -> ReferenceRecall:
-    """Return what `text` tells of what people thought worth telling about the turns before `cursor`.
+    """Compare `text` with what people wrote about the turns before `cursor`.
 
-    `retriever` holds at least those turns; None asks no search.
+    `retriever` contains at least those turns; None measures no search.
     """
     entities = _entities_due(conversation, cursor)
     recall = ReferenceRecall(entities=sum(mentions(text, entity) for entity in entities), entities_due=len(entities))
@@ -83,7 +82,7 @@ async def _answered(question: ReferenceQuestion, text: str, retriever: Retriever
 
 
 def _share_told(answer: str, text: str) -> float:
-    """Return the share of an answer's words that a text has."""
+    """Return the share of the answer's words that are in `text`."""
     wanted = [word for word in _TOKEN.findall(answer.casefold()) if word not in _EMPTY_WORDS]
     if not wanted:
         return 0.0
@@ -92,9 +91,9 @@ def _share_told(answer: str, text: str) -> float:
 
 
 def _entities_due(conversation: RecordedConversation, cursor: int) -> Sequence[str]:
-    """Return the names and numbers of people's summaries of turns before `cursor` that were said in those turns.
+    """Return the names and numbers of people's summaries of turns before `cursor` that these turns contain.
 
-    A summary of the whole counts as far as it speaks of what was said by then.
+    Of a summary of the whole conversation, only what had been said by then counts.
     """
     said = " ".join(f"{line.speaker}: {line.text}" for line in conversation.lines[:cursor])
     due = [each for each in conversation.summaries if each.start < cursor]

@@ -36,7 +36,7 @@ _ACTS = re.compile(
     r"^(?::\s|'s\b|’s\b|\s+(?:and\s+[A-Z]|is|was|has|had|will|said|says|mention|ask|plan|want|told|tells|agree|need|owe|"
     r"bring|prefer|live|works?|got|likes?|thinks?|suggest|note|inform|confirm|recommend)\w*\b)"
 )
-# Words that begin sentences like a name would ('Everyone is…'), and words with a capital that name no one.
+# Capitalised words that are not names, such as the first word of 'Everyone is…'.
 _NOT_NAMES = _words(
     """a an the i it he she they we you this that these those there here his her their our my your its who what when
     where why how which everyone everybody somebody someone nobody anyone people participants participant users user
@@ -59,7 +59,7 @@ _ORDINALS = _numbered(
     "sixteenth seventeenth eighteenth nineteenth twentieth",
     start=1,
 ) | {"thirtieth": 30}
-# 'One of them', 'the first to go': a manner of speaking, unless written in digits.
+# 'One of them' and 'the first to go' are figures of speech, unless written in digits.
 _LOOSE = 3
 
 
@@ -72,7 +72,7 @@ class InventedEntities:
 
 
 class SourceText:
-    """Everything that was said or shown up to some moment: what a summary may draw from."""
+    """Everything that was said or shown up to a moment, which a summary may use."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._words: set[str] = set()
@@ -81,12 +81,12 @@ class SourceText:
             self.add(text)
 
     def add(self, text: str) -> None:
-        """Let a summary draw from one more text."""
+        """Allow a summary to use one more text."""
         self._words.update(_stems(text))
         self._numbers.update(_numbers(text, told=True))
 
     def inventions(self, summary: str) -> InventedEntities:
-        """Return the names and numbers of a summary that were never said."""
+        """Return the names and numbers of a summary that have no source."""
         names: set[str] = set()
         numbers: set[str] = set()
         for line in _HEADING.sub("", summary).splitlines():
@@ -123,7 +123,7 @@ def _names(sentence: str) -> set[str]:
 
 
 def _numbers(text: str, *, told: bool) -> set[str]:
-    """Return the numbers of a text as digits. Of what was told, every way in which it may be told again."""
+    """Return the numbers of a text as digits. `told`: it is source text, so return every form a summary may use."""
     found: set[str] = set()
     for match in _DIGITS.finditer(text):
         whole = match.group().replace(",", "")
@@ -162,7 +162,7 @@ def _retold(parts: list[str]) -> set[str]:
 
 
 def _spoken_times(words: list[str]) -> set[str]:
-    """Return the clock times that may stand for 'half past seven', 'ten to five' or 'seven thirty'."""
+    """Return the clock times meant by 'half past seven', 'ten to five' or 'seven thirty'."""
     found: set[str] = set()
     minutes = {"half": 30, "quarter": 15} | _UNITS | _TENS
     for first, second, third in zip(words, words[1:], words[2:], strict=False):

@@ -13,15 +13,14 @@ CHECKPOINTS = (5, 20, 100)
 
 @dataclass(frozen=True, slots=True)
 class MemoryBenchOptions:
-    """The choices of one run; the defaults are a whole one.
+    """The options of one run. The defaults are a full run.
 
-    `folds`: the longest course of who needs no model; `model_folds` of who does, since a small local model takes
-    half a minute a fold. `evenings`: made-up evenings of each template set; `model_evenings` for who needs a model,
-    of the held-out set alone unless `model_tuning`.
-    `only` names the contenders to hear; all of them
-    without. `base_url` and `model` name an endpoint that is there already; without them one is started where it can be.
-    `transcripts`: a directory of conversations to measure with instead of made-up ones. `peers`: install and run
-    other libraries too; `peers_dir` keeps their environments for the next run.
+    `folds`: the most folds for systems without a language model; `model_folds` for those with one, because a small
+    local model takes half a minute for a fold. `evenings`: generated evenings of each template set; `model_evenings`
+    for systems with a language model, only from the held-out set unless `model_tuning`. `only`: names of systems; None
+    means all. `base_url` and `model` name an existing endpoint; without them one is started if possible. `transcripts`:
+    a directory of conversations to use instead of generated ones. `peers`: install and run other libraries too;
+    `peers_dir` keeps their environments for the next run.
     """
 
     folds: int = 100
@@ -46,5 +45,5 @@ class MemoryBenchOptions:
 
 
 def checkpoints(longest: int) -> tuple[int, ...]:
-    """Return after how many folds is looked, the last being `longest`."""
+    """Return the numbers of folds at which systems are judged; the last is `longest`."""
     return (*(folds for folds in CHECKPOINTS if folds < longest), longest)

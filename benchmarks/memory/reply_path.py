@@ -1,7 +1,7 @@
-"""What remembering costs the reply: asking whether a fold is due and building the payload, at 10,000 turns.
+"""Measures what remembering costs a reply: the check whether a fold is due, and building the payload, at 10,000 turns.
 
-Both happen between a person's last word and the model's first, so they are measured call by call, with a new turn
-before each. Counting tokens is measured apart: it is the same work whatever remembers.
+Both happen between a person's last word and the model's first. They are measured call by call, with a new turn before
+each. Counting tokens is measured separately, because every memory needs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from compaction.settings import CompactionSettings
 
-# Beside the session's length: each has a new turn, and every tenth lands a fold.
+# Replies at the full length. Each follows a new turn, and every tenth commits a fold.
 _REPLIES = 1_000
 _SYSTEM = ("You take part in a voice conversation.",)
 _STATM = Path("/proc/self/statm")
@@ -39,7 +39,7 @@ class _Samples:
 
 
 async def measure_reply_path(turns: int, settings: CompactionSettings, progress: Progress) -> dict[str, Json]:
-    """Return what each reply pays at `turns` turns, and how much of the session is in memory on the way there."""
+    """Return the cost for a reply at `turns` turns, and how much of the session is in memory on the way there."""
     lines = generate_evening(0, TemplateSet.TUNING, lines=turns + _REPLIES).lines
     progress.step("what the reply pays", total=len(lines))
     growth: list[Json] = []
@@ -65,7 +65,7 @@ async def measure_reply_path(turns: int, settings: CompactionSettings, progress:
             [trigger + payload for trigger, payload in zip(samples.trigger_ms, samples.payload_ms, strict=True)]
         ),
         "tokenising_ms": _spread(samples.tokenising_ms),
-        # The same as it would be with the machine to itself.
+        # Processor time, as on an idle machine.
         "trigger_and_payload_cpu_ms": _spread(samples.cpu_ms),
         "growth": growth,
     }
@@ -87,13 +87,12 @@ def _sample(contender: RoomtoneMemory, meter: _Meter, samples: _Samples) -> None
 
 @dataclass(slots=True)
 class _Meter:
-    """Counts tokens like the bot does, and the time that takes."""
+    """Counts tokens as the bot does, and measures the time."""
 
     seconds: float = 0.0
     cpu_s: float = 0.0
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text."""
         started, worked = time.perf_counter(), time.thread_time()
         tokens = estimate_text_tokens(text)
         self.cpu_s += time.thread_time() - worked
@@ -124,7 +123,7 @@ def _size(contender: RoomtoneMemory, turns: int) -> dict[str, Json]:
 
 
 def _process_mb() -> float | None:
-    """Return what the process holds of the machine's memory, or None where the system doesn't tell."""
+    """Return the process's memory, or None where the system does not report it."""
     try:
         pages = int(_STATM.read_text("utf-8").split()[1])
     except OSError:

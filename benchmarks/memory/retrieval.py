@@ -1,4 +1,4 @@
-"""Finding again what was said: the port that a memory search is measured through, and a plain one to compare with."""
+"""The port through which a memory search is measured, and a plain search to compare with."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from benchmarks.memory.conversation import ConversationLine
 
-# A recalled quote is a turn with its neighbours: an answer without its question says little.
+# A quote is a turn with its neighbours, because an answer without its question says little.
 _NEIGHBOURS = 1
 _TERM = re.compile(r"\w+")
-# Words of questions that find everything.
+# Words of questions that match everything.
 _EMPTY_WORDS = frozenset(
     re.findall(r"\w+", "a an the is are was were do does did of for in on at to what when where who which how much we")
 )
@@ -24,8 +24,7 @@ _EMPTY_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """Something found: its text as a model would be shown it, and the turn it centres on. `replaced`: it is shown as
-    something that was corrected later."""
+    """One result: its text as a model would see it, and its central turn. `replaced`: shown as corrected later."""
 
     seq: int
     text: str
@@ -33,14 +32,14 @@ class SearchHit:
 
 
 class Retriever(Protocol):
-    """Finds turns of one conversation again."""
+    """Searches the turns of one conversation."""
 
     @property
     def name(self) -> str:
-        """Return what it is called in the report."""
+        """Return its name in the report."""
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
-        """Take in further turns; the first ever has seq 0."""
+        """Add more turns; the first has seq 0."""
 
     async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
         """Return at most `limit` quotes, best first."""
@@ -48,15 +47,15 @@ class Retriever(Protocol):
 
 @asynccontextmanager
 async def plain_windows() -> AsyncIterator[PlainWindows]:
-    """Lend an empty plain search."""
+    """Yield an empty plain search."""
     with closing(sqlite3.connect(":memory:")) as database:
         yield PlainWindows(database)
 
 
 class PlainWindows:
-    """BM25 over each turn with its neighbours, in SQLite's FTS5: the least a search should do.
+    """BM25 over each turn with its neighbours, in SQLite's FTS5: a baseline.
 
-    Nothing is known of corrections here: an old value is as good as a new one.
+    It knows nothing about corrections; an old value ranks like a new one.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -67,19 +66,16 @@ class PlainWindows:
 
     @property
     def name(self) -> str:
-        """Return what it is called in the report."""
         return "plain BM25 over windows"
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
-        """Take in further turns."""
-        # What was indexed last gets new neighbours.
+        # The last indexed turns get new neighbours.
         self._indexed = max(0, self._indexed - _NEIGHBOURS)
         self._database.execute("DELETE FROM windows WHERE rowid > ?", (self._indexed,))
         self._lines.extend(lines)
         self._index()
 
     async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
-        """Return at most `limit` windows, best first."""
         terms = [term for term in _TERM.findall(query.casefold()) if term not in _EMPTY_WORDS]
         if not terms:
             return []

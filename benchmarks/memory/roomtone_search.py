@@ -1,4 +1,4 @@
-"""Roomtone's own memory search, asked as its tool `memory_search` asks it."""
+"""Roomtone's own memory search, called as the tool `memory_search` calls it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PIECE = 1_000
 
 
 class RoomtoneSearch:
-    """A `Retriever` over one database: full text, and likeness of meaning where there is an embedder."""
+    """A `Retriever` over one database: full text, and similarity of meaning if there is an embedder."""
 
     def __init__(self, database: Database, embedder: Embedder | None = None) -> None:
         self._database = database
@@ -54,7 +54,6 @@ class RoomtoneSearch:
 
     @property
     def name(self) -> str:
-        """Return what it is called in the report."""
         if self._embedder is None:
             return "memory_search, full text alone"
         return f"memory_search, full text and {self._embedder.model}"
@@ -64,16 +63,16 @@ class RoomtoneSearch:
         return RoomtoneSearch(self._database, embedder)
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
-        """Store further turns, many in one transaction. Not needed where a memory stores its turns here itself.
+        """Store more turns, many in one transaction. Not needed where a memory stores its turns here itself.
 
-        The rows are those that the store's own indexing makes, which takes five statements a turn and so ten minutes
-        for 100,000; a test holds the two together.
+        The rows equal those of the store's own indexing, which needs five statements for each turn and so ten minutes
+        for 100,000. A test compares the two.
         """
         told = [_turn(line, self._added + number) for number, line in enumerate(lines)]
         if not told:
             return
         if self._added == 0:
-            # The first makes the session.
+            # The first turn creates the session.
             await self._store.append_turn(SESSION, told[0])
         fresh = told if self._added else told[1:]
         words = [" ".join(terms(source_text(turn))) for turn in told]
@@ -89,7 +88,7 @@ class RoomtoneSearch:
         self._last_words = words[-1]
 
     async def embed_all(self) -> int:
-        """Embed everything that isn't yet; return how much it was."""
+        """Embed every passage without an embedding; return their number."""
         if self._embedder is None:
             return 0
         count = 0
@@ -104,7 +103,7 @@ class RoomtoneSearch:
         return count
 
     async def embed_at_random(self, width: int, progress: Progress) -> None:
-        """Give every passage a random vector: as slow to search as real ones, and made at once."""
+        """Give every passage a random vector, which is as slow to search as a real one but made at once."""
         assert self._embedder is not None, "vectors are of some model"
         model = self._embedder.model
         random = np.random.default_rng(0)
@@ -125,13 +124,12 @@ class RoomtoneSearch:
             progress.advance(len(piece))
 
     async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
-        """Return at most `limit` quotes, best first."""
         return [_quote(each) for each in await self._recall.search(query, Scope(), limit=limit)]
 
 
 @asynccontextmanager
 async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterator[RoomtoneSearch]:
-    """Lend a search over an empty temporary database."""
+    """Yield a search over an empty temporary database."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bench-"))
         database = await stack.enter_async_context(open_database(Path(folder) / "search.db", synchronous="normal"))
@@ -139,7 +137,7 @@ async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterato
 
 
 def _passages(told: Sequence[Turn], words: Sequence[str], *, preceding: str) -> list[dict[str, object]]:
-    """Return the rows that `bot.store.indexing` would make of these turns, one after the other."""
+    """Return the rows that `bot.store.indexing` would make of these turns."""
     return [
         {
             "session_id": SESSION,
@@ -162,7 +160,7 @@ def _turn(line: ConversationLine, seq: int) -> Turn:
 
 
 def _quote(found: RecallHit) -> SearchHit:
-    """Return it as a model reads it: who said what, with the turns beside it."""
+    """Return a result as a model reads it: who said what, with the neighbouring turns."""
     told = "\n".join(f"{part.speaker}: {part.text}" for turn in found.turns for part in turn.parts)
     text = told or f"{found.speaker}: {found.text}"
     return SearchHit(-1 if found.seq is None else found.seq, text, replaced=found.superseded_by is not None)

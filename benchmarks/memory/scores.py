@@ -1,4 +1,4 @@
-"""What a contender's courses come to: shares over all conversations of a kind, as the report has them."""
+"""Turns the results of a system into figures for the report: shares over all conversations of a kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXAMPLE_CHARS = 1_200
 
 
 def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
-    """Return one contender's figures over several conversations of one kind."""
+    """Return the figures of one system over several conversations of one kind."""
     by_folds: dict[int, list[Checkpoint]] = defaultdict(list)
     for course in courses:
         for checkpoint in course.checkpoints:
@@ -46,7 +46,7 @@ def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
 
 
 def kept_share(figures: dict[str, Json], folds: int) -> float | None:
-    """Return the share of facts in the injected text after so many folds, or None when that wasn't reached."""
+    """Return the share of facts in the injected text after so many folds, or None if there were fewer folds."""
     after = figures.get("after_folds")
     at = after.get(str(folds)) if isinstance(after, dict) else None
     share = at.get("kept") if isinstance(at, dict) else None
@@ -54,7 +54,7 @@ def kept_share(figures: dict[str, Json], folds: int) -> float | None:
 
 
 def found_scores(found: Iterable[FoundFacts]) -> dict[str, Json]:
-    """Return what the search found, over several conversations."""
+    """Return the search figures over several conversations."""
     total = FoundFacts(0, 0, 0, 0, 0)
     for each in found:
         total += each
@@ -68,7 +68,7 @@ def found_scores(found: Iterable[FoundFacts]) -> dict[str, Json]:
 
 
 def recall_scores(recall: ReferenceRecall, *, searched: bool) -> dict[str, Json]:
-    """Return what is left of what people thought worth telling. `searched`: a search was asked too."""
+    """Return the figures of the comparison with people's summaries. `searched`: include those of a search."""
     figures: dict[str, Json] = {
         "entities_of_summaries": share_of(recall.entities, recall.entities_due),
         "entities_due": recall.entities_due,

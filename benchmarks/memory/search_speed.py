@@ -1,4 +1,4 @@
-"""How long a memory search takes in 100,000 turns, through the store that the bot uses."""
+"""Measures how long a memory search takes in 100,000 turns, through the bot's own store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PIECE = 500
 
 @dataclass(frozen=True, slots=True)
 class FilledIndex:
-    """What was taken in: how many turns in how many seconds, and questions about them."""
+    """A filled index: how many turns in how many seconds, and questions about them."""
 
     turns: int
     seconds: float
@@ -31,7 +31,7 @@ class FilledIndex:
 
 
 async def fill_index(retriever: Retriever, turns: int, progress: Progress) -> FilledIndex:
-    """Take in so many turns of made-up evenings."""
+    """Add so many turns of generated evenings."""
     progress.step(f"taking in {turns} turns", total=turns)
     questions: list[str] = []
     started = time.perf_counter()
@@ -43,18 +43,18 @@ async def fill_index(retriever: Retriever, turns: int, progress: Progress) -> Fi
             await retriever.add(lines[first : first + _PIECE])
             progress.advance(len(lines[first : first + _PIECE]))
     asked = list(dict.fromkeys(questions))
-    # From all evenings, not the first ones alone.
+    # Questions from all evenings, not only the first.
     Random(0).shuffle(asked)  # noqa: S311 - the same questions each time
     return FilledIndex(turns, round(time.perf_counter() - started, 1), tuple(asked[:_QUERIES]))
 
 
 async def measure_search_speed(retriever: Retriever, filled: FilledIndex, progress: Progress) -> dict[str, Json]:
-    """Return what a search takes in what was taken in."""
+    """Return the duration of searches in a filled index."""
     progress.step(f"search in {filled.turns} turns", total=len(filled.questions))
     times_ms: list[float] = []
-    # What it would take on an idle machine, all threads together.
+    # The time on an idle machine, all threads together.
     cpu_ms: list[float] = []
-    # What is read once and held in memory is read before somebody waits for it.
+    # Load what is read once and then kept in memory, before the measurement.
     await retriever.search(filled.questions[0], limit=_QUOTES)
     for question in filled.questions:
         begun, worked = time.perf_counter(), time.process_time()

@@ -1,7 +1,7 @@
-"""Makes up evenings: several people talk about nothing much, and now and then somebody says what should be kept.
+"""Generates evenings: several people chat, and now and then somebody states a fact worth keeping.
 
-The same seed gives the same evening, on every machine. Templates are files: `tuning` may be looked at while a
-method is improved, `held_out` never, and both are reported.
+The same seed gives the same evening on every machine. Templates are files: you may look at `tuning` while improving a
+method, but never at `held_out`. The report has both.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from benchmarks.memory.conversation import ConversationLine, FactStatement, Plan
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# A fixed evening, so that clock times in payloads come out the same.
+# A fixed date, so that clock times in payloads are always the same.
 STARTED_AT = 1_764_957_600.0  # 2025-12-05 18:00 UTC
 BOT = "Roomtone"
-# One thing worth keeping in so many lines: as in the design note, 12 in 200 turns, and a few more corrections.
+# Lines for each fact: 12 facts in 200 turns, as in the design note, and a few more for corrections.
 FACT_EVERY_LINES = 16
 _CORRECTED_SHARE = 0.4
 _BARE_SHARE = 0.4
 _CORRECTION_AFTER_LINES = (12, 70)
 _BOT_SHARE = 0.04
-# Facts come alone, or between other words.
+# Share of facts that stand between other words instead of alone.
 _WRAPPED_SHARE = 0.5
 _PAUSE_S = (2.0, 14.0)
 
 
 class TemplateSet(StrEnum):
-    """Which templates an evening is made of."""
+    """The set of templates that an evening uses."""
 
     TUNING = "tuning"
     HELD_OUT = "held_out"
@@ -61,7 +61,7 @@ class _Templates:
 
 @dataclass(slots=True)
 class _Growing:
-    """A fact while its evening is being written."""
+    """A fact while its evening is being generated."""
 
     template: _FactTemplate
     key: str
@@ -72,7 +72,7 @@ class _Growing:
 
 
 def generate_evening(seed: int, templates: TemplateSet, *, lines: int) -> RecordedConversation:
-    """Return one evening of about so many lines. Deterministic."""
+    """Return one evening of about `lines` lines. Deterministic."""
     return _Writer(_load(templates), Random(f"{templates}-{seed}")).write(f"{templates}-{seed}", lines)  # noqa: S311
 
 
@@ -114,7 +114,7 @@ class _Writer:
         template = self._random.choice(self._templates.facts)
         pool = self._keys[template.keys]
         if not pool:
-            # All of them were used this evening.
+            # Every template was used in this evening.
             self._chat()
             return
         fact = _Growing(template, pool.pop(), self._random.choice(self._speakers), [])

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from benchmarks.memory.systems import MemorySystem
     from benchmarks.peers.environment import PeerLibrary
 
-# A fold may take its time here: a small model on a busy machine is slow, and that is not what is measured.
+# A small model on a busy machine is slow, and its speed is not what is measured.
 MODEL_TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class SystemSpec:
-    """One contender. `ours`: it is Roomtone's; `claims`: its text is a summary, and can be wrong.
+    """One memory system. `ours`: it is Roomtone's. `claims`: its text is a summary and can be wrong.
 
-    `enter` is given when the conversation starts, in UTC epoch seconds.
+    `enter` gets the start of the conversation in UTC epoch seconds.
     """
 
     name: str
@@ -45,7 +45,7 @@ class SystemSpec:
 
 
 def systems_without_model() -> tuple[SystemSpec, ...]:
-    """Return who needs no language model."""
+    """Return the systems that need no language model."""
     return (
         SystemSpec("extractive", ours=True, needs_model=False, enter=_extractive),
         SystemSpec("last 50 turns", ours=False, needs_model=False, enter=_last_turns, claims=False),
@@ -53,7 +53,7 @@ def systems_without_model() -> tuple[SystemSpec, ...]:
 
 
 def roomtone_systems(endpoint: ChatEndpoint) -> tuple[SystemSpec, ...]:
-    """Return our own who ask the model at this endpoint: one a strategy."""
+    """Return Roomtone's systems with the model at this endpoint, one for each strategy."""
     return tuple(_strategy_entrant(strategy, endpoint) for strategy in Strategy)
 
 
@@ -74,7 +74,7 @@ def _strategy_entrant(strategy: Strategy, endpoint: ChatEndpoint) -> SystemSpec:
 
 
 def peer_system(library: PeerLibrary, python: Path, endpoint: ChatEndpoint) -> SystemSpec:
-    """Return another library, asking the model at this endpoint."""
+    """Return another library's system with the model at this endpoint."""
 
     @asynccontextmanager
     async def enter(started_at: float) -> AsyncIterator[MemorySystem]:

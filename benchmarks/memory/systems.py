@@ -42,10 +42,10 @@ _SYSTEM = "You take part in a voice conversation."
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """What a system remembers at one moment.
+    """The state of a system at one moment.
 
-    `injected`: the text that stands for the turns before the window, whole. `folds`: how often it was made anew;
-    `cursor`: turns before it stand in it alone.
+    `injected`: the whole text that represents the turns before the window. `folds`: how often that text was made anew.
+    `cursor`: only this text represents the turns before it.
     """
 
     injected: str
@@ -55,7 +55,7 @@ class MemorySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class StoredSegments:
-    """What is kept beside the injected text: all of it, and what of it is marked as holding still."""
+    """The text stored beside the injected one: all of it, and the part that is marked as still true."""
 
     everything: str
     holding: str
@@ -63,7 +63,7 @@ class StoredSegments:
 
 @dataclass(slots=True)
 class FoldCost:
-    """What remembering took: failures, model calls, tokens, and seconds (per fold, in order)."""
+    """The cost of remembering: failures, model calls, tokens, and the seconds of each fold in order."""
 
     failures: int = 0
     degraded: int = 0
@@ -73,40 +73,38 @@ class FoldCost:
 
 
 class MemorySystem(Protocol):
-    """Somebody who remembers one conversation."""
+    """A system that remembers one conversation."""
 
     async def hear(self, line: ConversationLine) -> None:
-        """Take in one turn, as one that is answered; return when everything is folded that was due."""
+        """Add one turn, which gets a reply. Return when every fold that is due has finished."""
 
     async def standing(self) -> MemorySnapshot:
-        """Return what is known now."""
+        """Return the present state."""
 
     async def stored(self) -> StoredSegments | None:
-        """Return what is kept of the turns before the window beside `injected`; None if nothing ever is."""
+        """Return what is stored about the turns before the window beside `injected`, or None if nothing ever is."""
 
     @property
     def cost(self) -> FoldCost:
-        """Return what it took so far."""
+        """Return the cost so far."""
 
 
 class ConversationClock:
-    """The conversation's own time for the memory, with the real time of the work on top."""
+    """The conversation's own time, plus the real time of the work."""
 
     def __init__(self, at: float) -> None:
         self._at = at
         self._offset_s = 0.0
 
     def advance_to(self, at: float) -> None:
-        """Let the conversation's time pass, the backoff of failed folds with it."""
+        """Advance the conversation's time, and with it the backoff of failed folds."""
         self._offset_s += max(0.0, at - self._at)
         self._at = max(self._at, at)
 
     def now(self) -> float:
-        """Return the conversation's time in UTC epoch seconds."""
         return self._at
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
         return time.monotonic() + self._offset_s
 
 
