@@ -39,15 +39,17 @@ fast: $(SYNCED)
 # in real time and use a third of a core each, so four play at once, the long ones first; what judges the bot's speed
 # plays alone. Sound, browsers and clocks that share two cores disturb each other now and then: a test that fails beside
 # others is run once more with no other beside it, and fails the run if it fails again.
+# Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
+WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py
 AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
 	@$(MAKE) --no-print-directory --jobs 2 setup browser test-models lint types
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal" || \
 	    $(AGAIN) -m "not rehearsal"
-	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" || \
-	    $(AGAIN) -m "rehearsal and not timed"
-	$(BIN)/python -m pytest -m "rehearsal and timed" || $(AGAIN) -m "rehearsal and timed"
+	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
+	    $(WHOLE_RUNS) || $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS)
+	$(BIN)/python -m pytest -m "rehearsal and timed" $(WHOLE_RUNS) || $(AGAIN) -m "rehearsal and timed" $(WHOLE_RUNS)
 
 setup: $(SYNCED) models
 

@@ -46,6 +46,8 @@ MARKER_BY_FIXTURE = {
 }
 # A test without any of these markers is listed when it takes longer.
 SLOW_S = 1.0
+# Where `make test` looks for whole runs.
+WHOLE_RUN_PLACES = ("tests/scenarios/", "tests/browser/", "tests/bot/test_main.py")
 # Files whose whole runs take one to two minutes each.
 LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}
 MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIXTURE.values()}
@@ -59,6 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         for marker in _needs(item):
             item.add_marker(marker)
+        if item.get_closest_marker("rehearsal") and not item.nodeid.startswith(WHOLE_RUN_PLACES):
+            raise pytest.UsageError(f"{item.nodeid} plays a whole run outside of {', '.join(WHOLE_RUN_PLACES)}.")
         if any(marker.name in MAY_TAKE_LONG for marker in item.iter_markers()):
             long.add(item.path)
             # Reports know their test's properties and not its markers.
