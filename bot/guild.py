@@ -72,7 +72,7 @@ class GuildChoice:
 
 
 class GuildChoices(Protocol):
-    """The store of the guilds' choices. `bot.store.guilds.Guilds` implements it. Raises `StoreError`."""
+    """The store of the guilds' choices. `bot.store.guilds.GuildStore` implements it. Raises `StoreError`."""
 
     async def choice(self, guild_id: int) -> GuildChoice:
         """Return what the guild has chosen."""

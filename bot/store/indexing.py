@@ -78,7 +78,7 @@ async def _renew_terms(database: Database) -> int:
     """
     version = terms_version()
     made_by = select(search_marks.c.value).where(search_marks.c.name == _TERMS_MARK)
-    async with database.writing() as connection:
+    async with database.reading() as connection:
         if (await connection.execute(made_by)).scalar() == version:
             return 0
     count = 0
