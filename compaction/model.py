@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType
+from typing import Literal, NewType, TypeAlias
 
 SessionId = NewType("SessionId", str)
 NoteId = NewType("NoteId", str)
 RunId = NewType("RunId", str)
 SegmentId = NewType("SegmentId", str)
+ChapterId = NewType("ChapterId", str)
 
 # Absolute number of a turn in its session, from 0, never reused. Cursors and ranges are seqs and never list indices,
 # because the positions in a bounded list shift.
@@ -98,42 +99,63 @@ class Note:
     frame_hash: str = ""
 
 
-class Slot(StrEnum):
-    """The five kinds of facts, in the order in which the summary lists them."""
+class FactKind(StrEnum):
+    """The kinds of facts, the longest-lived first.
 
-    PEOPLE = "people"
-    ACTIVITY = "activity"
-    THREAD = "thread"
+    `lasting`: people's own, such as family, health, codes, debts and dates. `decision`: what was decided or promised.
+    `open`: a question, request or promise that is not yet met. `doing`: what the group does, such as a game, a film or
+    what is on a shared screen.
+    """
+
+    LASTING = "lasting"
     DECISION = "decision"
-    BACKGROUND = "background"
+    OPEN = "open"
+    DOING = "doing"
+    OTHER = "other"
+
+
+# How important a fact is: 3 must not be lost, 2 matters for the evening, 1 is a detail.
+Importance: TypeAlias = Literal[1, 2, 3]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One statement worth keeping, with the turn it was said in.
+    """One statement worth keeping, with the turns it was said in.
 
-    `speaker` and `at` come from that turn, never from a model. `supersedes`: the facts that this one replaces, each
-    as `segment_id#index`. A fact read from a screen has its note in `note_id`; its `speaker` is who shared, and its
-    `turn_seq` is the first turn of its segment.
+    `turns`: ascending, at least one. `speaker` and `at` come from the first of them, never from a model. `quoted`:
+    `text` is the speaker's own words; otherwise it is a sentence that names its `subject`, the person or thing it is
+    about. `supersedes`: the facts that this one replaces or closes, each as `segment_id#index`. A fact read from a
+    screen has its note in `note_id`; its `speaker` is who shared, and its turn is the first of its segment.
     """
 
-    turn_seq: Seq
-    slot: Slot
+    turns: tuple[Seq, ...]
+    kind: FactKind
     speaker: str
     at: float
     text: str
     supersedes: tuple[str, ...] = ()
     note_id: NoteId | None = None
+    subject: str = ""
+    importance: Importance = 2
+    quoted: bool = True
+
+    @property
+    def turn_seq(self) -> Seq:
+        """Return the first turn it was said in."""
+        return self.turns[0]
 
     @property
     def attributed_text(self) -> str:
-        """Return the text after its speaker's name; a fact read from a screen names the person in its text already."""
-        return self.text if self.note_id is not None else f"{self.speaker}: {self.text}"
+        """Return the text, after its speaker's name if it is quoted; a fact read from a screen names the person."""
+        return f"{self.speaker}: {self.text}" if self.quoted and self.note_id is None else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds.
+
+    `gist`: what its turns were about. `paragraph`: the summary of the whole session as the model wrote it in this fold;
+    empty if code makes the summary instead, and `paragraph_problem` says why the model's was not used.
 
     The range is empty (`start == end == cursor`) if the run folded notes alone. `summariser`: the kind of summariser
     and the version of its prompt, if any (`llm ledger.v2`, `extractive`, `llm recursive.v2`). `degraded`: the model
@@ -157,11 +179,37 @@ class Segment:
     compressed_tokens: int = 0
     # It was archived for so long that its facts were deleted; its gist is kept.
     pruned: bool = False
+    paragraph: str = ""
+    paragraph_problem: str = ""
 
     @property
     def is_recursive(self) -> bool:
         """Return whether its gist summarises the whole session so far (`Strategy.RECURSIVE`), not its batch alone."""
         return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """The stored record of eight closed segments, or of eight chapters of the level below. Times: UTC epoch seconds.
+
+    It covers turns `start <= seq < end`. `level`: 1 over segments. `gist`: what those turns were about.
+    `refs`: which of their facts matter most, as `segment_id#index`. `paragraph`, `paragraph_problem`: as in a segment;
+    written without the paragraph before, so that drift can't add up. `summariser`: as in a segment.
+    """
+
+    id: ChapterId
+    session_id: SessionId
+    level: int
+    start: Seq
+    end: Seq
+    started_at: float
+    ended_at: float
+    gist: str
+    refs: tuple[str, ...]
+    summariser: str
+    created_at: float = 0.0
+    paragraph: str = ""
+    paragraph_problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +242,7 @@ class RenderedSentence:
     text: str
     segment_ids: tuple[SegmentId, ...]
     turn_seqs: tuple[Seq, ...]
-    slot: Slot
+    kind: FactKind
     speaker: str
     at: float
     refs: tuple[str, ...] = ()

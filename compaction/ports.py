@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
+    from compaction.model import Chapter, CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class StoredMemory:
     segments: tuple[Segment, ...]  # ordered by `start`, then by landing
     live_notes: tuple[Note, ...]  # oldest first
     ended: bool
+    chapters: tuple[Chapter, ...] = ()  # ordered by `start`, then by `level`
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Landing:
     which notes are pending.
 
     `repairs`: `segment` replaces the degraded one with its id and range. The cursor stays, the revision moves, and no
-    note is folded.
+    note is folded. `chapter`: is stored instead of a segment; the cursor stays, the revision moves.
     """
 
     session_id: SessionId
@@ -47,6 +48,7 @@ class Landing:
     state: CompactionState
     folded_note_ids: tuple[NoteId, ...]
     repairs: bool = False
+    chapter: Chapter | None = None
 
 
 class TurnStore(Protocol):

@@ -14,14 +14,14 @@ from benchmarks.memory.systems import MAX_INPUT_TOKENS, add_turn, open_roomtone_
 from compaction.context.build import build_payload
 from compaction.folding.events import FoldLanded, FoldStarted
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
 
 if TYPE_CHECKING:
     from benchmarks.memory.conversation import RecordedConversation
     from benchmarks.progress import Progress
     from compaction.folding.events import CompactionEvent
     from compaction.settings import CompactionSettings
-    from compaction.summary.port import Fold, FoldRequest
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 
 # Five interruptions a summary. In life both are a hundred times slower.
 TURN_S = 0.05
@@ -53,6 +53,10 @@ class _SlowSummariser:
     @property
     def model(self) -> str:
         return ""
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
 
     async def fold(self, request: FoldRequest) -> Fold:
         await asyncio.sleep(SUMMARY_S)

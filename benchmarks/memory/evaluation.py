@@ -15,7 +15,7 @@ from benchmarks.memory.systems import MAX_INPUT_TOKENS, RoomtoneMemory, format_l
 from benchmarks.memory.text_matching import mentions_any
 from compaction.errors import ContextOverflowError
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.summary.ledger import MAX_SUMMARY_CHARS
+from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

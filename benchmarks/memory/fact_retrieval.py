@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.memory.evaluation import turns_needed
 from benchmarks.memory.fact_judge import FactJudge
 from compaction.folding.window import BATCH_SIZE
-from compaction.summary.ledger import MAX_SUMMARY_CHARS
+from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from benchmarks.errors import PeerError
 from benchmarks.memory.systems import FoldCost, MemorySnapshot, format_line
 from benchmarks.peers.environment import FOLDER
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.summary.ledger import MAX_SUMMARY_CHARS
+from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

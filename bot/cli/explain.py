@@ -302,7 +302,7 @@ def _traced_fields(traced: TracedSentence) -> dict[str, object]:
         "text": traced.source.text,
         "speaker": None if sentence is None else sentence.speaker or None,
         "at": None if sentence is None else sentence.at,
-        "slot": None if sentence is None else sentence.slot.value,
+        "kind": None if sentence is None else sentence.kind.value,
         "segments": [segment.id for segment in traced.segments],
         "turns": [
             {

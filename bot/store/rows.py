@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from compaction.model import (
     Fact,
+    FactKind,
     Note,
     NoteId,
     NoteReason,
@@ -15,7 +16,6 @@ from compaction.model import (
     SegmentId,
     Seq,
     SessionId,
-    Slot,
     Turn,
     TurnKind,
     TurnPart,
@@ -119,23 +119,29 @@ def segment_from_row(row: Row[Any]) -> Segment:
 
 def _fact_fields(fact: Fact) -> dict[str, object]:
     return {
-        "turn_seq": fact.turn_seq,
-        "slot": fact.slot.value,
+        "turns": fact.turns,
+        "kind": fact.kind.value,
         "speaker": fact.speaker,
         "at": fact.at,
         "text": fact.text,
         "supersedes": fact.supersedes,
         "note_id": fact.note_id,
+        "subject": fact.subject,
+        "importance": fact.importance,
+        "quoted": fact.quoted,
     }
 
 
 def _fact(fields: dict[str, Any]) -> Fact:
     return Fact(
-        turn_seq=Seq(fields["turn_seq"]),
-        slot=Slot(fields["slot"]),
+        turns=tuple(Seq(seq) for seq in fields["turns"]),
+        kind=FactKind(fields["kind"]),
         speaker=fields["speaker"],
         at=fields["at"],
         text=fields["text"],
         supersedes=tuple(fields["supersedes"]),
         note_id=fields["note_id"],
+        subject=fields["subject"],
+        importance=fields["importance"],
+        quoted=fields["quoted"],
     )

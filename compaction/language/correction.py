@@ -15,7 +15,7 @@ from compaction.language.claims import claim_of, corrects
 from compaction.language.lexicon import CALENDAR
 from compaction.language.sentence_cache import sentence_cache
 from compaction.language.terms import terms
-from compaction.language.wording import QUESTION_MARKS, concepts, sentences, slot_of
+from compaction.language.wording import QUESTION_MARKS, concepts, kind_of, sentences
 from compaction.model import Fact, Seq
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _denies(after: str, before: str) -> bool:
 
 @sentence_cache(most=2_048)
 def _claim(sentence: str, speaker: str) -> FactClaim:
-    return claim_of(Fact(Seq(0), slot_of(sentence), speaker, 0.0, sentence))
+    return claim_of(Fact((Seq(0),), kind_of(sentence), speaker, 0.0, sentence))
 
 
 @sentence_cache(most=2_048)

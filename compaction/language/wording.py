@@ -33,7 +33,7 @@ from compaction.language.lexicon import (
     TAG_QUESTION,
 )
 from compaction.language.sentence_cache import sentence_cache
-from compaction.model import Slot
+from compaction.model import FactKind
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.
@@ -243,17 +243,17 @@ def _repeated_capital(text: str, word: str) -> bool:
     return sum(base(each.group().casefold()) == word for each in _WORD.finditer(text) if each.group()[0].isupper()) > 1
 
 
-def slot_of(sentence: str) -> Slot:
+def kind_of(sentence: str) -> FactKind:
     """Return where a summary would say this sentence."""
     if asks(sentence) or OPEN_CUES.search(sentence):
-        return Slot.THREAD
+        return FactKind.OPEN
     if DECISION_CUES.search(sentence):
-        return Slot.DECISION
+        return FactKind.DECISION
     if PERSONAL_CUES.search(sentence):
-        return Slot.PEOPLE
+        return FactKind.LASTING
     if ACTIVITY_CUES.search(sentence):
-        return Slot.ACTIVITY
-    return Slot.BACKGROUND
+        return FactKind.DOING
+    return FactKind.OTHER
 
 
 def durability(sentence: str) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.wording import as_sentence, concepts, durability, plain, sentences
-from compaction.model import Fact, Segment, SegmentId, SessionId, Slot
+from compaction.model import Fact, FactKind, Segment, SegmentId, SessionId
 from compaction.summary.extractive import make_gist
 from compaction.tokens import estimate_text_tokens
 
@@ -22,7 +22,7 @@ MAX_TOPIC_CHARS = 80
 MAX_KEY_DECISIONS = 8
 MAX_KEY_FILES = 16
 # Slots in the order in which a topic is taken from them: decisions say more about a batch than small talk.
-_TOPIC_ORDER = (Slot.DECISION, Slot.ACTIVITY, Slot.THREAD, Slot.PEOPLE, Slot.BACKGROUND)
+_TOPIC_ORDER = (FactKind.DECISION, FactKind.DOING, FactKind.OPEN, FactKind.LASTING, FactKind.OTHER)
 # A path, or a name with a file extension; `3.5` and `e.g.` are none.
 _FILE = re.compile(
     r"(?<![\w@])(?:[\w.-]+[/\\])*[\w-][\w.-]*\.(?:[ch]pp|css|csv|docx?|gif|go|html?|ini|ipynb|java|jpe?g|json[l]?|jsx?|kt|"
@@ -104,7 +104,9 @@ def make_record(
         access_count=0,
         relevance_score=relevance_of(current),
         compressed_content=content,
-        key_decisions=tuple(fact.attributed_text for fact in current if fact.slot is Slot.DECISION)[:MAX_KEY_DECISIONS],
+        key_decisions=tuple(fact.attributed_text for fact in current if fact.kind is FactKind.DECISION)[
+            :MAX_KEY_DECISIONS
+        ],
         key_files=files_in(texts),
         metadata=RecordMetadata(
             contains_code=any(_CODE.search(text) for text in texts),
@@ -121,7 +123,7 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
         best = min(
             with_text,
             key=lambda fact: (
-                _TOPIC_ORDER.index(fact.slot),
+                _TOPIC_ORDER.index(fact.kind),
                 -durability(fact.text) * _density(fact.text),
                 fact.turn_seq,
             ),

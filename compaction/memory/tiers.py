@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.wording import concepts
 from compaction.memory.segment_record import SegmentRecord, make_record
-from compaction.model import Segment, SegmentId, Slot, TurnKind
+from compaction.model import FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -159,7 +159,7 @@ class SegmentTopics:
             self._order[ref] = (fact.turn_seq, index)
             for concept in concepts(fact.text).all:
                 self._holders[concept].add(segment.id)
-                if fact.slot is not Slot.THREAD:
+                if fact.kind is not FactKind.OPEN:
                     self._statements[concept].add(ref)
 
     def segments_mentioned(self, turn: Turn) -> frozenset[SegmentId]:
@@ -183,7 +183,7 @@ class SegmentTopics:
         return all(
             f"{segment.id}#{index}" in self._superseded or self._answered(f"{segment.id}#{index}", fact.text)
             for index, fact in enumerate(segment.facts)
-            if fact.slot is Slot.THREAD and fact.text
+            if fact.kind is FactKind.OPEN and fact.text
         )
 
     def _answered(self, ref: str, question: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
 from compaction.language.wording import as_sentence, ends_a_sentence, plain, sentences, words
-from compaction.model import Slot
+from compaction.model import FactKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -60,7 +60,7 @@ class ModelFact:
     """A fact as the model wrote it. `supersedes`: numbers of the known facts in its prompt."""
 
     turn_seq: int
-    slot: Slot
+    kind: FactKind
     text: str
     supersedes: tuple[int, ...] = ()
 
@@ -180,12 +180,12 @@ def _from_json(text: str) -> ModelAnswer | None:
 def _json_fact(written: object) -> ModelFact | None:
     if not isinstance(written, dict):
         return None
-    seq, text, slot = written.get("turn_seq"), written.get("text"), _slot(written.get("slot"))
+    seq, text, kind = written.get("turn_seq"), written.get("text"), _kind(written.get("kind"))
     if not isinstance(seq, int) or isinstance(seq, bool) or not isinstance(text, str) or not text.strip():
         return None
     replaced = written.get("supersedes")
     numbers = tuple(each for each in replaced if type(each) is int) if isinstance(replaced, list) else ()
-    return ModelFact(seq, slot, plain(text), numbers)
+    return ModelFact(seq, kind, plain(text), numbers)
 
 
 def _from_lines(lines: Iterable[str]) -> ModelAnswer:
@@ -193,15 +193,15 @@ def _from_lines(lines: Iterable[str]) -> ModelAnswer:
     facts: list[ModelFact] = []
     for line in lines:
         if (fact := _LINE.match(line)) is not None:
-            facts.append(ModelFact(int(fact[1]), _slot(fact[2]), plain(fact[3])))
+            facts.append(ModelFact(int(fact[1]), _kind(fact[2]), plain(fact[3])))
         elif not gist and (found := _GIST_LINE.match(line)) is not None:
             gist = plain(found[1])
     return ModelAnswer(gist, tuple(facts), structured=False)
 
 
-def _slot(written: object) -> Slot:
-    """Return the slot of this name; an unknown name is background, since the fact may still be good."""
+def _kind(written: object) -> FactKind:
+    """Return the kind of this name; an unknown name is `other`, since the fact may still be good."""
     try:
-        return Slot(str(written).strip().casefold())
+        return FactKind(str(written).strip().casefold())
     except ValueError:
-        return Slot.BACKGROUND
+        return FactKind.OTHER

@@ -22,23 +22,31 @@ from compaction.language.wording import (
     concepts,
     durability,
     is_passing,
+    kind_of,
     plain,
     sentences,
-    slot_of,
     without_preamble,
     words,
 )
-from compaction.model import Fact, Segment, SegmentId, SessionId, Slot, Strategy, TurnKind
+from compaction.model import Fact, FactKind, Segment, SegmentId, SessionId, Strategy, TurnKind
 from compaction.notes import condense_notes
 from compaction.summary.assistant_facts import PeopleClaims, supersede_own_facts
 from compaction.summary.ledger import SegmentLedger
-from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold
+from compaction.summary.port import (
+    CHAPTER_FACTS,
+    MAX_CHAPTER_GIST_CHARS,
+    MAX_FACT_CHARS,
+    MAX_FACTS,
+    MAX_GIST_CHARS,
+    ChapterFold,
+    Fold,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from compaction.model import Note, Seq, Turn, TurnPart
-from compaction.summary.port import FoldRequest, KnownFact
+from compaction.summary.port import ChapterRequest, FoldRequest, KnownFact
 
 # Characters of facts per batch: a transcript of ten turns has about a thousand, and what isn't filler fits.
 FACTS_CHARS = 1_000
@@ -86,6 +94,21 @@ class ExtractiveSummariser:
             request.turns, request.notes, start=request.start, known=request.known, before=request.before
         )
         return Fold(gist=make_gist(facts, request.turns), facts=facts)
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that `extract_chapter` makes. Never fails."""
+        return extract_chapter(request)
+
+
+def extract_chapter(request: ChapterRequest) -> ChapterFold:
+    """Return a chapter without a model: each part's first sentence in an equal share, and the weightiest facts."""
+    share = MAX_CHAPTER_GIST_CHARS // len(request.parts)
+    beginnings = [as_sentence(next(iter(sentences(part.gist)), part.gist), share - 1) for part in request.parts]
+    weightiest = sorted((fact for part in request.parts for fact in part.facts), key=lambda each: -each.fact.importance)
+    return ChapterFold(
+        gist=" ".join(dict.fromkeys(beginnings)),
+        refs=tuple(each.ref for each in weightiest[:CHAPTER_FACTS]),
+    )
 
 
 def extract_paragraph(request: FoldRequest) -> Fold:
@@ -197,8 +220,8 @@ def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidat
             continue
         by_bot = turn.kind is TurnKind.ASSISTANT
         weight = durability(text) * (_ASSISTANT_WEIGHT if by_bot else 1.0)
-        slot = Slot.PEOPLE if turn.kind is TurnKind.MEMBERSHIP else slot_of(text)
-        fact = Fact(turn_seq=turn.seq, slot=slot, speaker=plain(part.speaker), at=turn.started_at, text=text)
+        kind = FactKind.LASTING if turn.kind is TurnKind.MEMBERSHIP else kind_of(text)
+        fact = Fact(turns=(turn.seq,), kind=kind, speaker=plain(part.speaker), at=turn.started_at, text=text)
         yield _Candidate(claim_of(fact), weight, position, by_bot)
 
 
@@ -252,8 +275,8 @@ def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:
     for position, note in enumerate(condense_notes(notes)):
         text = as_sentence(f"On {plain(note.who)}'s screen: {plain(note.what)}", MAX_FACT_CHARS)
         fact = Fact(
-            turn_seq=start,
-            slot=Slot.ACTIVITY,
+            turns=(start,),
+            kind=FactKind.DOING,
             speaker=plain(note.who),
             at=note.at,
             text=text,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from compaction.language.wording import concepts, plain
-from compaction.model import Slot
+from compaction.model import FactKind
 from compaction.notes import condense_notes
 from compaction.ports import CompletionRequest
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS
@@ -136,7 +136,7 @@ def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
         "type": "object",
         "properties": {
             "turn_seq": {"type": "integer", "enum": [turn.seq for turn in turns]},
-            "slot": {"type": "string", "enum": [slot.value for slot in Slot]},
+            "kind": {"type": "string", "enum": [kind.value for kind in FactKind]},
             "text": {"type": "string", "maxLength": MAX_FACT_CHARS},
             "supersedes": {
                 "type": "array",
@@ -144,7 +144,7 @@ def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
                 "maxItems": 3,
             },
         },
-        "required": ["turn_seq", "slot", "text"],
+        "required": ["turn_seq", "kind", "text"],
         "additionalProperties": False,
     }
     return {

@@ -1,6 +1,6 @@
 """The ledger: all segments of a session, and the summary that is rendered from them each time one lands.
 
-The summary is one paragraph of whole sentences, at most 1,200 characters, ordered by slot. The newest batches have a
+The summary is one paragraph of whole sentences, at most 1,200 characters, ordered by kind. The newest batches have a
 share of it; the rest goes to the facts that stay relevant longest. Superseded facts are left out. No model rewrites
 it, so nothing fades, and each sentence names the segments and turns it comes from.
 """
@@ -13,9 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from compaction.language.claims import claim_of
-from compaction.language.wording import as_sentence, durability, sentences, slot_of, whole_sentences
-from compaction.model import Fact, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq, Slot
-from compaction.summary.port import MAX_FACT_CHARS, KnownFact
+from compaction.language.wording import as_sentence, durability, kind_of, sentences, whole_sentences
+from compaction.model import Fact, FactKind, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq
+from compaction.summary.port import MAX_FACT_CHARS, MAX_SUMMARY_CHARS, KnownFact
 from compaction.summary.selection import Candidate, SentenceSelection, limit_similar, rank_key
 
 if TYPE_CHECKING:
@@ -23,20 +23,18 @@ if TYPE_CHECKING:
 
     from compaction.language.claims import FactClaim
 
-# Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
-MAX_SUMMARY_CHARS = 1_200
 # The newest batches, and their share of the summary: the present for somebody who comes back to the conversation.
 _NEWEST_SEGMENTS = 2
 _NEWEST_SHARE = 0.3
-# How relevant a fact of each slot stays when it is old.
+# How relevant a fact of each kind stays when it is old.
 _STAYING_POWER = {
-    Slot.PEOPLE: 0.9,
-    Slot.ACTIVITY: 0.3,
-    Slot.THREAD: 0.3,
-    Slot.DECISION: 1.0,
-    Slot.BACKGROUND: 0.5,
+    FactKind.LASTING: 0.9,
+    FactKind.DOING: 0.3,
+    FactKind.OPEN: 0.3,
+    FactKind.DECISION: 1.0,
+    FactKind.OTHER: 0.5,
 }
-_SLOT_ORDER = {slot: order for order, slot in enumerate(Slot)}
+_KIND_ORDER = {kind: order for order, kind in enumerate(FactKind)}
 _LENGTH_EXPONENT = 0.7
 _VALUE_WEIGHT = 2.0
 # Only so many old facts are compared; about fifteen fit.
@@ -175,7 +173,7 @@ class SegmentLedger:
             for candidate in reversed(candidates):
                 (ref,) = candidate.sentence.refs
                 if ref not in self._superseded:
-                    found.append(KnownFact(ref, candidate.claim))
+                    found.append(KnownFact(ref, candidate.claim.fact))
             if len(found) >= _KNOWN_FACTS:
                 break
         return tuple(reversed(found))
@@ -221,7 +219,7 @@ class SegmentLedger:
                 text=text,
                 segment_ids=(segment.id,),
                 turn_seqs=tuple(Seq(seq) for seq in range(segment.start, segment.end)),
-                slot=slot_of(text),
+                kind=kind_of(text),
                 speaker="",
                 at=segment.ended_at,
             )
@@ -262,12 +260,12 @@ def segment_sentences(segment: Segment) -> tuple[RenderedSentence, ...]:
 def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[Candidate]:
     """Yield the sentences of a gist without facts: of a recursive paragraph, or of a pruned segment."""
     for index, text in enumerate(sentences(segment.gist)):
-        fact = Fact(segment.start, slot_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
+        fact = Fact((segment.start,), kind_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
         sentence = RenderedSentence(
             text=fact.text,
             segment_ids=(segment.id,),
             turn_seqs=tuple(Seq(seq) for seq in range(segment.start, segment.end)),
-            slot=fact.slot,
+            kind=fact.kind,
             speaker="",
             at=fact.at,
             refs=(f"{segment.id}#gist{index}",),
@@ -280,7 +278,7 @@ def _fact_sentence(segment: Segment, index: int, fact: Fact) -> RenderedSentence
         text=as_sentence(fact.attributed_text, MAX_FACT_CHARS + 60),
         segment_ids=(segment.id,),
         turn_seqs=() if fact.note_id is not None else (fact.turn_seq,),
-        slot=fact.slot,
+        kind=fact.kind,
         speaker=fact.speaker,
         at=fact.at,
         refs=(f"{segment.id}#{index}",),
@@ -298,7 +296,7 @@ def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> Candida
         all=about.all,
         age_rank=age_rank,
         fresh=fresh,
-        lasting=fresh * _STAYING_POWER[sentence.slot],
+        lasting=fresh * _STAYING_POWER[sentence.kind],
     )
 
 
@@ -308,7 +306,7 @@ def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
         text=whole_sentences(segment.gist, max_chars) or as_sentence(segment.gist, max_chars) or _NOTHING,
         segment_ids=(segment.id,),
         turn_seqs=tuple(Seq(seq) for seq in range(segment.start, segment.end)),
-        slot=Slot.BACKGROUND,
+        kind=FactKind.OTHER,
         speaker="",
         at=segment.ended_at,
     )
@@ -318,6 +316,6 @@ def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
 def _joined(chosen: Sequence[Candidate]) -> RenderedSummary:
     ordered = sorted(
         (each.sentence for each in chosen),
-        key=lambda each: (_SLOT_ORDER[each.slot], each.at, each.turn_seqs, each.refs),
+        key=lambda each: (_KIND_ORDER[each.kind], each.at, each.turn_seqs, each.refs),
     )
     return RenderedSummary(" ".join(each.text for each in ordered), tuple(ordered))

@@ -17,6 +17,7 @@ from compaction.summary.answer import parse_answer
 from compaction.summary.assistant_facts import supersede_own_facts
 from compaction.summary.extractive import (
     FACTS_CHARS,
+    extract_chapter,
     extract_facts,
     has_content,
     make_gist,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.ports import Completion
     from compaction.summary.answer import ModelFact
-    from compaction.summary.port import FoldRequest, KnownFact
+    from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest, KnownFact
 
 # An extracted fact is left out if one of the model's covers this share of it, with all of its values.
 _COVERED_SHARE = 0.5
@@ -98,6 +99,10 @@ class LlmSummariser:
             form=self._prompts.version,
         )
 
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return one chapter. Raises CompletionError and SummaryRefusedError."""
+        return extract_chapter(request)
+
 
 def _checked(facts_of_model: Iterable[ModelFact], request: FoldRequest, offered: Sequence[KnownFact]) -> list[Fact]:
     """Return the model's facts that have a source, with speaker and time from their turns."""
@@ -132,7 +137,7 @@ def _fact(
     text = as_sentence(bare, MAX_FACT_CHARS)
     if not _is_said_in(text, turn) or ungrounded(text, around | turn_ground([turn])):
         return None
-    fact = Fact(turn.seq, model_fact.slot, plain(part.speaker), turn.started_at, text)
+    fact = Fact((turn.seq,), model_fact.kind, plain(part.speaker), turn.started_at, text)
     claim = claim_of(fact)
     named = {
         offered[number - 1].ref
@@ -141,7 +146,7 @@ def _fact(
         if 0 < number <= len(offered) and claim.about.all & offered[number - 1].claim.about.all
     }
     recognised = {known.ref for known in request.known if corrects(claim, known.claim)}
-    return Fact(fact.turn_seq, fact.slot, fact.speaker, fact.at, text, tuple(sorted(named | recognised)))
+    return Fact((fact.turn_seq,), fact.kind, fact.speaker, fact.at, text, tuple(sorted(named | recognised)))
 
 
 def _is_said_in(text: str, turn: Turn) -> bool:

@@ -5,14 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from compaction.language.claims import claim_of
 from compaction.model import Strategy
 
 if TYPE_CHECKING:
     from compaction.language.claims import FactClaim
-    from compaction.model import Fact, Note, Seq, Turn
+    from compaction.model import Chapter, Fact, Note, Seq, Turn
 
 # A gist represents ten turns in lists and archives. MEMORY.md: each batch once, at most 300 characters.
 MAX_GIST_CHARS = 300
+MAX_CHAPTER_GIST_CHARS = 400
+# Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
+MAX_SUMMARY_CHARS = 1_200
+# Parts of a chapter (SUMMARY.md: eight to one).
+CHAPTER_PARTS = 8
+# The weightiest facts of a chapter: one for each of its parts.
+CHAPTER_FACTS = 8
 # The longest fact a segment keeps. A summary of 1,200 characters must hold several.
 MAX_FACT_CHARS = 240
 # Facts per batch: more than one or two per turn would be a transcript, not a summary.
@@ -21,19 +29,30 @@ MAX_FACTS = 16
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact of an earlier segment that a new one may supersede. `ref` is `segment_id#index`."""
+    """A standing fact of an earlier segment, which a new one may supersede.
+
+    `ref`: `segment_id#index`. `label`: its name in prompts, the number of its turn, with a letter if the turn has more
+    facts (`57`, `57b`). `in_previous`: the paragraph before says it already.
+    """
 
     ref: str
-    claim: FactClaim
+    fact: Fact
+    label: str = ""
+    in_previous: bool = False
+
+    @property
+    def claim(self) -> FactClaim:
+        """Return the analysed fact."""
+        return claim_of(self.fact)
 
 
 @dataclass(frozen=True, slots=True)
 class FoldRequest:
     """One batch to fold. `turns`: uncut and without a gap, from `start` on; none if notes are folded alone.
 
-    `notes`: oldest first. `previous`: the summary so far, for the model to read and not to repeat. `known`: facts that
-    the batch may correct, newest last. `before`: available turns just before the batch, to understand it. `roster`:
-    display names of everybody in the session so far. `strategy`: what to make of the batch.
+    `notes`: oldest first. `previous`: the summary so far. `chapters`: those that no other chapter holds, oldest first.
+    `known`: the standing facts, oldest first. `before`: available turns just before the batch, to understand it.
+    `roster`: display names of everybody in the session so far. `strategy`: what to make of the batch.
     """
 
     start: Seq
@@ -44,15 +63,17 @@ class FoldRequest:
     before: tuple[Turn, ...] = ()
     roster: frozenset[str] = frozenset()
     strategy: Strategy = Strategy.LEDGER
+    chapters: tuple[Chapter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The result of a fold. `gist` is never blank and ends with a sentence.
+    """The result of a fold. `gist` is never blank, ends with a sentence, and has at most 300 characters.
 
-    Under `ledger` the gist is about the batch, at most 300 characters. Under `recursive` it is the whole summary, at
-    most 1,200 characters, and there are no facts. `form`: the version of the prompt, or `recursive` without a model.
-    Token counts are None without a model, or if it did not report them.
+    `paragraph`: the checked summary of the whole session, at most 1,200 characters; empty if code has to make it, and
+    `paragraph_problem` says why. Under `recursive` there is always a paragraph and there are no facts. `form`: the
+    version of the prompt, or `recursive` without a model. Token counts are None without a model, or if it did not
+    report them.
     """
 
     gist: str
@@ -60,10 +81,54 @@ class Fold:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     form: str = ""
+    paragraph: str = ""
+    paragraph_problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterPart:
+    """A closed segment, or a chapter of the level below: its turns `start <= seq < end`, gist and standing facts."""
+
+    start: Seq
+    end: Seq
+    gist: str
+    facts: tuple[KnownFact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterRequest:
+    """One chapter to make of eight parts, and the paragraph to write anew with it.
+
+    `level`: 1 over segments. `chapters`: those before it that no other chapter holds, oldest first. `since`: gists of
+    the segments after it. `known`: the standing facts of the whole session, oldest first. `roster`: as in a fold.
+    """
+
+    level: int
+    parts: tuple[ChapterPart, ...]
+    chapters: tuple[Chapter, ...]
+    since: tuple[str, ...]
+    known: tuple[KnownFact, ...]
+    roster: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterFold:
+    """The result of a chapter: its gist (never blank, at most 400 characters) and the refs of its weightiest facts.
+
+    `paragraph`, `paragraph_problem`, `form` and the token counts are as in `Fold`.
+    """
+
+    gist: str
+    refs: tuple[str, ...]
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    form: str = ""
+    paragraph: str = ""
+    paragraph_problem: str = ""
 
 
 class Summariser(Protocol):
-    """Folds batches. Implementations: `summary.llm`, `summary.extractive`."""
+    """Folds batches and closes chapters. Implementations: `summary.llm`, `summary.extractive`."""
 
     @property
     def name(self) -> str:
@@ -79,3 +144,6 @@ class Summariser(Protocol):
         Raises CompletionError if the model failed, SummaryRefusedError if its answer is unusable. The caller sets the
         deadline (asyncio.timeout). *Cancellation*: safe at any point.
         """
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return one chapter, with the paragraph written anew. Raises as `fold` does."""

@@ -17,8 +17,7 @@ from compaction.summary.answer import parse_paragraph
 from compaction.summary.extractive import extract_facts
 from compaction.summary.fold_prompts import REQUESTED_CHARS
 from compaction.summary.grounding import ground_of, turn_ground, ungrounded
-from compaction.summary.ledger import MAX_SUMMARY_CHARS
-from compaction.summary.port import Fold
+from compaction.summary.port import MAX_SUMMARY_CHARS, Fold
 
 if TYPE_CHECKING:
     from compaction.ports import Completion

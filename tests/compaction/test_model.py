@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.model import CompactionState, Fact, NoteId, Seq, Slot
+from compaction.model import CompactionState, Fact, FactKind, NoteId, Seq
 
 
 def test_covered_through_turn_is_the_last_folded() -> None:
@@ -13,6 +13,6 @@ def test_covered_through_turn_is_the_last_folded() -> None:
 
 def test_fact_is_told_with_its_speaker() -> None:
     """What was seen says so itself."""
-    assert Fact(Seq(1), Slot.DECISION, "Ada", 0.0, "We leave.").attributed_text == "Ada: We leave."
-    seen = Fact(Seq(1), Slot.ACTIVITY, "Bob", 0.0, "On Bob's screen: a map.", note_id=NoteId("n"))
+    assert Fact((Seq(1),), FactKind.DECISION, "Ada", 0.0, "We leave.").attributed_text == "Ada: We leave."
+    seen = Fact((Seq(1),), FactKind.DOING, "Bob", 0.0, "On Bob's screen: a map.", note_id=NoteId("n"))
     assert seen.attributed_text == "On Bob's screen: a map."

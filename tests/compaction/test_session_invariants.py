@@ -20,7 +20,8 @@ from compaction.model import CompactionState, SessionId, Strategy
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import coverage
 from compaction.settings import CompactionSettings, Trigger
-from compaction.summary.ledger import MAX_SUMMARY_CHARS, render_summary
+from compaction.summary.ledger import render_summary
+from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import Room
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel

@@ -6,9 +6,10 @@ import pytest
 
 from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError
-from compaction.model import Fact, Mode, Slot
+from compaction.model import Fact, FactKind, Mode
 from compaction.payload import coverage
-from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.extractive import extract_chapter
+from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import Room
 from tests.fakes.virtual_time import run_virtually
@@ -24,11 +25,15 @@ class FirstWords:
     name = "first-words"
     model = ""
 
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
+
     async def fold(self, request: FoldRequest) -> Fold:
         """Keep one fact."""
         turn = request.turns[0]
         (part,) = turn.parts
-        fact = Fact(turn.seq, Slot.BACKGROUND, part.speaker, turn.started_at, part.text)
+        fact = Fact((turn.seq,), FactKind.OTHER, part.speaker, turn.started_at, part.text)
         return Fold(gist=fact.attributed_text, facts=(fact,))
 
 

@@ -16,6 +16,7 @@ from compaction.errors import StoreError
 from compaction.model import (
     CompactionState,
     Fact,
+    FactKind,
     Note,
     NoteId,
     NoteReason,
@@ -24,7 +25,6 @@ from compaction.model import (
     SegmentId,
     Seq,
     SessionId,
-    Slot,
     Turn,
     TurnKind,
     TurnPart,
@@ -89,9 +89,11 @@ def segment(
         ended_at=T0 + end * 3.0,
         gist=f"Ada counted from {start} to {end - 1}: “done”, 1½ times.",
         facts=(
-            Fact(Seq(start), Slot.DECISION, "Ada", T0 + start * 3.0, "Ada: we leave at nine.", ("old#0", "old#2")),
-            Fact(Seq(start), Slot.PEOPLE, "Bob", T0 + start * 3.0, "Bob: I'm in Genève."),
-            Fact(Seq(start), Slot.ACTIVITY, "Bob", T0 + 1.5, "On Bob's screen: a map.", (), NoteId("n")),
+            Fact(
+                (Seq(start),), FactKind.DECISION, "Ada", T0 + start * 3.0, "Ada: we leave at nine.", ("old#0", "old#2")
+            ),
+            Fact((Seq(start),), FactKind.LASTING, "Bob", T0 + start * 3.0, "Bob: I'm in Genève."),
+            Fact((Seq(start),), FactKind.DOING, "Bob", T0 + 1.5, "On Bob's screen: a map.", (), NoteId("n")),
         ),
         note_ids=tuple(NoteId(each) for each in note_ids),
         summariser="extractive",

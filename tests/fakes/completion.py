@@ -70,7 +70,7 @@ class MoodyModel:
         finish = "stop"
         if self.refuses is not None and self.refuses in request.prompt:
             return CompletionAnswer("I'm sorry, but I can't summarise this conversation.", finish, 500, 12)
-        if request.schema is None and "| slot |" not in request.system:
+        if request.schema is None and "| kind |" not in request.system:
             return await self._paragraph(request)
         good = _good(request)
         match self.mood:
@@ -152,7 +152,7 @@ def _good(request: CompletionRequest) -> dict[str, object]:
     told = [(int(seq), speaker, text) for seq, speaker, text in _TURN.findall(new)]
     speakers = list(dict.fromkeys(speaker for _, speaker, _ in told)) or ["Nobody"]
     facts = [
-        {"turn_seq": seq, "slot": "decision", "text": " ".join(text.split()[:12]), "supersedes": []}
+        {"turn_seq": seq, "kind": "decision", "text": " ".join(text.split()[:12]), "supersedes": []}
         for seq, _, text in told[:4]
     ]
     return {"gist": f"{' and '.join(speakers)} talked about what comes next.", "facts": facts}
@@ -162,7 +162,7 @@ def _as_lines(good: dict[str, object]) -> str:
     facts = good["facts"]
     assert isinstance(facts, list)
     return "\n".join(
-        [f"gist: {good['gist']}", *(f"{each['turn_seq']} | {each['slot']} | {each['text']}" for each in facts)]
+        [f"gist: {good['gist']}", *(f"{each['turn_seq']} | {each['kind']} | {each['text']}" for each in facts)]
     )
 
 

@@ -12,13 +12,13 @@ from bot.memory.transcript import Line, NoteLine, SaidLine
 from compaction.errors import CompletionError
 from compaction.model import Mode
 from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
 from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.summary.port import Fold, FoldRequest, Summariser
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, Summariser
 
 NAMES = ("Ada", "Bo", "Cy")
 
@@ -117,6 +117,10 @@ class Away:
 
     def __init__(self) -> None:
         self.asked = 0
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Fail."""

@@ -19,13 +19,13 @@ from compaction.memory.tiers import Tier
 from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
-from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from compaction.summary.port import Fold, FoldRequest
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 
 DAY_S = 86_400.0
 
@@ -400,6 +400,10 @@ class _Held:
     def __init__(self) -> None:
         self.thinking = asyncio.Event()
         self.go = asyncio.Event()
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
 
     async def fold(self, request: FoldRequest) -> Fold:
         self.thinking.set()

@@ -12,15 +12,16 @@ from bot.store.forgetting import ForgetReport, SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.vector_store import VectorStore
 from compaction.memory.passage import Scope
-from compaction.model import Fact, Note, NoteId, Seq, SessionId, Slot, Strategy, TurnKind, TurnPart
+from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
+from compaction.summary.extractive import extract_chapter
 from compaction.summary.port import Fold
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from compaction.summary.port import FoldRequest
+    from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest
 
 SECRET = "Zanzibar"
 
@@ -227,10 +228,14 @@ class _Careless:
 
     name, model = "careless", "careless"
 
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
+
     async def fold(self, request: FoldRequest) -> Fold:
         said, _, agreed = request.turns[:3]
         texts = (said.parts[0].text, "The gate code is 4411.")
-        facts = tuple(Fact(agreed.seq, Slot.BACKGROUND, "Bob", agreed.started_at, text) for text in texts)
+        facts = tuple(Fact((agreed.seq,), FactKind.OTHER, "Bob", agreed.started_at, text) for text in texts)
         return Fold(gist=" ".join(texts), facts=facts)
 
 

@@ -18,12 +18,12 @@ from compaction.context.build import (
     format_turn,
 )
 from compaction.errors import ContextOverflowError
-from compaction.model import Mode, Note, RenderedSentence, RenderedSummary, Seq, Slot, Turn, TurnKind, TurnPart
+from compaction.model import FactKind, Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, make_part
 from tests.compaction.turn_store_contract import T0, note, turn
 
 SYSTEM = ["You take part in a conversation."]
-SENTENCE = RenderedSentence("Ada: We leave at nine.", (), (Seq(3),), Slot.DECISION, "Ada", T0)
+SENTENCE = RenderedSentence("Ada: We leave at nine.", (), (Seq(3),), FactKind.DECISION, "Ada", T0)
 
 
 def context(

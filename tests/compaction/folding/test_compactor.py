@@ -12,7 +12,7 @@ from compaction.folding.events import FoldFailed, FoldLanded, FoldStarted
 from compaction.model import CompactionState, Seq, SessionId
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from compaction.folding.events import CompactionEvent
     from compaction.ports import StoredMemory
-    from compaction.summary.port import Fold, FoldRequest
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 
 COMMON = {"session_id", "guild_id", "compaction_mode", "strategy", "run_id"}
 
@@ -344,6 +344,10 @@ class _Stubborn:
 
     def __init__(self) -> None:
         self.cancelled = 0
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return the chapter that the extractive summariser makes."""
+        return extract_chapter(request)
 
     async def fold(self, request: FoldRequest) -> Fold:
         try:

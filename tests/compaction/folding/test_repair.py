@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compaction.folding.events import FoldLanded, FoldStarted
 from compaction.folding.machine import REPAIR_ATTEMPTS
-from compaction.model import Fact, Seq, Slot, Strategy
+from compaction.model import Fact, FactKind, Seq, Strategy
 from compaction.settings import CompactionSettings
 from compaction.summary.ledger import SegmentLedger, render_summary
 from compaction.summary.port import Fold
@@ -167,9 +167,9 @@ def test_paragraphs_are_not_mended() -> None:
     run_virtually(main())
 
 
-OLD = Fact(Seq(1), Slot.DECISION, "Ada", 1.0, "The gate code is 4411.")
-OTHER = Fact(Seq(2), Slot.BACKGROUND, "Bob", 2.0, "The cabin has two stoves.")
-CORRECTED = Fact(Seq(12), Slot.DECISION, "Ada", 12.0, "The gate code is 7023 now.", ("a#1",))
+OLD = Fact((Seq(1),), FactKind.DECISION, "Ada", 1.0, "The gate code is 4411.")
+OTHER = Fact((Seq(2),), FactKind.OTHER, "Bob", 2.0, "The cabin has two stoves.")
+CORRECTED = Fact((Seq(12),), FactKind.DECISION, "Ada", 12.0, "The gate code is 7023 now.", ("a#1",))
 
 
 def test_superseded_facts_keep_their_numbers() -> None:
@@ -180,9 +180,9 @@ def test_superseded_facts_keep_their_numbers() -> None:
     fold = Fold(
         gist="They talked about the cabin.",
         facts=(
-            Fact(Seq(1), Slot.DECISION, "Ada", 1.0, "Ada says the gate code is 4411."),
-            Fact(Seq(2), Slot.BACKGROUND, "Bob", 2.0, "There are two stoves in the cabin in Braemar."),
-            Fact(Seq(5), Slot.PEOPLE, "Cy", 5.0, "I'm allergic to walnuts."),
+            Fact((Seq(1),), FactKind.DECISION, "Ada", 1.0, "Ada says the gate code is 4411."),
+            Fact((Seq(2),), FactKind.OTHER, "Bob", 2.0, "There are two stoves in the cabin in Braemar."),
+            Fact((Seq(5),), FactKind.LASTING, "Cy", 5.0, "I'm allergic to walnuts."),
         ),
     )
     made = make_repaired_segment(old, fold, later=ledger.claims_after(old.id), summariser="llm ledger.v2", at=5.0)

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.language.claims import claim_of, corrects, reference_of, with_reference, without_reference
 from compaction.language.wording import without_preamble
-from compaction.model import Fact, Seq, Slot
+from compaction.model import Fact, FactKind, Seq
 from compaction.summary.extractive import extract_facts
 from tests.compaction.turn_store_contract import turn
 
@@ -63,7 +63,9 @@ from tests.compaction.turn_store_contract import turn
 )
 def test_corrections_are_told_from_additions(old: str, new: str, expected: bool) -> None:
     """Another value for the same thing corrects; more of it, or of another thing, doesn't."""
-    before, after = (Fact(Seq(seq), Slot.DECISION, "Ada", float(seq), text) for seq, text in enumerate((old, new)))
+    before, after = (
+        Fact((Seq(seq),), FactKind.DECISION, "Ada", float(seq), text) for seq, text in enumerate((old, new))
+    )
     assert corrects(claim_of(after), claim_of(before)) is expected
 
 
@@ -124,14 +126,18 @@ LEFT_ALONE = (
 @pytest.mark.parametrize(("old", "new"), CORRECTED)
 def test_people_correct_themselves_in_many_ways(old: str, new: str) -> None:
     """The later statement takes the earlier one's place."""
-    before, after = (claim_of(Fact(Seq(0), Slot.DECISION, "Ada", 0.0, without_preamble(text))) for text in (old, new))
+    before, after = (
+        claim_of(Fact((Seq(0),), FactKind.DECISION, "Ada", 0.0, without_preamble(text))) for text in (old, new)
+    )
     assert corrects(after, before)
 
 
 @pytest.mark.parametrize(("old", "new"), LEFT_ALONE)
 def test_what_is_said_of_something_else_corrects_nothing(old: str, new: str) -> None:
     """A similar statement about another subject corrects nothing."""
-    before, after = (claim_of(Fact(Seq(0), Slot.DECISION, "Ada", 0.0, without_preamble(text))) for text in (old, new))
+    before, after = (
+        claim_of(Fact((Seq(0),), FactKind.DECISION, "Ada", 0.0, without_preamble(text))) for text in (old, new)
+    )
     assert not corrects(after, before)
 
 

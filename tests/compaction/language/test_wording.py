@@ -16,14 +16,14 @@ from compaction.language.wording import (
     durability,
     ends_a_sentence,
     figures,
+    kind_of,
     names,
     plain,
     sentences,
-    slot_of,
     whole_sentences,
     without_preamble,
 )
-from compaction.model import Slot
+from compaction.model import FactKind
 
 
 @pytest.mark.parametrize(
@@ -112,19 +112,19 @@ def test_base_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "slot"),
+    ("text", "kind"),
     [
-        ("We decided to rent the cabin.", Slot.DECISION),
-        ("I'm allergic to walnuts.", Slot.PEOPLE),
-        ("Who brings the tent?", Slot.THREAD),
-        ("We still have to find out the price.", Slot.THREAD),
-        ("They are playing the Tokyo map.", Slot.ACTIVITY),
-        ("The weather was terrible.", Slot.BACKGROUND),
+        ("We decided to rent the cabin.", FactKind.DECISION),
+        ("I'm allergic to walnuts.", FactKind.LASTING),
+        ("Who brings the tent?", FactKind.OPEN),
+        ("We still have to find out the price.", FactKind.OPEN),
+        ("They are playing the Tokyo map.", FactKind.DOING),
+        ("The weather was terrible.", FactKind.OTHER),
     ],
 )
-def test_slots(text: str, slot: Slot) -> None:
+def test_slots(text: str, kind: FactKind) -> None:
     """Each kind of sentence has its place in a summary."""
-    assert slot_of(text) is slot
+    assert kind_of(text) is kind
 
 
 @pytest.mark.parametrize(
@@ -205,5 +205,5 @@ def test_as_sentence_keeps_its_limit_for_any_text(text: str, limit: int) -> None
 def test_any_text_can_be_read(text: str) -> None:
     """Nothing that people or models write breaks the reading."""
     concepts(text)
-    slot_of(text)
+    kind_of(text)
     assert all("\n" not in sentence for sentence in sentences(text))

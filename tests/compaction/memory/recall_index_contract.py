@@ -9,7 +9,7 @@ import pytest
 from compaction.language.stems import stem
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
-from compaction.model import Fact, Note, NoteId, Segment, SegmentId, Seq, SessionId, Slot, Turn, TurnKind, TurnPart
+from compaction.model import Fact, FactKind, Note, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def note(name: str, what: str, at: float = T0 + 30.0) -> Note:
 
 def segment(start: int, end: int, gist: str, *facts: str) -> Segment:
     """A folded batch."""
-    kept = tuple(Fact(Seq(start), Slot.DECISION, "Bob", T0 + start, text) for text in facts)
+    kept = tuple(Fact((Seq(start),), FactKind.DECISION, "Bob", T0 + start, text) for text in facts)
     return Segment(
         SegmentId(f"evening:{start}"), EVENING, Seq(start), Seq(end), T0, T0 + 40.0, gist, kept, (), "extractive"
     )

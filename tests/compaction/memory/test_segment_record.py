@@ -15,13 +15,13 @@ from compaction.memory.segment_record import (
     more_relevant,
     topic_of,
 )
-from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot
+from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
 
 NOW = 1_760_000_000.0
 
 
-def fact(seq: int, text: str, slot: Slot = Slot.DECISION, supersedes: tuple[str, ...] = ()) -> Fact:
-    return Fact(Seq(seq), slot, "Ada", NOW, text, supersedes)
+def fact(seq: int, text: str, kind: FactKind = FactKind.DECISION, supersedes: tuple[str, ...] = ()) -> Fact:
+    return Fact((Seq(seq),), kind, "Ada", NOW, text, supersedes)
 
 
 def segment(*facts: Fact, gist: str = "Ada: We take the cabin in Braemar.") -> Segment:
@@ -67,8 +67,8 @@ def test_a_record_is_read_off_its_segment() -> None:
     record = make_record(
         segment(
             fact(1, "We take the cabin in Braemar."),
-            fact(4, "The build fails in src/auth/oauth2.ts.", Slot.ACTIVITY),
-            fact(5, "What about the boat?", Slot.THREAD),
+            fact(4, "The build fails in src/auth/oauth2.ts.", FactKind.DOING),
+            fact(5, "What about the boat?", FactKind.OPEN),
         ),
         task_completed=False,
         at=NOW,

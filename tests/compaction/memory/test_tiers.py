@@ -22,7 +22,7 @@ from compaction.memory.tiers import (
     is_due,
     last_mentions,
 )
-from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Slot, Turn, TurnKind, TurnPart
+from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 
 NOW = 1_760_000_000.0
 EVENING = SessionId("evening")
@@ -45,8 +45,8 @@ def segment(number: int, *facts: Fact) -> Segment:
     )
 
 
-def fact(seq: int, text: str, slot: Slot = Slot.DECISION, supersedes: tuple[str, ...] = ()) -> Fact:
-    return Fact(Seq(seq), slot, "Ada", NOW + seq, text, supersedes)
+def fact(seq: int, text: str, kind: FactKind = FactKind.DECISION, supersedes: tuple[str, ...] = ()) -> Fact:
+    return Fact((Seq(seq),), kind, "Ada", NOW + seq, text, supersedes)
 
 
 def turn(seq: int, text: str, speaker: str = "Bob") -> Turn:
@@ -82,13 +82,13 @@ def test_a_segment_is_cold_when_all_three_hold() -> None:
     assert is_cold(cold, subjects, total_turns=silent)
     assert not is_cold(cold, subjects, total_turns=silent - 1)
     assert not is_cold(replace(cold, message_count=LEAST_MESSAGES - 1), subjects, total_turns=silent)
-    asking = segment(0, fact(1, "Who brings the big tent?", Slot.THREAD))
+    asking = segment(0, fact(1, "Who brings the big tent?", FactKind.OPEN))
     assert not is_cold(kept(asking), SegmentTopics([asking]), total_turns=silent)
 
 
 def test_a_thread_closes_when_it_is_superseded_answered_or_dropped() -> None:
     """Each alone will do."""
-    asking = segment(0, fact(1, "Who brings the big tent?", Slot.THREAD))
+    asking = segment(0, fact(1, "Who brings the big tent?", FactKind.OPEN))
     superseding = segment(1, fact(11, "Forget the camping.", supersedes=(f"{asking.id}#0",)))
     answering = segment(1, fact(11, "I bring the tent, the big one."))
     off_topic = segment(1, fact(11, "The music is by Mozart."))
@@ -154,8 +154,8 @@ def test_a_check_is_due_every_ten_turns() -> None:
 def held(draw: st.DrawFn) -> TieredSegment:
     """Return a segment in any state it can be in."""
     number = draw(st.integers(0, 30))
-    slot = draw(st.sampled_from(list(Slot)))
-    what = segment(number, fact(10 * number, draw(st.sampled_from(["Who brings it?", "The code is 7.", ""])), slot))
+    kind = draw(st.sampled_from(list(FactKind)))
+    what = segment(number, fact(10 * number, draw(st.sampled_from(["Who brings it?", "The code is 7.", ""])), kind))
     state = draw(st.sampled_from(["folded", "queued", "compressed", "archived", "pruned"]))
     one = TieredSegment(what, draw(st.integers(0, 10)), draw(st.integers(what.end - 1, 400)))
     if state == "folded":

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.errors import SummaryRefusedError
-from compaction.model import Slot
+from compaction.model import FactKind
 from compaction.ports import CompletionAnswer
 from compaction.summary.answer import ModelAnswer, ModelFact, parse_answer
 from tests.compaction.turn_store_contract import turn
 
 TURNS = (turn(4, "We rent the cabin in Braemar for 450 pounds, and Olga brings the tent and the stove."),)
-GOOD = {"gist": "Ada rents a cabin.", "facts": [{"turn_seq": 4, "slot": "decision", "text": "rents the cabin"}]}
-FACT = ModelFact(4, Slot.DECISION, "rents the cabin")
+GOOD = {"gist": "Ada rents a cabin.", "facts": [{"turn_seq": 4, "kind": "decision", "text": "rents the cabin"}]}
+FACT = ModelFact(4, FactKind.DECISION, "rents the cabin")
 
 
 def answer(text: str, finish_reason: str | None = "stop") -> CompletionAnswer:
@@ -52,17 +52,17 @@ def test_plain_lines_are_read(text: str) -> None:
 
 
 def test_unusable_facts_are_left_out_one_by_one() -> None:
-    """A wrong type costs that fact alone; an unknown slot is background."""
+    """A wrong type costs that fact alone; an unknown kind is other."""
     facts = [
-        {"turn_seq": "4", "slot": "decision", "text": "a string for a number"},
-        {"turn_seq": True, "slot": "decision", "text": "a truth for a number"},
-        {"turn_seq": 4, "slot": "decision", "text": "  "},
-        {"turn_seq": 4, "slot": "decision"},
+        {"turn_seq": "4", "kind": "decision", "text": "a string for a number"},
+        {"turn_seq": True, "kind": "decision", "text": "a truth for a number"},
+        {"turn_seq": 4, "kind": "decision", "text": "  "},
+        {"turn_seq": 4, "kind": "decision"},
         "just words",
-        {"turn_seq": 4, "slot": "misc", "text": "kept", "supersedes": [1, "2", None, True]},
+        {"turn_seq": 4, "kind": "misc", "text": "kept", "supersedes": [1, "2", None, True]},
     ]
     told = parse_answer(answer(json.dumps({"gist": "Fine.", "facts": facts})), TURNS)
-    assert told.facts == (ModelFact(4, Slot.BACKGROUND, "kept", (1,)),)
+    assert told.facts == (ModelFact(4, FactKind.OTHER, "kept", (1,)),)
     assert parse_answer(answer('{"gist": "Fine.", "facts": "none"}'), TURNS).facts == ()
 
 
@@ -116,7 +116,7 @@ def test_copy_of_what_was_said_is_refused() -> None:
             lambda inner: (
                 st.lists(inner, max_size=3)
                 | st.dictionaries(
-                    st.sampled_from(["gist", "facts", "turn_seq", "slot", "text", "supersedes"]), inner, max_size=4
+                    st.sampled_from(["gist", "facts", "turn_seq", "kind", "text", "supersedes"]), inner, max_size=4
                 )
             ),
             max_leaves=12,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.language.claims import claim_of
-from compaction.model import Fact, Seq, Slot, Turn
+from compaction.model import Fact, FactKind, Seq, Turn
 from compaction.summary.assistant_facts import PeopleClaims, supersede_own_facts
 from compaction.summary.extractive import extract_facts
 from compaction.summary.port import KnownFact
@@ -25,11 +25,11 @@ TOLD = (
 
 
 def fact(speaker: str, text: str) -> Fact:
-    return Fact(Seq(0), Slot.BACKGROUND, speaker, T0, text)
+    return Fact((Seq(0),), FactKind.OTHER, speaker, T0, text)
 
 
 def known(*facts: Fact) -> tuple[KnownFact, ...]:
-    return tuple(KnownFact(f"s#{number}", claim_of(each)) for number, each in enumerate(facts))
+    return tuple(KnownFact(f"s#{number}", each) for number, each in enumerate(facts))
 
 
 def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:

@@ -7,9 +7,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.claims import claim_of
 from compaction.language.wording import ends_a_sentence
-from compaction.model import Seq, Slot, Turn, TurnKind, TurnPart
+from compaction.model import FactKind, Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract_facts, make_gist
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
@@ -45,9 +44,9 @@ def test_facts_know_their_turn_speaker_time_and_slot() -> None:
     """All of it from the turn itself."""
     facts = {fact.turn_seq: fact for fact in extract_facts(BATCH, start=Seq(0))}
     cabin = facts[Seq(1)]
-    assert (cabin.speaker, cabin.at, cabin.slot) == ("Bob", T0 + 3.0, Slot.DECISION)
-    assert facts[Seq(4)].slot is Slot.PEOPLE
-    assert facts[Seq(6)].slot is Slot.THREAD
+    assert (cabin.speaker, cabin.at, cabin.kind) == ("Bob", T0 + 3.0, FactKind.DECISION)
+    assert facts[Seq(4)].kind is FactKind.LASTING
+    assert facts[Seq(6)].kind is FactKind.OPEN
 
 
 def test_each_part_of_a_turn_is_its_speakers() -> None:
@@ -67,7 +66,7 @@ def test_joining_counts_and_effects_do_not() -> None:
     joined = Turn(Seq(0), TurnKind.MEMBERSHIP, T0, T0, (TurnPart("3", "Cy", "Cy joined the voice channel."),))
     sound = Turn(Seq(1), TurnKind.EFFECT, T0, T0, (TurnPart("3", "Cy", "played the airhorn sound effect"),))
     (fact,) = extract_facts((joined, sound), start=Seq(0))
-    assert (fact.slot, fact.turn_seq) == (Slot.PEOPLE, 0)
+    assert (fact.kind, fact.turn_seq) == (FactKind.LASTING, 0)
 
 
 def test_within_a_batch_only_the_correction_stays() -> None:
@@ -113,7 +112,7 @@ def test_bare_answer_takes_its_question_along() -> None:
 def test_bare_answer_corrects_what_its_question_repeats() -> None:
     """'No, Friday now' corrects the raid's day because the question said both."""
     (before,) = extract_facts((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
-    known = (KnownFact("s0#0", claim_of(before)),)
+    known = (KnownFact("s0#0", before),)
     turns = (turn(1, "The raid is still on Monday, right?", speaker="Bob"), turn(2, "No no, Friday now."))
     (after,) = extract_facts(turns, start=Seq(1), known=known)
     assert after.supersedes == ("s0#0",)
@@ -130,7 +129,7 @@ def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
     asked = turn(9, "So the raid is still on Monday, right?", speaker="Bob")
     (fact,) = extract_facts((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
     (question,) = extract_facts((asked,), start=Seq(9))
-    known = (KnownFact("s0#0", claim_of(fact)), KnownFact("s0#1", claim_of(question)))
+    known = (KnownFact("s0#0", fact), KnownFact("s0#1", question))
     (after,) = extract_facts((turn(10, "No, it is Sunday now."),), start=Seq(10), known=known, before=(asked,))
     assert after.attributed_text == "Ada: No, it is Sunday now (asked: The raid is still on Monday, right?)"
     assert after.supersedes == ("s0#0", "s0#1"), "the fact, and the question that was told as open"

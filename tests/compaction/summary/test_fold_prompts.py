@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from compaction.language.claims import claim_of
-from compaction.model import Fact, Seq, Slot
+from compaction.model import Fact, FactKind, Seq
 from compaction.summary.fold_prompts import LedgerPrompts, RecursivePrompts, format_notes
 from compaction.summary.port import FoldRequest, KnownFact
 from compaction.summary.prompt_texts import PromptTexts
@@ -13,11 +12,11 @@ from tests.compaction.turn_store_contract import T0, note, turn
 
 TURNS = (turn(20, "We rent the cabin. " * 200), turn(21, "The gate code is 7023.", speaker="Bob"))
 KNOWN = tuple(
-    KnownFact(f"s0#{index}", claim_of(fact))
+    KnownFact(f"s0#{index}", fact)
     for index, fact in enumerate(
         (
-            Fact(Seq(1), Slot.DECISION, "Ada", T0, "The gate code is 4411."),
-            Fact(Seq(2), Slot.BACKGROUND, "Ada", T0, "The weather was bad."),
+            Fact((Seq(1),), FactKind.DECISION, "Ada", T0, "The gate code is 4411."),
+            Fact((Seq(2),), FactKind.OTHER, "Ada", T0, "The weather was bad."),
         )
     )
 )
@@ -58,7 +57,7 @@ def test_schema_allows_only_what_can_be_true() -> None:
     assert '"enum": [20, 21]' in json.dumps(schema)
     lines = prompts.write(fold, structured=False, max_output_tokens=700).request
     assert lines.schema is None
-    assert "turn number | slot |" in lines.system
+    assert "turn number | kind |" in lines.system
     assert lines.prompt.startswith("New turns"), "a section with nothing in it is left out"
 
 

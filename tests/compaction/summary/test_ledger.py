@@ -9,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.language.wording import ends_a_sentence
-from compaction.model import Fact, NoteId, Segment, SegmentId, Seq, Slot
-from compaction.summary.ledger import MAX_SUMMARY_CHARS, SegmentLedger, render_summary
+from compaction.model import Fact, FactKind, NoteId, Segment, SegmentId, Seq
+from compaction.summary.ledger import SegmentLedger, render_summary
+from compaction.summary.port import MAX_SUMMARY_CHARS
 from tests.compaction.turn_store_contract import EVENING, T0
 
 
 def fact(
-    seq: int, text: str, slot: Slot = Slot.DECISION, *, speaker: str = "Ada", supersedes: tuple[str, ...] = ()
+    seq: int, text: str, kind: FactKind = FactKind.DECISION, *, speaker: str = "Ada", supersedes: tuple[str, ...] = ()
 ) -> Fact:
-    return Fact(Seq(seq), slot, speaker, T0 + seq, text, supersedes)
+    return Fact((Seq(seq),), kind, speaker, T0 + seq, text, supersedes)
 
 
 def batch(number: int, *facts: Fact, gist: str = "Ada and Bob talked.") -> Segment:
@@ -41,25 +42,25 @@ def test_nothing_folded_is_no_summary() -> None:
     assert render_summary([]) is None
 
 
-def test_sentences_come_in_the_order_of_the_slots_with_their_speakers() -> None:
-    """People, activity, threads, decisions, background, and in each the order of talk."""
+def test_sentences_come_in_the_order_of_the_kinds_with_their_speakers() -> None:
+    """The summary has lasting facts first, then decisions, open ones, what is done, and others, each in order."""
     summary = render_summary(
         [
             batch(
                 0,
-                fact(1, "The weather in Oslo was bad.", Slot.BACKGROUND),
+                fact(1, "The weather in Oslo was bad.", FactKind.OTHER),
                 fact(2, "We rent the cabin."),
-                fact(3, "Who brings the tent?", Slot.THREAD, speaker="Bob"),
-                fact(4, "We are on the Tokyo map.", Slot.ACTIVITY),
-                fact(5, "I'm allergic to walnuts.", Slot.PEOPLE, speaker="Cy"),
+                fact(3, "Who brings the tent?", FactKind.OPEN, speaker="Bob"),
+                fact(4, "We are on the Tokyo map.", FactKind.DOING),
+                fact(5, "I'm allergic to walnuts.", FactKind.LASTING, speaker="Cy"),
                 fact(6, "We leave at nine."),
             )
         ]
     )
     assert summary is not None
     assert summary.text == (
-        "Cy: I'm allergic to walnuts. Ada: We are on the Tokyo map. Bob: Who brings the tent? "
-        "Ada: We rent the cabin. Ada: We leave at nine. Ada: The weather in Oslo was bad."
+        "Cy: I'm allergic to walnuts. Ada: We rent the cabin. Ada: We leave at nine. Bob: Who brings the tent? "
+        "Ada: We are on the Tokyo map. Ada: The weather in Oslo was bad."
     )
 
 
@@ -70,12 +71,12 @@ def test_each_sentence_leads_to_its_turn_and_segment() -> None:
     (sentence,) = summary.sentences
     assert sentence.text == "Bob: We rent the cabin."
     assert (sentence.segment_ids, sentence.turn_seqs, sentence.refs) == (("s3",), (34,), ("s3#0",))
-    assert (sentence.speaker, sentence.at, sentence.slot) == ("Bob", T0 + 34, Slot.DECISION)
+    assert (sentence.speaker, sentence.at, sentence.kind) == ("Bob", T0 + 34, FactKind.DECISION)
 
 
 def test_what_was_seen_has_no_turn() -> None:
     """A fact of a note says whose screen it was and claims no turn."""
-    seen = replace(fact(0, "On Bob's screen: the map.", Slot.ACTIVITY, speaker="Bob"), note_id=NoteId("n"))
+    seen = replace(fact(0, "On Bob's screen: the map.", FactKind.DOING, speaker="Bob"), note_id=NoteId("n"))
     summary = render_summary([batch(0, seen)])
     assert summary is not None
     assert summary.text == "On Bob's screen: the map."
@@ -109,7 +110,7 @@ def test_old_decision_outlives_much_later_talk() -> None:
         batch(
             number,
             *(
-                fact(number * 10 + at, f"That boss number {number * 10 + at} looked funny today.", Slot.BACKGROUND)
+                fact(number * 10 + at, f"That boss number {number * 10 + at} looked funny today.", FactKind.OTHER)
                 for at in range(8)
             ),
         )
@@ -163,7 +164,7 @@ def test_known_facts_are_the_ones_that_hold() -> None:
 
 _texts = st.text(max_size=300)
 _facts = st.builds(
-    fact, st.integers(0, 9), _texts, st.sampled_from(Slot), speaker=st.sampled_from(["Ada", "Bob", "X" * 60])
+    fact, st.integers(0, 9), _texts, st.sampled_from(FactKind), speaker=st.sampled_from(["Ada", "Bob", "X" * 60])
 )
 
 

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from compaction.errors import CompletionError, SummaryRefusedError
-from compaction.language.claims import claim_of
-from compaction.model import Fact, Seq, Slot
+from compaction.model import Fact, FactKind, Seq
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
@@ -23,11 +22,11 @@ TURNS = (
     turn(13, "My sister Olga brings the stove.", speaker="Cy"),
 )
 ROSTER = frozenset({"Ada", "Bob", "Cy", "Dora"})
-OLD = Fact(Seq(3), Slot.DECISION, "Ada", T0, "The gate code is 4411.")
+OLD = Fact((Seq(3),), FactKind.DECISION, "Ada", T0, "The gate code is 4411.")
 
 
 def known(ref: str, fact: Fact) -> KnownFact:
-    return KnownFact(ref, claim_of(fact))
+    return KnownFact(ref, fact)
 
 
 class Says:
@@ -50,8 +49,8 @@ def fold(model: Says | MoodyModel, request: FoldRequest | None = None) -> Fold:
     return asyncio.run(summariser.fold(default if request is None else request))
 
 
-def told(seq: int, text: str, slot: str = "decision", supersedes: list[int] | None = None) -> dict[str, object]:
-    return {"turn_seq": seq, "slot": slot, "text": text, "supersedes": supersedes or []}
+def told(seq: int, text: str, kind: str = "decision", supersedes: list[int] | None = None) -> dict[str, object]:
+    return {"turn_seq": seq, "kind": kind, "text": text, "supersedes": supersedes or []}
 
 
 def test_speaker_and_time_come_from_the_turn() -> None:

@@ -13,9 +13,8 @@ from compaction.model import Seq, Strategy
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.fold_prompts import PARAGRAPH_TOKENS
-from compaction.summary.ledger import MAX_SUMMARY_CHARS
 from compaction.summary.llm import LlmSummariser
-from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.port import MAX_SUMMARY_CHARS, Fold, FoldRequest
 from tests.compaction.turn_store_contract import note, turn
 
 TURNS = (
