@@ -1,7 +1,7 @@
-"""The bot: from a voice connection to turns, replies and their memory. Start with `app`.
+"""The bot: it turns a voice connection into turns, replies and their memory. Start with `app`.
 
-`discord` connects it to Discord and `cli` is its command line; `wiring` builds what `room` needs. A room recognises
-speech, decides whether to answer (`participation`, `brain`), replies (`llm`, `realtime`), reads shared screens
-(`screen`, `web`) and remembers (`memory`, `store`, `embedding`). `models` downloads local models; `mcp` connects tool
-servers. All share `events`, `guild`, `settings`.
+`discord` connects the bot to Discord and `cli` is its command line; `wiring` builds what `room` needs. A room
+recognises speech, decides whether to answer (`participation`, `brain`), replies (`llm`, `realtime`), reads shared
+screens (`screen`, `web`) and remembers (`memory`, `store`, `embedding`). `models` downloads local models; `mcp`
+connects tool servers. All packages share `events`, `guild` and `settings`.
 """

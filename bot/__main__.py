@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-# numpy's threads spin beside the recogniser's and waste a third of the CPU of each recognition. numpy reads this once,
-# when it is first imported (docs/decisions/0006-short-encoder-window.md).
+# numpy's threads keep spinning beside those of the recogniser, and waste a third of the CPU time of each recognition.
+# numpy reads this variable once, when it is first imported (docs/decisions/0006-short-encoder-window.md).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 

@@ -1,6 +1,6 @@
-"""What an operator can set about the bot: each field says its unit and why the default.
+"""What an operator can set about the bot. Each field states its unit and the reason for its default.
 
-A field with `internal` in its schema is no setting: only tests, rehearsals and benchmarks change it.
+A field with `internal` in its schema is not a setting: only tests, rehearsals and benchmarks change it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-# Named here too: most of what is set in `bot` is found in one place.
 from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 

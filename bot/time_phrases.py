@@ -35,9 +35,9 @@ class TimeNotUnderstoodError(BotError):
 
 
 def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:
-    """Return the time that `text` names. It and `now` are UTC epoch seconds. A time of day means its last occurrence.
+    """Return the time that `text` names. The result and `now` are UTC epoch seconds.
 
-    Raises `TimeNotUnderstoodError`.
+    A time of day means its last occurrence. Raises `TimeNotUnderstoodError`.
     """
     wanted = " ".join(text.strip().casefold().split())
     for read in (_epoch, _iso, _ago, _of_day):

@@ -1,6 +1,15 @@
 """Plays a scenario with the real bot in a local Discord, and judges the run.
 
-`rehearse` is the way in. `script`: what a person writes. `runner`: plays it. `judge`: judges the run. `report`: the
-report and the terminal. `discord`: the local Discord. `people`: scripted people with their own voice client. `servers`:
-local model servers. `scenarios`: the bundled scenarios. `words`: comparison of texts. `errors`.
+`rehearse` is the entry point. The other modules and packages:
+
+- `script` reads the files that a person writes.
+- `runner` plays a scenario.
+- `judge` judges the run.
+- `report` holds the report and shows it on the terminal.
+- `discord` is the local Discord.
+- `people` are scripted people with their own voice client.
+- `servers` are local model servers.
+- `scenarios` are the bundled scenarios.
+- `words` compares texts.
+- `errors` has the error classes.
 """

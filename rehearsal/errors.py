@@ -1,16 +1,18 @@
-"""The errors of the rehearsal, by who must act. Every message is a plain sentence with the remedy."""
+"""The errors of the rehearsal, one class for each party that must act. Every message is a plain sentence with the
+remedy.
+"""
 
 from __future__ import annotations
 
 
 class RehearsalError(Exception):
-    """Base of every error of this package."""
+    """Base class of every error of this package."""
 
 
 class ScenarioError(RehearsalError):
-    """A scenario, its history or a speech manifest has mistakes: its author must change the file.
+    """A scenario, its history or a speech manifest has mistakes, so its author must change the file.
 
-    `mistakes`: all of them, each a plain sentence with the place and an example.
+    `mistakes`: every mistake as a plain sentence with the place and an example.
     """
 
     def __init__(self, mistakes: tuple[str, ...]) -> None:
@@ -27,12 +29,12 @@ class PersonError(RehearsalError):
 
 
 class RunError(RehearsalError):
-    """The run cannot go on: the bot did not come, it crashed, or a wait timed out."""
+    """The run cannot continue: the bot did not join, it crashed, or a wait timed out."""
 
 
 class MlsError(LocalDiscordError):
-    """Bytes of the group key exchange are malformed or forged: the client that sent them is at fault."""
+    """A client sent malformed or forged bytes for the group key exchange."""
 
 
 class LanguageModelError(RehearsalError):
-    """The local language model could not be served: a file, a library or its process is at fault."""
+    """The local language model could not be served, because of a file, a library or the model's process."""

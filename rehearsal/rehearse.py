@@ -1,4 +1,4 @@
-"""Play a scenario and judge the run: the way into the package."""
+"""Plays a scenario and judges the run. This is the entry point of the package."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ async def rehearse(
     observer: RunObserver | None = None,
     servers: ScenarioServers | None = None,
 ) -> RehearsalReport:
-    """Play `scenario` to its end and return the report; `passed` tells whether every expectation was met.
+    """Play `scenario` to its end and return the report. Its `passed` says whether every expectation was met.
 
-    `open_environment`: `rehearsal.runner.local_environment.open_local_environment`, except in tests. `servers`: the
-    scenario's own model servers, which the bot uses already.
+    `open_environment` is `rehearsal.runner.local_environment.open_local_environment`, except in tests. `servers`: the
+    scenario's own model servers; the bot is already configured to use them.
 
-    Raises `RehearsalError` when it could not begin (the local Discord or the bot did not start). A failure later is
-    part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are stopped in order.
+    Raises `RehearsalError` when the run could not begin (the local Discord or the bot did not start). A later failure
+    is part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are stopped in
+    order.
     """
     servers = servers or NoScenarioServers()
     async with open_environment(scenario) as environment:

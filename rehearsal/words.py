@@ -1,6 +1,6 @@
-"""Compare words: word error rate, whether a text contains words, and whether a recogniser could have heard them.
+"""Compares words: word error rate, whether a text contains words, and whether a recogniser could have heard them.
 
-Texts are compared as Whisper's authors do it: their English normaliser, then edit distance over words.
+Texts are compared as Whisper's authors do it, with their English normaliser and then the edit distance over words.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 # A small recogniser writes "half-pass six" or "half-passix" for "half past six", and "9 busted" for "9 bus to". So one
-# word in three may differ if it is at least this similar, and any longer word if it is a little more similar. Where
-# the words are divided differently, the letters of the whole phrase are compared.
+# word in three may differ if it is at least this similar. A longer word may always differ if it is a little more
+# similar. If the recogniser divides the words differently, the letters of the whole phrase are compared.
 MIN_WORD_SIMILARITY = 0.6
 MIN_LONG_WORD_SIMILARITY = 0.8
 LONG_WORD_LETTERS = 5
@@ -31,26 +31,28 @@ _NOT_LETTERS = re.compile(r"[^\w]+")
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
-    """Substitutions, deletions and insertions together, over the words of the reference."""
+    """The number of substitutions, deletions and insertions together, and the number of words in the reference."""
 
     errors: int
     words: int
 
     @property
     def rate(self) -> float:
-        """Return errors per reference word; without reference words, 0 if nothing was heard and 1 otherwise."""
+        """Return the errors per reference word. Without reference words: 0 if nothing was heard, else 1."""
         if not self.words:
             return float(bool(self.errors))
         return self.errors / self.words
 
 
 def normalize_words(text: str) -> str:
-    """Return `text` in the form used for comparison: lower case, without punctuation, numbers and spelling unified."""
+    """Return `text` in the form used for comparison: lower case, no punctuation, and one spelling for numbers and
+    words.
+    """
     return str(_normaliser()(text)).strip()
 
 
 def word_errors(reference: str, hypothesis: str) -> WordErrors:
-    """Count the word errors of `hypothesis`; both texts are normalised first."""
+    """Count the word errors of `hypothesis` against the reference. Both texts are normalised first."""
     said, heard = normalize_words(reference), normalize_words(hypothesis)
     if not said:
         return WordErrors(len(heard.split()), 0)
@@ -68,12 +70,14 @@ def sum_word_errors(parts: Iterable[WordErrors]) -> WordErrors:
 
 
 def contains_words(text: str, words: str) -> bool:
-    """Return whether the text has these words, whole and in this order, after normalisation."""
+    """Return whether the text contains these words after normalisation, as whole words and in this order."""
     return f" {normalize_words(words)} " in f" {normalize_words(text)} "
 
 
 def sounds_like(heard: str, words: str) -> bool:
-    """Return whether `heard` could be a recogniser's text of `words`: in this order, with no other number."""
+    """Return whether `heard` could be a recogniser's text for `words`: similar words in this order, and no other
+    number.
+    """
     expected, written = normalize_words(words).split(), normalize_words(heard).split()
     if any(
         _similar_words(written[at : at + len(expected)], expected) for at in range(len(written) - len(expected) + 1)
@@ -83,7 +87,7 @@ def sounds_like(heard: str, words: str) -> bool:
 
 
 def _phrases(text: str, count: int) -> Iterator[str]:
-    """Yield every run of about `count` words of a text as it is written."""
+    """Yield every sequence of about `count` consecutive words of a text, in their original spelling."""
     words = _NOT_LETTERS.sub(" ", text).split()
     for length in (count - 1, count, count + 1):
         for at in range(len(words) - length + 1):
@@ -102,7 +106,7 @@ def _similar_letters(phrase: str, words: str) -> bool:
 
 
 def _similar_words(written: Sequence[str], expected: Sequence[str]) -> bool:
-    """Compare word for word; both have the same count of them."""
+    """Return whether two lists of the same length are similar, compared word for word."""
     different = 0
     for one, other in zip(written, expected, strict=True):
         if one == other:
@@ -118,9 +122,9 @@ def _similar_words(written: Sequence[str], expected: Sequence[str]) -> bool:
 
 @cache
 def _normaliser() -> Any:
-    # Its tables take half a second to load, so not before the first comparison.
+    # The import is delayed until the first comparison, because loading the normaliser's tables takes half a second.
     with warnings.catch_warnings():
-        # The package spells a regular expression with an invalid escape; nobody here can act on that.
+        # The package contains a regular expression with an invalid escape, and users of the rehearsal cannot fix that.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", SyntaxWarning)
         from whisper_normalizer.english import EnglishTextNormalizer

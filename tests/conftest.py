@@ -1,7 +1,8 @@
-"""Marks each test by what it needs, lists the slow ones, and finds what is too large to be committed.
+"""Marks each test by what it needs, lists slow tests, and provides the models and recordings that are too large for
+git.
 
-`make quick` runs the tests without such a mark. What a test needs is read off its module's imports and its fixtures,
-so nobody has to remember a marker; `slow` alone is written by hand.
+`make quick` runs the tests without such a mark. The marks are derived from the imports of a test's module and from its
+fixtures, so nobody has to remember them. Only `slow` is written by hand.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# An example's time says how busy the machine is, not whether the code is right.
+# No deadline: the time that an example takes depends on the load of the machine.
 settings.register_profile("roomtone", deadline=None, print_blob=True)
 settings.register_profile("quick", settings.get_profile("roomtone"), max_examples=20)
 settings.load_profile("roomtone")
@@ -27,7 +28,7 @@ settings.load_profile("roomtone")
 REPO_ROOT = Path(__file__).resolve().parent.parent
 SHARED = REPO_ROOT.parent / "shared"
 
-# A module that a test imports, itself or through helpers in tests/ -> the test's marker.
+# Module -> the marker of each test that imports it, directly or through helpers in tests/.
 MARKER_BY_IMPORT = {
     "bot.store.database": "database",
     "playwright.async_api": "browser",
@@ -44,9 +45,9 @@ MARKER_BY_FIXTURE = {
     "turn_model": "models",
     "whisper_model_dir": "models",
 }
-# A test without any of these markers is listed when it takes longer.
+# A test that takes longer and has none of the markers in `MAY_TAKE_LONG` is listed.
 SLOW_S = 1.0
-# Where `make test` looks for whole runs.
+# The folders and files in which `make test` looks for whole runs.
 WHOLE_RUN_PLACES = ("tests/scenarios/", "tests/browser/", "tests/bot/test_main.py")
 # Files whose whole runs take one to two minutes each.
 LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}
@@ -55,8 +56,9 @@ MAY_TAKE_LONG = {"slow", "rehearsal", *MARKER_BY_IMPORT.values(), *MARKER_BY_FIX
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Mark each test by what it needs, and put the files that take long first, so that no worker ends long after the
-    other (with `--no-loadscope-reorder`)."""
+    """Mark each test by what it needs, and put the files that take long first, so that all workers end at about the
+    same time (with `--no-loadscope-reorder`).
+    """
     long = set[Path]()
     for item in items:
         for marker in _needs(item):
@@ -65,16 +67,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
             raise pytest.UsageError(f"{item.nodeid} plays a whole run outside of {', '.join(WHOLE_RUN_PLACES)}.")
         if any(marker.name in MAY_TAKE_LONG for marker in item.iter_markers()):
             long.add(item.path)
-            # Reports know their test's properties and not its markers.
+            # A report has its test's properties but not its markers.
             item.user_properties.append(("may take long", True))
-    # `-m` leaves out items here.
+    # During the yield, pytest removes the items that `-m` leaves out.
     yield
     items.sort(key=lambda item: item.path not in long)
     items[:] = _long_runs_first(items)
 
 
 def _long_runs_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the items with the whole runs that take minutes first, each followed by a short item.
+    """Return the items with the whole runs that take minutes first, and a short item after each.
 
     pytest-xdist gives each worker two items at the start. Two long runs in a row would make one worker end long after
     the others.
@@ -86,7 +88,8 @@ def _long_runs_first(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """List the tests that took long without a marker that says so. A list only: a busy machine makes any test slow."""
+    """List the tests that took long and have no marker for that. They do not fail: on a busy machine any test is slow.
+    """
     long = [
         report
         for report in (*terminalreporter.getreports("passed"), *terminalreporter.getreports(""))
@@ -111,7 +114,7 @@ def _needs(item: pytest.Item) -> set[str]:
 
 @cache
 def _markers_of(module: str) -> frozenset[str]:
-    """Return the markers of what a module of the tests imports, directly or by way of other modules in tests/."""
+    """Return the markers of everything that a test module imports, directly or through other modules in tests/."""
     reached, waiting = set[str](), {module}
     while waiting:
         name = waiting.pop()
@@ -122,7 +125,7 @@ def _markers_of(module: str) -> frozenset[str]:
 
 
 def _origins(module: ModuleType) -> Iterator[str]:
-    """Yield the names of the modules that what stands in `module` comes from."""
+    """Yield the names of the modules that `module` imports or takes objects from."""
     for value in vars(module).values():
         origin = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if isinstance(origin, str):
@@ -178,6 +181,7 @@ def speech_dir() -> Path:
     )
     found = _first_with(places, needed="manifest.json")
     if found is None:
-        # They are nobody's to redistribute with the code, so a clone may be without; the bundled scenarios are not.
+        # The recordings must not be redistributed with the code, so a clone may not have them. The bundled scenarios
+        # are always there.
         pytest.skip("no recordings at hand: set ROOMTONE_SPEECH_DIR to a directory with a manifest.json")
     return found

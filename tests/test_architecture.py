@@ -1,4 +1,6 @@
-"""The rules of the architecture: who may import whom, floors, one home for each library, one class for each name."""
+"""The rules of the architecture: which package and layer may import which, where each library is imported, unique class
+names.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")
 
-# Package -> the packages of ours that it may import besides itself.
+# Package -> the other packages of this repository that it may import.
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "compaction": frozenset(),
     "voice": frozenset(),
@@ -21,7 +23,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "rehearsal": frozenset({"voice"}),  # voice.transport.opus alone, see below
     "benchmarks": frozenset(PACKAGES),
 }
-# These two compose everything, so they may import everything.
+# These two put the whole program together, so they may import everything.
 COMPOSERS = ("bot.__main__", "bot.cli")
 REHEARSAL_MAY_USE = "voice.transport.opus"
 
@@ -45,8 +47,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "typer": ("bot.__main__", "bot.cli"),
 }
 
-# Package -> its folders and loose modules, from the bottom to the top. A module imports from lower floors only, or from
-# its own folder; also imports for types alone count. Parts on one floor do not know each other.
+# Package -> its folders and modules in layers, lowest first. A module imports only from lower layers and from its own
+# folder. Imports for type checking count too. Folders in the same layer do not import each other.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot": (
         ("clock", "errors", "events", "guild", "runtime_tuning", "settings"),
@@ -90,13 +92,13 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 
-# Class names that two modules share on purpose: each with its reason.
+# Class name that two modules share on purpose -> the reason.
 SHARED_CLASS_NAMES: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import statement: which module of ours imports what, and whether only for types."""
+    """One import statement: the importing module, the imported name, and whether it is only for type checking."""
 
     module: str
     target: str
@@ -121,7 +123,7 @@ def _targets(node: ast.stmt) -> list[str]:
 
 
 def imports_of(path: Path) -> list[Import]:
-    """Return every import of a file, wherever it stands."""
+    """Return every import of a file, also those inside functions."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typing_blocks = [
         node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
@@ -136,7 +138,7 @@ def imports_of(path: Path) -> list[Import]:
 
 
 def sources() -> list[Path]:
-    """Return every source file of ours."""
+    """Return every source file of the packages."""
     return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
@@ -144,12 +146,12 @@ ALL_IMPORTS = [found for path in sources() for found in imports_of(path)]
 
 
 def within(module: str, prefixes: tuple[str, ...]) -> bool:
-    """Return whether `module` is one of `prefixes` or lies inside one."""
+    """Return whether `module` is one of `prefixes` or a module inside one."""
     return any(module == prefix or module.startswith(f"{prefix}.") for prefix in prefixes)
 
 
 def test_packages_import_only_what_they_may() -> None:
-    """Compaction and voice know nothing of ours; nobody but the composers sees config, rehearsal, benchmarks."""
+    """Each package imports only the packages that `MAY_IMPORT` allows; only the composers may import everything."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
         for found in ALL_IMPORTS
@@ -162,7 +164,7 @@ def test_packages_import_only_what_they_may() -> None:
 
 
 def test_config_reads_settings_modules_alone() -> None:
-    """config assembles settings; it does not reach into the packages."""
+    """config imports only the settings modules of the other packages."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
         for found in ALL_IMPORTS
@@ -174,7 +176,7 @@ def test_config_reads_settings_modules_alone() -> None:
 
 
 def test_rehearsal_uses_the_opus_codec_alone() -> None:
-    """The rehearsal is an independent judge: of ours it uses the codec and nothing else."""
+    """The rehearsal checks the bot independently, so it imports nothing of voice except the Opus codec."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
         for found in ALL_IMPORTS
@@ -187,7 +189,7 @@ def test_rehearsal_uses_the_opus_codec_alone() -> None:
 
 @pytest.mark.parametrize("library", sorted(HOMES))
 def test_each_library_has_one_home(library: str) -> None:
-    """A library is imported only where its errors and quirks are translated."""
+    """A library is imported only in the modules that translate its errors and peculiarities."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
         for found in ALL_IMPORTS
@@ -197,13 +199,13 @@ def test_each_library_has_one_home(library: str) -> None:
 
 
 def part_of(module: str) -> str:
-    """Return the folder or loose module of its package that a module lies in: `room` for `bot.room.hearing`."""
+    """Return the top-level folder or module inside the package: `room` for `bot.room.hearing`."""
     return [*module.split("."), ""][1]
 
 
 @pytest.mark.parametrize("package", sorted(FLOORS))
 def test_imports_go_down(package: str) -> None:
-    """Within a package no import goes up to a higher floor, or across to another part of the same floor."""
+    """Inside a package, no module imports from a higher layer or from another folder of its own layer."""
     height = {part: floor for floor, parts in enumerate(FLOORS[package]) for part in parts}
     inside = [
         (found.module, found.line, part_of(found.module), part_of(found.target))
@@ -220,13 +222,13 @@ def test_imports_go_down(package: str) -> None:
 
 @pytest.mark.parametrize("package", sorted(FLOORS))
 def test_floors_name_every_part(package: str) -> None:
-    """Every folder and loose module of a package has its floor."""
+    """`FLOORS` lists every folder and top-level module of a package."""
     found = {part_of(module_name(path)) for path in (ROOT / package).rglob("*.py")} - {""}
     assert found == {part for parts in FLOORS[package] for part in parts}
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    """A public class name is defined once in the whole tree, except for those with a reason."""
+    """A public class name is defined only once in all packages, except for the names in `SHARED_CLASS_NAMES`."""
     homes: dict[str, list[str]] = defaultdict(list)
     for path in sources():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -250,7 +252,7 @@ def _module_graph() -> dict[str, set[str]]:
 
 
 def test_there_is_no_circle_of_imports() -> None:
-    """Following the imports that run never leads back."""
+    """The imports that run (those outside TYPE_CHECKING) contain no cycle."""
     graph, state = _module_graph(), dict[str, str]()
 
     def visit(module: str, path: tuple[str, ...]) -> None:

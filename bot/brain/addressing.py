@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-# 'Al' and 'Bo' are names; a single letter is not taken for one.
+# A name has at least two letters, as in 'Al' and 'Bo'. A single letter is not taken for a name.
 SHORTEST_NAME = 2
 # People say these when they have the answer they wanted. They expect no reply.
 _CLOSINGS = frozenset(
@@ -54,9 +54,9 @@ _NEW_SUBJECT = re.compile(r"\W*(?:i|i['’]\w+|we|we['’]\w+|my|our)\b[^,.;!?]*
 _OPENINGS = frozenset(
     {"okay", "ok", "well", "hm", "hmm", "ah", "oh", "uh", "um", "sorry", "please", "yes", "yeah", "so"}
 )
-# 'And Ben?' asks about Ben; it does not call him.
+# 'And Ben?' is a question about Ben; it does not call Ben.
 _CONJUNCTIONS = frozenset({"and", "or", "but"})
-# 'No, the other one' and 'I mean the other one' object; 'no spoilers' and 'I mean, sure' do not.
+# 'No, the other one' and 'I mean the other one' are objections; 'no spoilers' and 'I mean, sure' are not.
 _OBJECTION = re.compile(r"\W*(?:no\b\s*[,.;:!–—-]|i mean\b(?!\s*,))", re.IGNORECASE)
 
 

@@ -39,7 +39,7 @@ log = structlog.get_logger()
 EXCERPT_CHARS = 600
 # Earlier tool results take at most a quarter of a prompt.
 EXCHANGES_SHARE = 4
-# Tool descriptions too: MCP servers write long ones.
+# Tool descriptions take at most a quarter of a prompt too, because MCP servers write long ones.
 OFFERS_SHARE = 4
 
 

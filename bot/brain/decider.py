@@ -1,7 +1,8 @@
 """Decides whether the bot answers what was just said, or speaks unasked. Pure: the caller passes in all state.
 
-It is the cheap check before the model: speech that is clearly not for the bot costs no call. Where the text alone is
-not enough, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.reply` produces the replies.
+The decider is the cheap check before the model: speech that is clearly not for the bot costs no call. Where the text
+alone is not enough, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.reply` produces the
+replies.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
 
 
 def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:
-    """Return why the bot never answers this speech, or None if it may."""
+    """Return why the bot never answers this speech, or None if the bot may answer it."""
     if heard.by_bot:
         return Reason.OTHER_BOT
     if situation.opted_out:

@@ -26,7 +26,7 @@ log = structlog.get_logger()
 # A sentence to speak, a failure in its place, or None at the end.
 GeneratedItem: TypeAlias = str | ChatModelError | ContextOverflowError | None
 
-# Sentences that the model may be ahead of the voice. More would be wasted by an interruption.
+# How many sentences the model may be ahead of the voice. If the reply is interrupted, these sentences are wasted.
 SENTENCES_AHEAD = 4
 
 

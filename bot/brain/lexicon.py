@@ -128,7 +128,7 @@ def content_stems(text: str) -> frozenset[str]:
 
 def is_empty(word: str) -> bool:
     """Return whether a lower-case word says nothing about the subject of a question."""
-    # 'What does Ada like?' asks for what she loves.
+    # A stop word with a meaning of its own is kept: 'What does Ada like?' asks what she loves.
     return word in RECALL_WORDS or (word in STOPWORDS and word not in _SAME_MEANING)
 
 

@@ -1,8 +1,8 @@
 """Builds the instructions of a speech-to-speech session: at most 5,200 characters, filled by priority. Pure.
 
-They do not contain the window, whose turns are conversation items of the session. They contain the summary, because it
-covers all turns that are not items; so its room is reserved first. The other sections are shortened in the order of
-`_Priority`, by whole lines or sentences.
+The instructions do not contain the window, because its turns are conversation items of the session. They contain the
+summary, which covers all turns that are not items, so the room for the summary is reserved first. The other sections
+are shortened in the order of `_Priority`, by whole lines or sentences.
 """
 
 from __future__ import annotations

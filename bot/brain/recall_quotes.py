@@ -32,18 +32,19 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Share of the input budget that the window always gets: eviction leaves it four fifths, and the other parts of the
-# prompt take some of that.
+# The share of the input budget that the window always gets. Eviction leaves the window four fifths, and the other
+# parts of the prompt take some of that.
 WINDOW_SHARE = 0.6
 # Name, clock time and message format.
 TURN_OVERHEAD_TOKENS = 16
-# Results searched for each quote, since some are left out because the prompt holds them.
+# The number of search results for each quote. Some results are left out, because the prompt already contains them.
 RESULTS_PER_QUOTE = 3
 # Tokens that all quotes of a prompt may take together, about 1,200 characters.
 QUOTE_TOKENS = 400
-# Limit of a prefetch. Nobody waits for it.
+# The time limit of a prefetch. Nobody waits for a prefetch.
 PREFETCH_S = 2.0
-# Share of common words from which a prefetch is used: the final recognition often differs in an ending or a name.
+# A prefetch is used if it has at least this share of words in common with the final question. The final recognition
+# often differs in an ending or a name.
 SAME_QUESTION_SHARE = 0.8
 
 

@@ -232,14 +232,15 @@ class Replier:
             # Session memory could not be read.
             progress.fail("context", str(error))
         except asyncio.CancelledError:
-            # If nobody cancelled this task, something that the reply awaited was cancelled. That costs one reply.
-            # Passed on, it would end the replier silently, and the room would never get an answer again.
+            # If this task itself was not cancelled, something that the reply awaited was cancelled. Then only this
+            # reply is lost. Raised further, the error would end the replier silently, and the room would never get an
+            # answer again.
             if _being_cancelled():
                 raise
             progress.fail("cancelled", BROKEN_OFF)
         finally:
             self._timeout = self._progress = None
-            # No sound of this reply may play later. Pieces that were played are not touched.
+            # After this, no sound of this reply is played. Pieces that were already played stay as they are.
             self._playback.stop()
         if progress.speech_to_speech and self._speech_to_speech is not None:
             # A failed reply ends at its last played piece, even if the service keeps sending.

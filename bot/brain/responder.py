@@ -159,7 +159,7 @@ def strip_heading(text: str) -> str:
 
 
 def _may_be_heading(opening: str) -> bool:
-    """Return whether it takes more of the stream to tell a heading from the reply."""
+    """Return whether `opening` may still become a heading, so that more of the stream is needed to decide."""
     start = opening.lstrip()
     if not start:
         return True

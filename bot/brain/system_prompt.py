@@ -29,12 +29,13 @@ _TOOLS = """Tools: call one only when what you need isn't in front of you, and o
 announce it and don't speak of tools; say what you found in your own words. When a tool refuses or fails, say in a \
 few words what you could not do."""
 
-# Follows tool results. Without it a small model calls the same tool again, or talks about tools: Qwen2.5-Coder 1.5B
-# answered 2 of 11 questions without it, 12 of 12 with the first sentence, and 11 of 11 with the second.
+# This text follows tool results. Without this text a small model calls the same tool again, or talks about tools:
+# Qwen2.5-Coder 1.5B answered 2 of 11 questions without the text, 12 of 12 with its first sentence, and 11 of 11 with
+# its second sentence.
 AFTER_TOOL_RESULTS = (
     "Now answer in plain words, from what stands above. Call another tool only if the answer is not there."
 )
-# Replaces it when no more calls are allowed: not every server obeys `tool_choice: none`.
+# This text replaces `AFTER_TOOL_RESULTS` when no more calls are allowed: not every server obeys `tool_choice: none`.
 ANSWER_WITHOUT_TOOLS = "Answer now, in plain words, from what stands above. No tool can be called any more."
 
 

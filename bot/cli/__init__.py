@@ -1,7 +1,7 @@
-"""The `roomtone` command line. Way in: `app.run_command_line`.
+"""The `roomtone` command line. The entry point is `app.run_command_line`.
 
-One module for each command (`run`, `replay`, `explain`, `doctor`, `models`, `bench`) and one folder for each larger
-one: `memory`, `log_view` (`roomtone tail`), `rehearsal` (`roomtone rehearse`). `checks` holds what `doctor` checks.
-Command modules are light: they import slow libraries only when the command runs. `environment`, `signals` and
+There is one module for each command (`run`, `replay`, `explain`, `doctor`, `models`, `bench`) and one folder for each
+larger command: `memory`, `log_view` (`roomtone tail`), `rehearsal` (`roomtone rehearse`). `checks` has the checks of
+`doctor`. Command modules are light: they import slow libraries only when the command runs. `environment`, `signals` and
 `failures` are shared by all commands.
 """

@@ -1,6 +1,6 @@
 """Runs an embedding model in its own thread, one text at a time, urgent texts first.
 
-Batches would save nothing on one core. Without them an urgent text waits for one other text at most.
+Batches would save nothing on one core. Without batches an urgent text waits for one other text at most.
 """
 
 from __future__ import annotations

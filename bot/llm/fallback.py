@@ -106,7 +106,7 @@ class FallbackModel:
                 continue
             instead = f"{working[0]} answers" if working else "no other answers either"
             if not working and number == 0:
-                # If none works, every question tries the first: see `_candidates`.
+                # If no model works, every question tries the first model again: see `_candidates`.
                 instead, outage = f"{instead}, and each question tries it again", replace(outage, retry_at=None)
             found.append(DegradedPart(f"the language model {model.model}", instead, outage))
         return found
@@ -129,8 +129,8 @@ class FallbackModel:
                     next_model = candidates[number + 1][0].model
                     log.warning("summary_failed_over", model=model.model, next_model=next_model, problem=str(error))
             except asyncio.CancelledError:
-                # Usually the caller's deadline. No time is left for another model now, but the next call starts with
-                # it.
+                # Usually the caller's deadline has passed. No time is left to ask another model now, but the next call
+                # starts with the next model.
                 if self._clock.monotonic() - started >= STALLED_S:
                     breaker.record_failure(self._clock.monotonic(), STALLED, permanent=True)
                 raise

@@ -62,7 +62,7 @@ class OpenAIVision:
         self._endpoint = endpoint
         self._turn = asyncio.Lock()
         self._limit_name = "max_tokens"
-        # No retries: the next picture is worth more.
+        # No retries, because the next picture is newer and so more useful.
         self._client = endpoint.open()
 
     async def __aenter__(self) -> Self:

@@ -136,7 +136,7 @@ def _calls_in(text: str) -> tuple[MessageToolCall, ...]:
 
 def _first_value(text: str) -> tuple[object, str]:
     """Return the first JSON value of a text, or None, and the rest of the text."""
-    # Unchanged, or with one or two closing braces added.
+    # The text is tried unchanged, then with one or two closing braces added.
     readings = [text, text + "}", text + "}}"]
     if text.startswith("{{"):
         # Qwen's template shows calls in doubled braces, and small models imitate it: the outer braces, or all.

@@ -88,7 +88,8 @@ class MemoryUpkeep:
         self._kept_prompts: set[str] = set()
         self._seen_refreshes = memory.external_changes
         self._new_texts: dict[str, str] = {}
-        # Texts of the last payload: a text is repeated in the next payload or never.
+        # The digests of the texts in the last payload. A text is either repeated in the next payload or never comes
+        # again, so older digests are not kept.
         self._kept_texts: set[str] = set()
         self._extracted_through: int | None = None
         self._last_check: int | None = None

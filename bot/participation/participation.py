@@ -343,7 +343,7 @@ class Participation:
             self._engagement.on_reply_ended(user_id, text, now=now)
 
     def on_joined(self) -> None:
-        """Record that somebody came in: the quiet begins anew."""
+        """Record that somebody came in, which restarts the timer for a long silence."""
         self._quiet.reset(self._clock.monotonic())
 
     def on_left(self, user_id: int) -> None:

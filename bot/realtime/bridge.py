@@ -44,16 +44,17 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until {when}. {why}"
-# How the notice says until when: for a fault that passes, and for one that somebody has to repair.
+# The notice says until when the fallback lasts: the first text is for a fault that passes by itself, the second for a
+# fault that somebody has to repair.
 IT_IS_BACK = "it is back"
 NEXT_JOIN = "I join again"
 BACK = "Speech-to-speech is back, and I answer with it again."
-# A failure and a return come minutes apart; notices beyond this limit would be stale.
+# The most notices that wait to be written. Failures and returns come minutes apart, so more would be out of date.
 NOTICES_WAITING = 8
 
 
 class RealtimeBridge:
-    """The speech-to-speech of one room. *Ownership*: `run` is the room's task."""
+    """Connects one room with its speech-to-speech session. *Ownership*: `run` is the room's task."""
 
     def __init__(
         self,

@@ -195,7 +195,7 @@ class Conversation:
         await self._replier.shut_down(within_s=SHUT_DOWN_S)
         await self._hearing.finish([person.id for person in self._place.members()], within_s=LAST_WORDS_S)
 
-    # -- what the room asks and tells -------------------------------------------------------------------------
+    # -- called by the room -----------------------------------------------------------------------------------
 
     @property
     def dropped(self) -> Counter[str]:
@@ -321,7 +321,7 @@ class Conversation:
         ):
             self._preemptive_reply.start(_question(turn, spoken, decision))
 
-    # -- speaking: what participation asks (see `ReplyControl`) and what commentary asks ---------------------------
+    # -- speaking: called by participation (see `ReplyControl`) and by commentary ----------------------------------
 
     @property
     def reply_state(self) -> ReplyState:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
 
-# Below this probability the person most likely goes on. If not, the end is certain a second into the silence, so
-# recognition can begin later and is less often in vain.
+# Below this probability the person most likely goes on. If the person has finished after all, the end is certain only
+# after a second of silence. So recognition begins later, and is less often in vain.
 LIKELY_FINISHED = 0.5
 DELAY_S = 0.25
-# A recogniser that takes longer than this is behind, and eager recognition would delay finished speech. Then only
-# people who have almost certainly finished are recognised early, which is hardly ever in vain.
+# A recogniser that takes longer than this is behind, and eager recognition would delay finished speech. Then eager
+# recognition starts only for people who have almost certainly finished, so it is hardly ever in vain.
 BEHIND_S = 0.5
 SURELY_FINISHED = 0.9
 

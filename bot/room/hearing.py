@@ -202,7 +202,7 @@ class Hearing:
             self._pending.discard(oldest.id)
             self._eager_recognition.discard(oldest.id)
             self._drop_utterance(oldest, "overloaded")
-        # If its eager recognition still waits, it counts as finished speech now.
+        # If eager recognition of this utterance still waits in the queue, it counts as finished speech from now on.
         self._recognizer.confirm(utterance.user_id)
         self._pending.add(utterance.id)
         self._waiting.put_nowait(utterance)

@@ -185,7 +185,8 @@ class RoomScreens:
         """Admit a person who opened their link; their earlier share ends. Raises `ScreenError`."""
         if self._excludes(person.id):
             raise ScreenError(OPTED_OUT)
-        # Another of their links may be opened while one ends. The last one stays; nothing is awaited after the loop.
+        # While one share ends, another link of this person may be opened, so this is a loop. The last page stays,
+        # because nothing is awaited after the loop.
         while (earlier := self._sharers.get(person.id)) is not None:
             await self.end(earlier, ShareEnd.SUPERSEDED)
         if self.full():
@@ -301,7 +302,7 @@ class RoomScreens:
 
     async def _take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
         if self._excludes(sharer.person.id):
-            # The person opted out while it was read.
+            # The person opted out while the picture was read.
             return
         note = Note(
             NoteId(f"{sharer.nonce}-{sharer.notes}"),
@@ -343,7 +344,7 @@ class RoomScreens:
         except CompactionError as error:
             self._log.warning("notes_not_retired", problem=str(error))
 
-    # -- who asks (`ScreenView`) ------------------------------------------------------------------------------
+    # -- called by the tool `look_at_screen` (`ScreenView`) ------------------------------------------------------
 
     def sharing(self) -> Sequence[str]:
         return [sharer.person.name for sharer in self._sharers.values() if sharer.share is not None]

@@ -1,4 +1,4 @@
-"""A local Discord on 127.0.0.1. Unmodified clients connect to it when their addresses point to it."""
+"""A local Discord on 127.0.0.1. Unmodified Discord clients can use it once their server addresses point to it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""When voice packets reached the media server, by the kernel's timestamps: a busy server reads them late.
+"""Records when voice packets reached the media server, to measure how evenly a client sends.
 
-Used to measure how evenly a client sends.
+The times are the kernel's timestamps, because a busy server reads packets some time after they arrived.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ if sys.platform == "linux":
 if TYPE_CHECKING:
     import socket
 
-# linux/sockios.h: the time of the datagram that was read last, as a struct timespec.
+# The ioctl from linux/sockios.h that returns when the last datagram read was received, as a struct timespec.
 _SIOCGSTAMPNS = 0x8907
 _TIMESPEC = struct.Struct("@ll")
 
 
 @dataclass(frozen=True, slots=True)
 class PacketArrival:
-    """One voice packet of `user_id`. `at`: seconds of the wall clock; `silence`: it only ends a talkspurt."""
+    """The arrival of one voice packet from `user_id`.
+
+    `at`: seconds of the wall clock. `silence`: the packet is one of the silence frames that end a talkspurt.
+    """
 
     user_id: int
     sequence: int
@@ -38,12 +41,12 @@ ArrivalCallback: TypeAlias = Callable[[PacketArrival], None]
 
 
 def arrived_at(sock: socket.socket | None) -> float:
-    """Return when the datagram last read from `sock` arrived (wall clock); on other systems than Linux, now."""
+    """Return the wall-clock time at which the datagram last read from `sock` arrived. Except on Linux, return now."""
     if sys.platform == "linux" and sock is not None:
         try:
             seconds, nanoseconds = _TIMESPEC.unpack(fcntl.ioctl(sock.fileno(), _SIOCGSTAMPNS, bytes(_TIMESPEC.size)))
         except OSError:
-            # The kernel starts to record times with the first request.
+            # The kernel begins to record times at the first such request, so the first request fails.
             return time.time()
         return float(seconds + nanoseconds / 1e9)
     return time.time()

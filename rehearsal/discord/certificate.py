@@ -1,7 +1,7 @@
-"""The self-signed certificate of the local voice gateway.
+"""Makes the self-signed certificate of the local voice gateway.
 
 discord.py hard-codes `wss://{endpoint}/?v=8`, so the voice websocket needs TLS even on 127.0.0.1. The certificate is
-its own authority: a client trusts it by its path (`ssl.create_default_context(cafile=...)`, `NODE_EXTRA_CA_CERTS`).
+its own authority. A client trusts it by its path (`ssl.create_default_context(cafile=...)`, `NODE_EXTRA_CA_CERTS`).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from rehearsal.errors import LocalDiscordError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Long, so that a certificate kept between runs of `--serve` does not expire.
+# The validity is long so that a certificate kept between runs of `--serve` does not expire.
 _LIFETIME = datetime.timedelta(days=3650)
-# Valid from yesterday, in case the clock is set back.
+# The certificate is valid from yesterday, in case the clock is set back.
 _BACKDATED = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The files of the certificate (public, PEM) and its key (PEM, mode 0600)."""
+    """The paths of the certificate (public, PEM) and its key (PEM, mode 0600)."""
 
     certificate_path: Path
     key_path: Path
@@ -83,8 +83,8 @@ def _self_signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
         decipher_only=False,
     )
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")])
-    # Python 3.13 verifies strictly (VERIFY_X509_STRICT): key identifiers and usages must be there, and the basic
-    # constraints critical.
+    # Python 3.13 verifies strictly (VERIFY_X509_STRICT): the certificate needs key identifiers and key usages, and its
+    # basic constraints must be marked critical.
     return (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -1,6 +1,7 @@
-"""Slash commands as a person types them: find the registered command, check the options, build INTERACTION_CREATE.
+"""Turns a slash command that a person types into the data of an INTERACTION_CREATE event.
 
-Pure functions. A mistake raises `LocalDiscordError` with the options that the command takes.
+The functions find the registered command and check its options. They are pure. A mistake raises `LocalDiscordError`,
+which lists the options that the command takes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ _CHAT_INPUT = 1
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command with its options: the application it belongs to, and the `data` of its INTERACTION_CREATE."""
+    """A slash command with its options.
+
+    It names the application that the command belongs to, and holds the `data` of the INTERACTION_CREATE event.
+    """
 
     application_id: int
     data: Json
@@ -55,9 +59,9 @@ def build_invocation(
     name: str,
     options: Mapping[str, Any],
 ) -> Invocation:
-    """Return the invocation of `/name` by a member; subcommands are further words, as in `memory search`.
+    """Return the invocation of `/name` by a member. Subcommands are further words in the name, as in `memory search`.
 
-    Raises `LocalDiscordError` for an unknown command, one the member may not use, or wrong options.
+    Raises `LocalDiscordError` for an unknown command, a command that the member may not use, or wrong options.
     """
     words = name.removeprefix("/").split()
     known = [each for each in registered if each[1]["type"] == _CHAT_INPUT]

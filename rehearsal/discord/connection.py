@@ -1,6 +1,6 @@
-"""The websockets of the local Discord. Each has an ordered outbox with one writer, so that sending never waits.
+"""The websockets of the local Discord. Each websocket has an ordered outbox with one writer, so sending never waits.
 
-A slow client must neither delay the others nor get messages out of order. A client with a thousand unread messages is
+A slow client delays no other client, and its messages stay in order. A client with a thousand unread messages is
 disconnected.
 """
 
@@ -24,7 +24,7 @@ _log = structlog.get_logger()
 _OUTBOX_MESSAGES = 1000
 _SEND_TIMEOUT_S = 10.0
 _CLOSE_TIMEOUT_S = 1.0
-# Commits of big groups have tens of kilobytes; nothing valid has a megabyte.
+# The commit of a big group is tens of kilobytes long. No valid message reaches a megabyte.
 _MAX_MESSAGE_BYTES = 1 << 20
 _GOING_AWAY = 1001
 _ENDS = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
@@ -32,7 +32,7 @@ _ENDS = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgTy
 
 @dataclass(frozen=True, slots=True)
 class CloseFrame:
-    """A close frame to send."""
+    """The code and reason of a websocket close frame."""
 
     code: int
     reason: str
@@ -45,12 +45,12 @@ class WebsocketConnection:
         self._socket = socket
         self._transport = transport
         self._outbox: asyncio.Queue[str | bytes | CloseFrame] = asyncio.Queue(_OUTBOX_MESSAGES)
-        # True when the local Discord closed this connection, whatever close code the client answered with.
+        # True when the local Discord closed this connection. The client's close code does not matter then.
         self.closed_by_us = False
-        # The code of the client's close frame, or None when there was none, as from a process that died. aiohttp's own
-        # `close_code` would say 1000 for that.
+        # The code of the client's close frame, or None when the client sent no close frame, for example because its
+        # process died. aiohttp's own `close_code` would be 1000 in that case.
         self.close_code: int | None = None
-        # The close frame to send after everything queued before it.
+        # The close frame to send once the messages queued before it are sent.
         self.close_frame: CloseFrame | None = None
 
     def send_json(self, message: Json) -> None:
@@ -61,7 +61,7 @@ class WebsocketConnection:
         self._put(frame)
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close after everything queued before is sent."""
+        """Close the connection once everything queued before is sent."""
         self.closed_by_us = True
         self._put(CloseFrame(code, reason))
 
@@ -78,7 +78,7 @@ class WebsocketConnection:
             self.abort()
 
     async def write(self) -> None:
-        """Send what is queued, until a close frame or the end of the connection. Run it in a task of its own."""
+        """Send queued messages until a close frame is sent or the connection ends. Run this in a task of its own."""
         try:
             while True:
                 item = await self._outbox.get()
@@ -95,7 +95,7 @@ class WebsocketConnection:
 
 
 class ConnectionHandler(Protocol):
-    """Handles the messages of a connection: one of the two gateways."""
+    """Handles the messages of a connection. The two gateways implement this protocol."""
 
     def opened(self, connection: WebsocketConnection) -> None:
         """Say hello."""
@@ -118,7 +118,7 @@ class WebsocketServer:
 
     def __init__(self) -> None:
         self._open: dict[WebsocketConnection, web.WebSocketResponse] = {}
-        # TLS transports may outlive their websocket by asyncio's 30 s of waiting for the client's close_notify.
+        # A TLS transport can outlive its websocket, because asyncio waits 30 s for the client's close_notify.
         self._transports: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
 
     async def serve(self, request: web.Request, handler: ConnectionHandler) -> web.WebSocketResponse:
@@ -135,8 +135,9 @@ class WebsocketServer:
                 await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
                 reader.cancel()
                 writer.cancel()
-            # aiohttp waits for the client's close frame only when nobody else reads. Without the wait, a client whose
-            # own close frame meets a closed socket reports 1006 instead of our code.
+            # The reader and the writer must be over by now, because aiohttp waits for the client's close frame only
+            # when no other task reads. Without that wait, the client's close frame can meet a closed socket, and the
+            # client then reports code 1006 instead of our code.
             if connection.close_frame is not None:
                 await _close(connection, socket, connection.close_frame)
         finally:
@@ -169,16 +170,16 @@ class WebsocketServer:
             connection.close(self.undecodable, "Failed to decode payload")
 
     async def close_all(self) -> None:
-        """Close every websocket; one that does not answer is aborted."""
+        """Close every websocket, and abort those whose client does not answer."""
         async with asyncio.TaskGroup() as tasks:
             for connection, socket in list(self._open.items()):
                 tasks.create_task(_close(connection, socket, _STOPPED), name="local-discord-close")
 
     async def close_transports(self) -> None:
-        """Close every remaining socket after everything else, so that the garbage collector finds none open."""
+        """Close every socket that is still open, so that the garbage collector finds none. Call this last."""
         for transport in list(self._transports):
             _cut(transport)
-        # A transport closes its socket in the next iteration of the loop; a TLS transport needs two.
+        # A transport closes its socket in the next iteration of the event loop. A TLS transport needs two iterations.
         for _ in range(3):
             await asyncio.sleep(0)
 

@@ -1,7 +1,7 @@
-"""The control API: lets a test or a person at a terminal act in the local Discord, over plain HTTP.
+"""The control API: a test, or a person at a terminal, acts in the local Discord over plain HTTP.
 
-docs/rehearsal-control-api.md describes it. Every answer is a JSON object; a mistake is `{"error": sentence}` with a
-4xx status. There is no authentication: anybody on this machine can use it.
+docs/rehearsal-control-api.md describes the API. Every answer is a JSON object. The answer to a mistake is
+`{"error": sentence}` with a 4xx status. There is no authentication: anybody on this machine can use the API.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.payloads import Json
 
 PREFIX = "/control"
-# A command's answer may take as long as a model does, but a caller must not wait for ever.
+# A model may take this long to answer a command. The limit keeps a caller from waiting for ever.
 _MAX_TIMEOUT_S = 600.0
 _DEFAULT_TIMEOUT_S = 30.0
 
@@ -36,10 +36,10 @@ class ControlledDiscord(Protocol):
     network: NetworkConditions
 
     async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
-        """Put a member into voice."""
+        """Move a member into a voice channel."""
 
     async def leave(self, user_id: int) -> None:
-        """Take a member out of voice."""
+        """Remove a member from voice."""
 
     async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage:
         """Post a message."""
@@ -53,17 +53,17 @@ class ControlledDiscord(Protocol):
         channel_id: int | None = None,
         timeout_s: float = _DEFAULT_TIMEOUT_S,
     ) -> InteractionResult:
-        """Use a slash command."""
+        """Use a slash command as a member."""
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault."""
 
     def status(self) -> Json:
-        """Return the status of everything."""
+        """Return the status of the whole local Discord."""
 
 
 class ControlApi:
-    """The handlers."""
+    """The HTTP handlers of the control API."""
 
     def __init__(self, discord: ControlledDiscord) -> None:
         self._discord = discord
@@ -147,7 +147,9 @@ def _translated(
 
 
 async def _body(request: web.Request, *known: Any) -> Json:
-    """Return the request's JSON object ({} for none). Raises `LocalDiscordError` for an unknown key."""
+    """Return the request's JSON object, or {} if the request has no body. Raises `LocalDiscordError` for an unknown
+    key.
+    """
     content = await request.read()
     if not content:
         return {}

@@ -1,12 +1,13 @@
-"""The DAVE delivery service of one voice channel: who is in the group, which commit wins, when a new key is used.
+"""The DAVE delivery service of one voice channel: its group, the winning commits, and the times at which keys change.
 
-A state machine without I/O: each event returns the messages to send, in order, and the timers to start. It follows
-Discord's protocol.md ("Group Key Exchange"); where that leaves a choice, it does what davey 0.1.7 can handle:
+The service is a state machine without I/O: each event returns the messages to send, in order, and the timers to start.
+It follows Discord's protocol.md ("Group Key Exchange"). Where protocol.md leaves a choice, the service does what davey
+0.1.7 can handle:
 
-- One batch of proposals is in flight at a time, removals and additions together. davey answers an Add in one batch
-  and a Remove (or a revocation) in the next with a commit that lacks its Welcome, so changes that come while a batch
-  is pending wait for the commit, and a change that invalidates the batch revokes all of it before the next one.
-- A proposal is sent only to clients that can process it: discord.py crashes on one for another epoch.
+- Only one batch of proposals is open at a time, with removals and additions together. If davey gets an Add in one batch
+  and a Remove (or a revocation) in the next batch, its commit lacks the Welcome. So a change that comes while a batch
+  is open waits for the commit, and a change that makes the batch invalid revokes the whole batch.
+- A proposal is sent only to clients that can process it: discord.py crashes on a proposal for another epoch.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _log = structlog.get_logger()
 
 # protocol.md: "the voice gateway transition timeout", roughly two seconds.
 TRANSITION_TIMEOUT_S = 2.0
-# Proposals that nobody commits in time are proposed again. Each attempt waits twice as long as the one before, so that
-# a slow machine succeeds at last.
+# A batch that nobody commits in this time is proposed again. Each attempt waits twice as long as the attempt before, so
+# that even a slow machine commits in time at last.
 COMMIT_TIMEOUT_S = 2.0
 _MAX_COMMIT_TIMEOUT_S = 64.0
-# The epoch that op 24 names when a group is made anew.
+# Op 24 names this epoch when the clients must make a new group.
 _NEW_GROUP = 1
 
 
@@ -91,7 +92,7 @@ DeliveryEffect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | Start
 
 
 class DeliveryService:
-    """One voice channel's group. Not thread-safe."""
+    """The encryption group of one voice channel. Not thread-safe."""
 
     def __init__(self, channel_id: int) -> None:
         self._sender = mls.ExternalSender(channel_id)
@@ -112,23 +113,25 @@ class DeliveryService:
 
     @property
     def leaves(self) -> dict[int, int]:
-        """User id -> leaf index of the group's members."""
+        """The group's members: user id -> leaf index."""
         return self._group.members()
 
     @property
     def pending_transitions(self) -> tuple[int, ...]:
-        """Transitions that were announced and not executed."""
+        """The ids of transitions that were announced and not executed yet."""
         return self._transitions.ids
 
     # --- events of clients -------------------------------------------------------------------------------------
 
     def connect(self, user_id: int) -> list[DeliveryEffect]:
-        """A client was told the protocol version (op 4). It gets the external sender; its key package follows."""
+        """Add a client that was sent the protocol version (op 4). It gets the external sender, and sends its key
+        package next.
+        """
         self._connected[user_id] = None
         return [SendBinary(user_id, DaveOpcode.EXTERNAL_SENDER, self._sender.package)]
 
     def disconnect(self, user_id: int) -> list[DeliveryEffect]:
-        """A client left the voice channel, or its connection is gone for good."""
+        """Remove a client that left the voice channel, or whose connection will not come back."""
         self._connected.pop(user_id, None)
         self._transitions.gone(user_id)
         effects = self._forget(user_id)
@@ -141,22 +144,22 @@ class DeliveryService:
         return effects + self._execute_ready_transitions()
 
     def key_package(self, user_id: int, body: bytes) -> list[DeliveryEffect]:
-        """A client asks to be added (op 26). Raises `MlsError` for an invalid key package."""
+        """Handle a client's request to be added (op 26). Raises `MlsError` for an invalid key package."""
         if self.version == 0 or user_id not in self._connected:
             return []
         mls.check_key_package(body, user_id=user_id)
         effects = self._withdraw_addition(user_id)
         if user_id in self._group.leaves.values():
-            # A member that sends another key package is removed and added again. Proposals sent to a pending member
-            # stay valid: they are in that member's local group.
+            # A member that sends another key package is removed and added again. Proposals that were sent to a client
+            # before it was added stay valid, because they are in that client's local group.
             effects += self._forget(user_id)
         self._key_packages[user_id] = body
         return effects + self._advance()
 
     def commit(self, user_id: int, body: bytes) -> list[DeliveryEffect]:
-        """A client committed proposals (op 28). A commit that lost the race or misses a proposal is dropped.
+        """Handle a client's commit of proposals (op 28). A commit that came too late or misses a proposal is dropped.
 
-        Raises `MlsError` for bytes that are no commit.
+        Raises `MlsError` for bytes that are not a commit.
         """
         parts = mls.split_commit_welcome(body)
         group = self._group
@@ -174,12 +177,12 @@ class DeliveryService:
         return self._announce(parts, stayed, added)
 
     def transition_ready(self, user_id: int, transition_id: int) -> list[DeliveryEffect]:
-        """A client is ready for a transition (op 23)."""
+        """Note that a client is ready for a transition (op 23)."""
         self._transitions.ready(user_id, transition_id)
         return self._execute_ready_transitions()
 
     def invalid_commit(self, user_id: int) -> list[DeliveryEffect]:
-        """A client could not process a commit or welcome (op 31): it becomes pending and is added again."""
+        """Remove a client that could not process a commit or welcome (op 31), and add it again."""
         if self.version == 0 or user_id not in self._connected:
             return []
         return self._forget(user_id) + self._advance()
@@ -192,12 +195,13 @@ class DeliveryService:
         return self._execute_ready_transitions()
 
     def commit_timed_out(self, batch: int) -> list[DeliveryEffect]:
-        """Nobody committed that batch: propose it again, and if that fails too, make a new group.
+        """Propose a batch again that nobody committed in time. If nobody commits the second batch either, make a new
+        group.
 
-        Otherwise a member whose client hangs would keep everybody else out for ever.
+        Without this timeout, a member whose client hangs would keep all new clients out for ever.
         """
         group = self._group
-        # Before there is a group, only clients that sent a key package can commit.
+        # Before there is a group, only clients that have sent a key package can commit.
         committers = [
             user
             for user, changes in group.outstanding.items()
@@ -227,7 +231,7 @@ class DeliveryService:
         return [*effects, StartTransitionTimer(transition, TRANSITION_TIMEOUT_S)]
 
     def upgrade(self) -> list[DeliveryEffect]:
-        """Announce version 1 again: all clients make a new group."""
+        """Announce version 1 again, and make all clients create a new group."""
         if self.version == 1:
             return []
         self.version = 1
@@ -248,7 +252,7 @@ class DeliveryService:
     # --- helpers -----------------------------------------------------------------------------------------------
 
     def _refusal(self, user_id: int, parts: mls.CommitWelcome, changes: dict[bytes, GroupChange]) -> str:
-        """Return why a commit is refused, or '' (protocol.md, "Voice Gateway Commit Validity")."""
+        """Return the reason to refuse a commit, or '' to accept it (protocol.md, "Voice Gateway Commit Validity")."""
         group = self._group
         if self.version == 0:
             return "no encryption now"
@@ -267,7 +271,7 @@ class DeliveryService:
         return ""
 
     def _announce(self, parts: mls.CommitWelcome, stayed: list[int], added: list[int]) -> list[DeliveryEffect]:
-        """Start the next epoch: the commit to those who were members, the welcome to those who were added."""
+        """Start the next epoch: send the commit to the former members, and the welcome to the added clients."""
         group = self._group
         initial = group.epoch == 0 and not self._group_replaces_another
         transition = INITIAL_TRANSITION if initial else self._transitions.announce(group.members())
@@ -286,12 +290,12 @@ class DeliveryService:
         return effects + self._advance()
 
     def _advance(self) -> list[DeliveryEffect]:
-        """Propose every pending change that is not proposed yet."""
+        """Propose the changes that are not proposed yet, unless a batch is still open."""
         if self.version == 0:
             return []
         group = self._group
         if group.epoch and not group.members():
-            # No member is left who could commit: the pending clients make a new group.
+            # No member is left to commit, so the pending clients make a new group.
             group = self._group = MlsGroup()
         if group.epoch == 0:
             offers = [effect for user in self._connected for effect in self._offer(user)]
@@ -299,7 +303,8 @@ class DeliveryService:
         if any(group.outstanding.values()):
             return []
         changes: list[GroupChange] = [Removal(leaf) for leaf in sorted(group.stale)]
-        # A client whose old leaf is still in the group is added after the commit that removes the leaf.
+        # If a client's old leaf is still in the group, the client is added only after the commit that removes that
+        # leaf.
         still_there = set(group.leaves.values())
         changes += self._additions(besides=still_there)
         if not changes:
@@ -319,7 +324,7 @@ class DeliveryService:
         return StartCommitTimer(self._batches, patience_s)
 
     def _offer(self, user_id: int) -> list[DeliveryEffect]:
-        """Before there is a group: propose to `user_id` the additions that it does not have yet."""
+        """Propose to `user_id` the additions that were not proposed to it yet. Used only before there is a group."""
         proposed = self._group.proposed_additions(user_id)
         outstanding = self._group.outstanding.setdefault(user_id, {})
         messages: list[bytes] = []
@@ -339,20 +344,20 @@ class DeliveryService:
         return self._sender.remove(self._group.epoch, change.leaf)
 
     def _forget(self, user_id: int) -> list[DeliveryEffect]:
-        """Remove all state of a client: its key package, its leaf, the proposals sent to it and about it."""
+        """Remove all state of a client: its key package, its leaf, and the proposals sent to it and about it."""
         group = self._group
         group.outstanding.pop(user_id, None)
         group.stale |= {leaf for leaf, user in group.leaves.items() if user == user_id}
         return self._withdraw_addition(user_id)
 
     def _withdraw_addition(self, user_id: int) -> list[DeliveryEffect]:
-        """Remove a client's key package, and revoke the proposals with it."""
+        """Remove a client's key package, and revoke the proposals that contain it."""
         self._key_packages.pop(user_id, None)
         group = self._group
         return self._revoke([user for user in group.outstanding if user_id in group.proposed_additions(user)])
 
     def _revoke(self, users: Iterable[int]) -> list[DeliveryEffect]:
-        """Revoke all proposals sent to `users`, not only the invalid one: see the module's docstring."""
+        """Revoke all proposals sent to `users`. The docstring of the module explains why the whole batch is revoked."""
         effects: list[DeliveryEffect] = []
         for user in users:
             references = list(self._group.outstanding.pop(user))

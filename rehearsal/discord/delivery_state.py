@@ -1,4 +1,4 @@
-"""The state of a DAVE delivery service: the MLS group as the voice gateway sees it, and announced transitions."""
+"""The state of a DAVE delivery service: the MLS group as the voice gateway sees it, and the announced transitions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Transition ids have 16 bits; 0 is executed at once.
+# Transition ids have 16 bits. A transition with the id 0 is executed at once.
 INITIAL_TRANSITION = 0
 _TRANSITION_IDS = 0xFFFE
 
@@ -33,22 +33,22 @@ GroupChange: TypeAlias = Addition | Removal
 
 @dataclass(slots=True)
 class MlsGroup:
-    """One MLS group. Epoch 0: nobody has committed yet."""
+    """One MLS group. In epoch 0 nobody has committed yet."""
 
     epoch: int = 0
     leaves: dict[int, int] = field(default_factory=dict)  # leaf index -> user id
     stale: set[int] = field(default_factory=set)  # leaves to remove
-    # Unrevoked proposals of this epoch as each recipient has them: user id -> reference -> change.
+    # The proposals of this epoch that each client received and that were not revoked: user id -> reference -> change.
     outstanding: dict[int, dict[bytes, GroupChange]] = field(default_factory=dict)
 
     def members(self) -> dict[int, int]:
-        """Return user id -> leaf of the members, who hold the group's keys and may commit."""
+        """Return user id -> leaf of the members. Members hold the group's keys and may commit."""
         return {user: leaf for leaf, user in self.leaves.items() if leaf not in self.stale}
 
     def apply(self, changes: list[GroupChange]) -> tuple[list[int], list[int]]:
-        """Apply a commit's changes in order; return who stayed and who was added.
+        """Apply a commit's changes, and return the users who stayed and the users who were added.
 
-        Removals free their leaves before additions take the leftmost blank ones (RFC 9420 sections 12.3 and 7.7).
+        Removals free their leaves before additions take the leftmost blank leaves (RFC 9420 sections 12.3 and 7.7).
         """
         for change in changes:
             if isinstance(change, Removal):
@@ -75,14 +75,14 @@ class MlsGroup:
 
 @dataclass(slots=True)
 class PendingTransition:
-    """One announced transition."""
+    """One transition that was announced and not executed yet."""
 
     recipients: tuple[int, ...]
     waiting: set[int]
 
 
 class Transitions:
-    """The transitions of one group, by id, in order of announcement."""
+    """The announced transitions of one group, by id, in the order in which they were announced."""
 
     def __init__(self) -> None:
         self._announced: dict[int, PendingTransition] = {}
@@ -105,12 +105,12 @@ class Transitions:
             self._announced[transition_id].waiting.discard(user_id)
 
     def gone(self, user_id: int) -> None:
-        """Stop waiting for a client, in all transitions."""
+        """Stop waiting for a client in all transitions."""
         for transition in self._announced.values():
             transition.waiting.discard(user_id)
 
     def overdue(self, transition_id: int) -> None:
-        """Stop waiting for any client, in one transition."""
+        """Stop waiting for all clients in one transition."""
         if transition_id in self._announced:
             self._announced[transition_id].waiting.clear()
 
@@ -122,7 +122,7 @@ class Transitions:
         self._announced.clear()
 
     def take_ready(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Remove and return the transitions that wait for nobody: id and recipients."""
+        """Remove the transitions that wait for no client, and return the id and the recipients of each."""
         ready = [(key, value.recipients) for key, value in self._announced.items() if not value.waiting]
         for key, _ in ready:
             del self._announced[key]

@@ -1,7 +1,7 @@
-"""The faults that the local Discord can inject, by name. Each of them happens on Discord too.
+"""The faults that the local Discord can inject, by name. All of them also happen on the real Discord.
 
-A fault affects the given member, else the bots that are in voice, else everybody in voice. The table `FAULTS` is
-described in docs/rehearsal-control-api.md; a test compares the two.
+A fault affects the given member. Without a member it affects the bots in voice, or everybody in voice if there is no
+bot. docs/rehearsal-control-api.md describes the table `FAULTS`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# A transition that was never announced.
+# The id of a transition that was never announced.
 _UNKNOWN_TRANSITION = 0xFFFF
 _FIRST_CLOSE_CODE = 4000
 _GARBAGE = bytes(range(1, 64))
@@ -71,9 +71,10 @@ class FaultInjector:
         self._switch_endpoint = switch_endpoint
 
     def inject(self, name: str, *, user_id: int | None = None, options: Mapping[str, Any] | None = None) -> Json:
-        """Inject a fault; return its name, the affected users, and its own result.
+        """Inject a fault. Return its name, the affected users, and the fault's own result.
 
-        Raises `LocalDiscordError` for an unknown fault, an option it does not take, or when nobody is in voice.
+        Raises `LocalDiscordError` for an unknown fault, for an option that the fault does not take, or when nobody is
+        in voice.
         """
         fault = FAULTS.get(name)
         if fault is None:

@@ -1,7 +1,7 @@
 """The selective forwarding unit (SFU): decrypts each UDP packet and encrypts it again for every receiver.
 
-One socket serves all channels. It identifies speakers by SSRC and learns their addresses from IP discovery. Loss,
-padding and reordering (`NetworkConditions`) come from a seeded generator, so that a run can be repeated.
+One socket serves all channels. The forwarder identifies speakers by SSRC and learns their addresses from IP discovery.
+A seeded generator decides which packets are lost, padded or reordered (`NetworkConditions`), so a run can be repeated.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from voice.transport.opus import SILENCE_FRAME
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# IP discovery: type 1 asks, 2 answers; 70 bytes follow the length (Discord's reference, "IP Discovery").
+# IP discovery: type 1 is the request, type 2 the answer, and 70 bytes follow the length (Discord's reference, "IP
+# Discovery").
 _DISCOVERY_BYTES = 74
 _DISCOVERY_REQUEST = b"\x00\x01\x00\x46"
 _DISCOVERY_RESPONSE = b"\x00\x02\x00\x46"
-# Clients keep their NAT binding open with an eight-byte counter, which Discord echoes.
+# Clients send an eight-byte counter to keep their NAT binding open. Discord sends it back.
 _KEEPALIVE_BYTES = 8
 _FIRST_RTCP, _LAST_RTCP = 200, 207
 _RTCP_SENDER_REPORT = 200
 _VIDEO_PAYLOAD_TYPE = 101  # H.264 in Discord's codec list
 _VIDEO_BYTES = 900
-# Like Discord's own header extension: audio level and abs-send-time, two words. Receivers must skip it.
+# A header extension like Discord's own, with audio level and abs-send-time in two words. Receivers must skip it.
 _EXTENSION = bytes.fromhex("51000090 10ff0000")
 _MAX_PADDING_BYTES = 7
-# A packet that is held back to be reordered is sent after this time if no other follows.
+# A packet held back for reordering is sent after this time if no other packet follows.
 _REORDER_HOLD_S = 0.04
 
 Address = tuple[str, int]
@@ -42,7 +43,7 @@ Address = tuple[str, int]
 
 @dataclass(slots=True, eq=False)
 class MediaLeg:
-    """One voice session's side of the media path. `cipher` is None until the client selected a mode."""
+    """The media connection of one voice session. `cipher` is None until the client has selected an encryption mode."""
 
     user_id: int
     channel_id: int
@@ -51,11 +52,11 @@ class MediaLeg:
     cipher: packet_encryption.PacketCipher | None = None
     address: Address | None = None
     counter: int = 0
-    # A session without a websocket keeps its keys but receives nothing until it resumes.
+    # True while the session has no websocket: it keeps its keys but receives nothing until it resumes.
     muted: bool = False
 
     def next_counter(self) -> int:
-        """Return the nonce of the next packet to this client."""
+        """Count one more packet to this client and return its nonce."""
         self.counter += 1
         return self.counter
 
@@ -68,7 +69,7 @@ class Forwarder(asyncio.DatagramProtocol):
         self.counters = ForwarderCounters()
         # Called with the arrival of each packet.
         self.watch: ArrivalCallback | None = None
-        # Not for keys: it decides which packets are lost, the same ones in every run.
+        # This generator makes no keys. It decides which packets are lost, with the same result in every run.
         self._random = random.Random(seed)  # noqa: S311
         self._legs: dict[int, MediaLeg] = {}
         self._transport: asyncio.DatagramTransport | None = None
@@ -100,11 +101,11 @@ class Forwarder(asyncio.DatagramProtocol):
     # --- asyncio.DatagramProtocol ------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not checked with isinstance: Python 3.11's own datagram transport would fail it.
+        # There is no isinstance check, because Python 3.11's own datagram transport would fail it.
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def error_received(self, exc: Exception) -> None:
-        """Ignore ICMP errors: a client that is gone also loses its websocket."""
+        """Ignore ICMP errors. A client that has gone also loses its websocket, which is noticed elsewhere."""
 
     def datagram_received(self, data: bytes, addr: Address) -> None:
         if len(data) == _DISCOVERY_BYTES and data.startswith(_DISCOVERY_REQUEST):
@@ -193,7 +194,7 @@ class Forwarder(asyncio.DatagramProtocol):
     # --- faults ------------------------------------------------------------------------------------------------
 
     def inject_rtcp(self, receivers: Iterable[int], *, count: int) -> int:
-        """Send RTCP sender reports to those users' sessions; return how many went out."""
+        """Send RTCP sender reports to the sessions of these users. Return the number of packets sent."""
         body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
         sent = 0
         for leg, source in self._injection_targets(receivers):
@@ -203,7 +204,7 @@ class Forwarder(asyncio.DatagramProtocol):
         return sent
 
     def inject_video(self, receivers: Iterable[int], *, count: int) -> int:
-        """Send video packets under SSRCs that no op 5 names; return how many went out."""
+        """Send video packets with SSRCs that no op 5 has announced. Return the number of packets sent."""
         sent = 0
         for leg, source in self._injection_targets(receivers):
             for sequence in range(count):
@@ -218,7 +219,10 @@ class Forwarder(asyncio.DatagramProtocol):
         return sent
 
     def _injection_targets(self, receivers: Iterable[int]) -> list[tuple[MediaLeg, int]]:
-        """Return each given user's session with the SSRC of somebody else in the channel (its own if alone)."""
+        """Return the media leg of each given user, with the SSRC of another member of the channel.
+
+        A user who is alone in the channel gets their own SSRC.
+        """
         user_ids = set(receivers)
         targets: list[tuple[MediaLeg, int]] = []
         for leg in self._legs.values():
@@ -237,5 +241,5 @@ class Forwarder(asyncio.DatagramProtocol):
         return 1
 
 
-# The SSRC step leaves room for each session's video and retransmission streams.
+# The SSRCs of sessions are this far apart, which leaves room for each session's video and retransmission streams.
 SSRC_STEP: Final = 4

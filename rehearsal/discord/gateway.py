@@ -1,7 +1,7 @@
-"""The main gateway: bots identify, learn the guild, get its events, and ask for voice (op 4).
+"""The main gateway. Bots identify here, receive the guild and its events, and ask for voice (op 4).
 
-It sends the events of what changes in `GuildState`. A session whose websocket broke can be resumed for a while (op 6);
-one that was closed on purpose is over, and its bot leaves voice.
+The gateway sends an event for each change in `GuildState`. A session whose websocket broke can be resumed for a while
+(op 6). A session that was closed on purpose ends, and its bot leaves voice.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _log = structlog.get_logger()
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE_STATE, _RESUME = 0, 1, 2, 3, 4, 6
 _REQUEST_MEMBERS, _INVALID_SESSION, _HELLO, _HEARTBEAT_ACK = 8, 9, 10, 11
 _HEARTBEAT_INTERVAL_MS = 41_250
-# Delay of the heartbeat's answer. discord.py notes the time of a heartbeat after sending it; an answer that arrives
-# before the note looks a whole interval late ("Can't keep up").
+# The delay before a heartbeat is acknowledged. discord.py stores the time of a heartbeat only after sending it, so an
+# immediate answer is compared with the heartbeat before and looks a whole interval late ("Can't keep up").
 _HEARTBEAT_ACK_DELAY_S = 0.02
 _REPLAYED_EVENTS = 500
-# Discord keeps a broken session for minutes; a rehearsal that kills the bot needs it to end sooner.
+# Discord keeps a broken session for minutes. Here the session ends sooner, for rehearsals that kill the bot.
 RESUME_WINDOW_S = 10.0
 _LEAVING_CODES = frozenset({1000, 1001})
 _INTENT_MESSAGE_CONTENT = 1 << 15
 
 
 class GatewayCloseCode(IntEnum):
-    """Why the gateway closes a connection (Discord's reference, "Gateway close event codes")."""
+    """The codes with which the gateway closes a connection (Discord's reference, "Gateway close event codes")."""
 
     UNKNOWN_OPCODE = 4001
     NOT_AUTHENTICATED = 4003
@@ -52,7 +52,7 @@ class GatewayCloseCode(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class GatewaySession:
-    """One bot's session; between a disconnect and a resume it has no websocket."""
+    """One bot's session. Between a disconnect and a resume it has no websocket."""
 
     user_id: int
     intents: int
@@ -63,7 +63,7 @@ class GatewaySession:
     _replay: deque[Json] = field(default_factory=lambda: deque(maxlen=_REPLAYED_EVENTS))
 
     def dispatch(self, event: str, data: object) -> None:
-        """Send an event, and keep it for RESUME."""
+        """Send an event, and keep it so that it can be sent again after a RESUME."""
         self.sequence += 1
         message = {"op": _DISPATCH, "s": self.sequence, "t": event, "d": data}
         self._replay.append(message)
@@ -71,7 +71,7 @@ class GatewaySession:
             self.connection.send_json(message)
 
     def resume(self, connection: WebsocketConnection, after: int) -> None:
-        """Continue on a new websocket; resend what came after the sequence number `after`."""
+        """Continue on a new websocket, and resend the events that came after the sequence number `after`."""
         self.connection = connection
         for message in self._replay:
             if message["s"] > after:
@@ -103,7 +103,7 @@ class Gateway:
             _stop_expiry(session)
 
     def online(self, user_id: int) -> bool:
-        """Return whether that bot has a session with a websocket."""
+        """Return whether the bot has a session with a websocket."""
         return any(each.user_id == user_id and each.connection for each in self._sessions.values())
 
     # --- voice -------------------------------------------------------------------------------------------------
@@ -158,7 +158,11 @@ class Gateway:
                 session.dispatch(event, data)
 
     def broadcast_message(self, event: str, message: Json) -> None:
-        """Send a message event. As on Discord, a bot without the message content intent gets no text of others."""
+        """Send a message event to all bots.
+
+        As on Discord, a bot without the message content intent gets other authors' messages without their text, unless
+        the message mentions the bot.
+        """
         for session in self._sessions.values():
             own = message["author"]["id"] == str(session.user_id)
             mentioned = f"<@{session.user_id}>" in message["content"]
@@ -175,7 +179,7 @@ class Gateway:
         connection.send_json({"op": _HELLO, "d": {"heartbeat_interval": _HEARTBEAT_INTERVAL_MS}})
 
     def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
-        """Handle a message of a bot."""
+        """Handle a message from a bot."""
         opcode = message["op"]
         data = message.get("d")
         fields = data if isinstance(data, dict) else {}
@@ -219,7 +223,7 @@ class Gateway:
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
-        # A process that died and came back: end its old sessions first.
+        # The bot's process may have died and started again, so its old sessions without a websocket end first.
         for former in [each for each in self._sessions.values() if each.user_id == bot_id]:
             if former.connection is None:
                 self._end(former)
@@ -277,7 +281,7 @@ class Gateway:
                 changed = self._state.enter_voice(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
                 self.broadcast("VOICE_STATE_UPDATE", changed)
             else:
-                # Also when the bot is in that channel already: that is how clients rejoin.
+                # This also runs when the bot is already in that channel, because clients rejoin in this way.
                 self.join(session.user_id, int(wanted), self_mute=mute, self_deaf=deaf)
         except (LocalDiscordError, ValueError, TypeError) as error:
             _log.warning("voice_request_ignored", user_id=session.user_id, reason=str(error))

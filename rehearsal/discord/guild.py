@@ -1,4 +1,4 @@
-"""The guild of the local Discord: its channels, people and bots. Values only."""
+"""The guild of the local Discord: its channels, people and bots. The module has only values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPARE_BOT_ID = 1002
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A voice or text channel of the guild. `stage`: a stage channel, with speakers and an audience."""
+    """A voice or text channel of the guild. `stage`: the channel is a stage, with speakers and an audience."""
 
     id: int
     name: str
@@ -22,7 +22,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A person or a bot of the guild. `moderator`: may manage and mute; the first person owns the guild."""
+    """A person or a bot of the guild. `moderator`: the member may manage and mute. The first person owns the guild."""
 
     id: int
     name: str
@@ -69,12 +69,12 @@ class GuildSpec:
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """All channels, voice first."""
+        """All channels, voice channels first."""
         return (*self.voice_channels, self.text_channel)
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Everybody, people first."""
+        """All members, people first."""
         return (*self.people, *self.bots)
 
     @property
@@ -82,7 +82,7 @@ class GuildSpec:
         return self.people[0]
 
     def member(self, user_id: int) -> Member:
-        """Return the member with that id. Raises `LocalDiscordError` for an unknown id."""
+        """Return the member with this id. Raises `LocalDiscordError` for an unknown id."""
         for member in self.members:
             if member.id == user_id:
                 return member

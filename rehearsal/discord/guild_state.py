@@ -1,6 +1,6 @@
-"""The state of the local guild: who is in which voice channel, the text messages, the registered commands.
+"""The state of the local guild: who is in which voice channel, the text messages, and the registered commands.
 
-Pure state. The gateway sends its changes to clients; the voice gateway reads the credentials.
+The module does no I/O. The gateway sends the changes to clients, and the voice gateway reads the credentials.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from rehearsal.discord.guild import GuildSpec
     from rehearsal.discord.payloads import Json
 
-# Old messages are deleted, so that `--serve` can run for days.
+# The oldest messages are deleted beyond this number, so that `--serve` can run for days.
 _MESSAGES_KEPT = 1000
-# Discord counts milliseconds from the first second of 2015.
+# Discord's ids count milliseconds from the first second of 2015.
 _DISCORD_EPOCH_MS = 1_420_070_400_000
 _TIMESTAMP_SHIFT = 22
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceCredentials:
-    """The data of VOICE_STATE_UPDATE and VOICE_SERVER_UPDATE, with which a client connects to voice."""
+    """The data of VOICE_STATE_UPDATE and VOICE_SERVER_UPDATE, which a client needs to connect to voice."""
 
     state: Json
     server: Json
 
     def as_dict(self) -> Json:
-        """Return both under the names that the control API uses."""
+        """Return the data of both events under the names that the control API uses."""
         return {"state": self.state, "server": self.server}
 
 
@@ -73,16 +73,17 @@ class GuildState:
         self._counter = itertools.count(1)
 
     def snowflake(self) -> int:
-        """Return a new id; as in Discord's ids, its upper bits are the time."""
+        """Return a new id. As in Discord's own ids, the upper bits hold the time."""
         milliseconds = time.time_ns() // 1_000_000 - _DISCORD_EPOCH_MS
         return milliseconds << _TIMESTAMP_SHIFT | next(self._counter) & (1 << _TIMESTAMP_SHIFT) - 1
 
     # --- voice -------------------------------------------------------------------------------------------------
 
     def enter_voice(self, user_id: int, channel_id: int, *, self_mute: bool = False, self_deaf: bool = False) -> Json:
-        """Move a member into a voice channel; return the voice state. Entering the same channel keeps the session id.
+        """Move a member into a voice channel and return the voice state.
 
-        Raises `LocalDiscordError` for an unknown member, or a channel that is not a voice channel.
+        A member who enters the same channel again keeps the session id. Raises `LocalDiscordError` for an unknown
+        member, or for a channel that is not a voice channel.
         """
         if not self.guild.is_voice(channel_id):
             known = ", ".join(str(channel.id) for channel in self.guild.voice_channels)
@@ -92,19 +93,21 @@ class GuildState:
         session_id = old["session_id"] if old is not None and stays else secrets.token_hex(16)
         state = self._voice_state(user_id, channel_id, session_id, self_mute=self_mute, self_deaf=self_deaf)
         if self.guild.is_stage(channel_id):
-            # Members enter a stage as audience.
+            # A member enters a stage as part of the audience.
             state["suppress"] = old["suppress"] if old is not None and stays else True
         self._voice_states[user_id] = state
         return state
 
     def set_stage_role(self, user_id: int, *, suppress: bool, asks_at: str | None) -> Json:
-        """Make a member a speaker of a stage, or audience that has asked to speak at `asks_at`; return the state."""
+        """Make a member of a stage a speaker, or part of the audience with a request to speak at `asks_at`. Return the
+        state.
+        """
         changed = {"suppress": suppress, "request_to_speak_timestamp": asks_at}
         state = self._voice_states[user_id] = {**self._voice_states[user_id], **changed}
         return state
 
     def leave_voice(self, user_id: int) -> Json | None:
-        """Remove a member from voice; return the voice state to send, or None if they were in no channel."""
+        """Remove a member from voice. Return the voice state to send, or None if the member was in no channel."""
         old = self._voice_states.pop(user_id, None)
         self._tokens.pop(user_id, None)
         if old is None:
@@ -112,7 +115,7 @@ class GuildState:
         return self._voice_state(user_id, None, old["session_id"], self_mute=False, self_deaf=False)
 
     def issue_voice_server(self, user_id: int, endpoint: str) -> Json:
-        """Return the data of VOICE_SERVER_UPDATE with a new token; the old token becomes invalid."""
+        """Make a new voice token and return the data of VOICE_SERVER_UPDATE. The old token becomes invalid."""
         token = self._tokens[user_id] = secrets.token_hex(8)
         return {"token": token, "guild_id": str(self.guild.id), "endpoint": endpoint}
 
@@ -125,11 +128,11 @@ class GuildState:
         return self._voice_states.get(user_id)
 
     def voice_states(self) -> list[Json]:
-        """Return the voice states of everybody who is in a channel."""
+        """Return the voice states of all members who are in a channel."""
         return list(self._voice_states.values())
 
     def voice_channel_of(self, user_id: int) -> int | None:
-        """Return the id of the voice channel a member is in, or None."""
+        """Return the id of the member's voice channel, or None."""
         state = self._voice_states.get(user_id)
         return None if state is None else int(state["channel_id"])
 
@@ -154,11 +157,11 @@ class GuildState:
     # --- text --------------------------------------------------------------------------------------------------
 
     def has_channel(self, channel_id: int) -> bool:
-        """Return whether the guild has that channel; voice channels have a text chat as well."""
+        """Return whether the guild has this text channel. Voice channels count too, because they have a text chat."""
         return any(channel.id == channel_id for channel in self.guild.channels)
 
     def add_message(self, payload: Json) -> None:
-        """Add a message; delete the oldest one when there are too many."""
+        """Add a message, and delete the oldest message when there are too many."""
         message_id = int(payload["id"])
         self._messages[message_id] = payload
         self._message_order.append(message_id)
@@ -201,7 +204,7 @@ class GuildState:
         return [each for each in self._commands.get(application_id, []) if each.get("guild_id") == scope]
 
     def all_commands(self) -> Iterator[tuple[int, Json]]:
-        """Yield application id and command of everything registered; a guild's command comes before a global one."""
+        """Yield the application id and the data of each registered command, guild commands before global ones."""
         for application_id, commands in self._commands.items():
             for command in sorted(commands, key=lambda each: "guild_id" not in each):
                 yield application_id, command

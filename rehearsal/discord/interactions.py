@@ -1,6 +1,7 @@
-"""Interactions: the event is sent over the gateway, the bot's answers come back through REST.
+"""Interactions: a bot gets the event over the gateway and answers it through REST.
 
-Discord's rules apply: three seconds to answer, one first answer, follow-ups and edits for fifteen minutes.
+Discord's rules apply: a bot has three seconds for the first answer, sends only one first answer, and may send
+follow-ups and edits for fifteen minutes.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from rehearsal.discord.guild_state import GuildState
     from rehearsal.discord.payloads import Json
 
-# Discord's rules.
+# The time limits are Discord's.
 RESPONSE_TIMEOUT_S = 3.0
 TOKEN_LIFETIME_S = 15 * 60.0
-# How long `invoke` waits for the text behind a deferred answer.
+# How long `invoke` waits for the text after a deferred answer.
 REPLY_TIMEOUT_S = 30.0
 EPHEMERAL = 1 << 6
 _COMMAND = 2
@@ -46,7 +47,7 @@ class CallbackType(IntEnum):
 
 
 class RefusedError(LocalDiscordError):
-    """A bot's request is refused, with Discord's HTTP status and error code."""
+    """Refuses a bot's request with Discord's HTTP status and error code."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
@@ -56,7 +57,7 @@ class RefusedError(LocalDiscordError):
 
 @dataclass(frozen=True, slots=True)
 class InteractionReply:
-    """One answer of a bot; an edit counts as a reply of its own."""
+    """One answer of a bot. An edit counts as a reply of its own."""
 
     kind: Literal["initial", "followup", "edit"]
     content: str
@@ -66,7 +67,7 @@ class InteractionReply:
 
 @dataclass(slots=True)
 class InteractionResult:
-    """A bot's answers to one command. It grows while the bot sends more."""
+    """A bot's answers to one command. Replies are added while the bot sends them."""
 
     id: int
     command: str
@@ -77,7 +78,7 @@ class InteractionResult:
 
     @property
     def content(self) -> str:
-        """The text of the last reply; '' when there is none."""
+        """The text of the last reply, or '' when there is none."""
         return self.replies[-1].content if self.replies else ""
 
     async def until(
@@ -96,13 +97,13 @@ class InteractionResult:
             ) from error
 
     def note(self, reply: InteractionReply | None) -> None:
-        """Add a reply (None: something else changed) and wake the tasks that wait for a change."""
+        """Add a reply, and wake the tasks that wait for a change. `reply` is None when something else has changed."""
         if reply is not None:
             self.replies.append(reply)
         self._changed.set()
 
     def as_dict(self) -> Json:
-        """Return the result as the control API answers it."""
+        """Return the result as the control API sends it."""
         replies = [
             {
                 "kind": reply.kind,
@@ -149,7 +150,7 @@ class Interactions:
         channel_id: int,
         timeout_s: float = REPLY_TIMEOUT_S,
     ) -> InteractionResult:
-        """Have a member use a slash command; return once the bot has answered with a message.
+        """Use a slash command as a member. Return once the bot has answered with a message.
 
         Raises `LocalDiscordError` for a wrong command or option, or when the bot is offline or does not answer in time.
         """
@@ -207,7 +208,7 @@ class Interactions:
     # --- called by REST ----------------------------------------------------------------------------------------
 
     def answer(self, interaction_id: int, token: str, body: Json) -> Json:
-        """Handle the first answer; return the callback response object. Raises `RefusedError`."""
+        """Handle the first answer and return the callback response object. Raises `RefusedError`."""
         interaction = self._by_token.get(token)
         late = interaction and time.monotonic() - interaction.started_at > self._response_timeout_s
         if interaction is None or interaction.result.id != interaction_id or (late and not interaction.answered):
@@ -244,14 +245,14 @@ class Interactions:
         return {"interaction": described, "resource": resource}
 
     def follow_up(self, application_id: int, token: str, data: Json) -> Json:
-        """Handle a follow-up message; the first one after a deferred answer becomes that answer, as on Discord."""
+        """Handle a follow-up message. As on Discord, the first one after a deferred answer becomes that answer."""
         interaction = self._find(application_id, token)
         if interaction.loading:
             return self.edit(application_id, token, "@original", data)
         return self._write(interaction, data, "followup")
 
     def edit(self, application_id: int, token: str, which: str, data: Json) -> Json:
-        """Handle an edit of the first answer (`@original`) or of a follow-up; return the message."""
+        """Handle an edit of the first answer (`@original`) or of a follow-up. Return the message."""
         interaction = self._find(application_id, token)
         if which == "@original" and interaction.loading:
             interaction.loading = False

@@ -1,8 +1,8 @@
 """The parts of MLS (RFC 9420) that a DAVE voice gateway reads and writes.
 
-The voice gateway is not a member of the group: it signs Add and Remove proposals as an external sender, and reads the
-members' commits to pick a valid one. This module checks the form; `delivery` checks the contents. Malformed bytes only
-raise `MlsError`.
+The voice gateway is not a member of the group. It signs Add and Remove proposals as an external sender, and reads the
+members' commits to choose a valid commit. This module checks the form of messages; `delivery` checks their contents.
+Malformed bytes raise `MlsError` and no other error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from rehearsal.errors import MlsError
 
-# RFC 9420 section 17.2 (wire formats), 12.1 (proposal types), 6 (content and sender types), 5.3 (credentials).
+# The sections of RFC 9420: 17.2 (wire formats), 12.1 (proposal types), 6 (content and sender types), 5.3 (credentials).
 _MLS_1_0 = b"\x00\x01"
 _PUBLIC_MESSAGE = b"\x00\x01"
 _SUITE_P256 = b"\x00\x02"  # DHKEMP256_AES128GCM_SHA256_P256, DAVE's only suite
@@ -115,15 +115,15 @@ class ExternalSender:
         public = self._key.public_key().public_bytes(
             serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
         )
-        # Body of op 25: SignatureKey, then a basic credential.
+        # The body of op 25 is a SignatureKey, then a basic credential.
         self.package = vector(public) + _BASIC_CREDENTIAL + vector(b"roomtone-local-voice-gateway")
 
     def add(self, epoch: int, key_package: bytes) -> Proposal:
-        """Return the signed proposal to add the owner of `key_package` in `epoch`."""
+        """Return the signed proposal that adds the owner of `key_package` in `epoch`."""
         return self._proposal(epoch, _PROPOSAL_ADD + key_package)
 
     def remove(self, epoch: int, leaf: int) -> Proposal:
-        """Return the signed proposal to remove `leaf` in `epoch`."""
+        """Return the signed proposal that removes `leaf` in `epoch`."""
         return self._proposal(epoch, _PROPOSAL_REMOVE + struct.pack(">I", leaf))
 
     def _proposal(self, epoch: int, proposal: bytes) -> Proposal:
@@ -160,7 +160,7 @@ def key_package_reference(key_package: bytes) -> bytes:
 
 
 def check_key_package(key_package: bytes, *, user_id: int) -> None:
-    """Raise `MlsError` unless this is a valid key package of that user (protocol.md, "Key Packages, Validation")."""
+    """Raise `MlsError` unless `body` is a valid key package of this user (protocol.md, "Key Packages, Validation")."""
     reader = _Reader(key_package)
     reader.expect(_MLS_1_0, "version")
     reader.expect(_SUITE_P256, "cipher suite")
@@ -189,9 +189,9 @@ def check_key_package(key_package: bytes, *, user_id: int) -> None:
 
 
 def split_commit_welcome(body: bytes) -> CommitWelcome:
-    """Parse the body of op 28: a commit as PublicMessage, then at most one Welcome.
+    """Parse the body of op 28, which is a commit as PublicMessage and at most one Welcome.
 
-    A commit may hold references to proposals only: DAVE forbids proposals by value (protocol.md, "Voice Gateway
+    A commit may contain only references to proposals: DAVE forbids proposals by value (protocol.md, "Voice Gateway
     Commit Validity").
     """
     reader = _Reader(body)
@@ -261,12 +261,12 @@ def _optional(reader: _Reader) -> bool:
 
 
 def _labelled(label: str, content: bytes) -> bytes:
-    """Return SignContent (RFC 9420 section 5.1.2)."""
+    """Return the bytes of a SignContent (RFC 9420 section 5.1.2)."""
     return vector(b"MLS 1.0 " + label.encode()) + vector(content)
 
 
 def _reference(label: str, content: bytes) -> bytes:
-    """Return RefHash (RFC 9420 section 5.2)."""
+    """Return the RefHash (RFC 9420 section 5.2)."""
     return hashlib.sha256(vector(b"MLS 1.0 " + label.encode()) + vector(content)).digest()
 
 

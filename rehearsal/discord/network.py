@@ -1,4 +1,4 @@
-"""The conditions of the local network, which can change while it runs, and the packet counts."""
+"""The conditions of the local network, which can be changed while it runs, and its packet counts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SHARES = ("loss", "padding", "reorder")
 class NetworkConditions:
     """Three shares of the packets, each from 0 to 1. A change applies from the next packet on.
 
-    `loss`: dropped on the way to one receiver. `padding`: sent with RTP padding (the P bit). `reorder`: sent after
-    the next packet of the same speaker. A value outside 0..1 raises `LocalDiscordError`.
+    `loss`: packets dropped on the way to one receiver. `padding`: packets sent with RTP padding (the P bit). `reorder`:
+    packets sent after the next packet of the same speaker. A value outside 0..1 raises `LocalDiscordError`.
     """
 
     def __init__(self, *, loss: float = 0.0, padding: float = 0.05, reorder: float = 0.0) -> None:
-        # 5 % padding even on a good network: Discord pads packets too, and a client must strip the padding.
+        # Even a good network pads 5 % of the packets: Discord pads packets too, and a client must strip the padding.
         self._shares: dict[str, float] = {}
         self.update({"loss": loss, "padding": padding, "reorder": reorder})
 
@@ -45,7 +45,7 @@ class NetworkConditions:
 
     @property
     def reorder(self) -> float:
-        """Share of packets that the next one overtakes."""
+        """Share of packets that the next packet overtakes."""
         return self._shares["reorder"]
 
     @reorder.setter
@@ -53,7 +53,7 @@ class NetworkConditions:
         self.update({"reorder": share})
 
     def update(self, shares: Mapping[str, object]) -> None:
-        """Set any of the shares, or none of them when one is wrong. Raises `LocalDiscordError`."""
+        """Set the given shares. If one of them is wrong, set none and raise `LocalDiscordError`."""
         checked: dict[str, float] = {}
         for name, share in shares.items():
             if name not in _SHARES:

@@ -1,6 +1,6 @@
 """The transport encryption of voice packets: the two AEAD modes that Discord's voice gateway offers.
 
-In both, the unencrypted part is the RTP header with its CSRCs and the first four bytes of a header extension; the
+In both modes the unencrypted part is the RTP header with its CSRCs and the first four bytes of a header extension. The
 nonce is a 32-bit counter after the ciphertext ("rtpsize").
 """
 
@@ -17,7 +17,7 @@ from nacl.exceptions import CryptoError
 
 AES_MODE = "aead_aes256_gcm_rtpsize"
 XCHACHA_MODE = "aead_xchacha20_poly1305_rtpsize"
-# Best first, as Discord lists them.
+# The best mode comes first, as in Discord's list.
 MODES = (AES_MODE, XCHACHA_MODE)
 
 _NONCE_BYTES = 4
@@ -44,7 +44,7 @@ class RtpPacket:
 
 
 class PacketCipher(Protocol):
-    """One session's key in one mode."""
+    """The cipher of one session: its key in one of the modes."""
 
     def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
         """Return ciphertext and tag."""
@@ -86,12 +86,12 @@ class _XChaCha:
 
 
 def packet_cipher(mode: str, key: bytes) -> PacketCipher:
-    """Return the cipher for one of `MODES`. `key`: 32 bytes."""
+    """Return the cipher for one of `MODES`. `key` has 32 bytes."""
     return _Aes(key) if mode == AES_MODE else _XChaCha(key)
 
 
 def decrypt_packet(datagram: bytes, key: PacketCipher) -> RtpPacket | None:
-    """Return the packet in `datagram`, without header extension and padding; None if it is not authentic."""
+    """Return the packet in `datagram` without header extension and padding, or None if the packet is not authentic."""
     header_bytes = unencrypted_bytes(datagram)
     if header_bytes is None or len(datagram) < header_bytes + _TAG_BYTES + _NONCE_BYTES:
         return None
@@ -116,7 +116,10 @@ def decrypt_packet(datagram: bytes, key: PacketCipher) -> RtpPacket | None:
 def encrypt_packet(
     packet: RtpPacket, key: PacketCipher, counter: int, *, extension: bytes = b"", padding_bytes: int = 0
 ) -> bytes:
-    """Return the datagram. `extension`: a one-byte-header extension body, a multiple of four bytes, or none."""
+    """Return the encrypted datagram.
+
+    `extension`: the body of a one-byte-header extension, a multiple of four bytes, or empty for no extension.
+    """
     first = _VERSION_2 << 6
     preamble = b""
     if extension:
@@ -133,7 +136,7 @@ def encrypt_packet(
 
 
 def unencrypted_bytes(datagram: bytes) -> int | None:
-    """Return the size of the unencrypted header, or None if this is not an RTP packet."""
+    """Return the size of the unencrypted header, or None if the datagram is not an RTP packet."""
     if len(datagram) < _FIXED_HEADER_BYTES or datagram[0] >> 6 != _VERSION_2:
         return None
     size = _FIXED_HEADER_BYTES + 4 * (datagram[0] & _CSRC_MASK)

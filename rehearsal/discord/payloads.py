@@ -21,7 +21,7 @@ Json: TypeAlias = dict[str, Any]
 TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
 _DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
-# The id of the moderators' role is the guild's id plus this; @everyone's role has the guild's own id.
+# The id of the moderators' role is the guild's id plus this number. The id of @everyone's role is the guild's own id.
 MODERATOR_ROLE_OFFSET = 1
 
 
@@ -45,7 +45,7 @@ def guild_user(guild: GuildSpec, user_id: int) -> Json:
 
 
 def guild_member(guild: GuildSpec, user_id: int) -> Json:
-    """Return the guild member object, user inside."""
+    """Return the guild member object with the user object inside."""
     moderator = guild.member(user_id).moderator
     return {
         "user": guild_user(guild, user_id),
@@ -115,7 +115,7 @@ def _role(role_id: int, name: str, granted: permissions.DiscordPermission, *, po
 
 
 def guild_object(guild: GuildSpec) -> Json:
-    """Return the guild object of REST."""
+    """Return the guild object as REST sends it."""
     return {
         "id": str(guild.id),
         "name": guild.name,
@@ -171,7 +171,7 @@ def guild_create(guild: GuildSpec, voice_states: Iterable[Json]) -> Json:
 
 
 def application(guild: GuildSpec, bot_id: int) -> Json:
-    """Return the application of a bot; both have the same id."""
+    """Return the application of a bot. The application has the same id as the bot."""
     return {
         "id": str(bot_id),
         "name": guild.member(bot_id).name,

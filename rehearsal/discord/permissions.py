@@ -1,4 +1,4 @@
-"""Discord's permission bits, and the three sets that the local guild grants."""
+"""Discord's permission bits, and the three sets of permissions that the local guild grants."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def json_response(body: Any, *, status: int = 200) -> web.Response:
 
 
 class RestApi:
-    """The request handlers. Each acts for the bot whose token is in the request."""
+    """The request handlers. Each request acts for the bot whose token it contains."""
 
     def __init__(
         self, state: GuildState, gateway: Gateway, interactions: Interactions, *, gateway_url: Callable[[], str]
@@ -52,7 +52,7 @@ class RestApi:
         self._gateway_url = gateway_url
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the routes, the catch-all last."""
+        """Return the routes. The catch-all route comes last."""
         commands = "/applications/{application}/commands"
         guild_commands = "/applications/{application}/guilds/{guild}/commands"
         message = "/channels/{channel}/messages/{message}"
@@ -84,7 +84,7 @@ class RestApi:
             ("DELETE", message, self._for_bot(self._delete_message)),
             ("PUT", message + "/reactions/{emoji}/@me", self._for_bot(self._accepted)),
             ("DELETE", message + "/reactions/{emoji}/@me", self._for_bot(self._accepted)),
-            # These requests have an interaction token instead of the bot's token.
+            # These requests are authorised by an interaction token instead of the bot's token.
             ("POST", "/interactions/{interaction}/{token}/callback", self._answer_interaction),
             ("POST", hook, self._post_follow_up),
             ("GET", hook + "/messages/{message}", self._get_reply),
@@ -317,7 +317,7 @@ class RestApi:
 def _translated(
     handler: Callable[[web.Request], Awaitable[web.Response]],
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Return errors in Discord's form; a body that is not JSON is error 50109."""
+    """Answer errors in Discord's form. A body that is not JSON is error 50109."""
 
     async def translated(request: web.Request) -> web.Response:
         try:
@@ -343,7 +343,7 @@ def _hook(request: web.Request) -> tuple[int, str]:
 
 
 async def _message_body(request: web.Request) -> Json:
-    """Return a message's fields from JSON or a multipart form; of a file only name and size are used."""
+    """Return the fields of a message from JSON or a multipart form. Only the name and size of a file are used."""
     if not request.content_type.startswith("multipart/"):
         body = await request.json()
         if not isinstance(body, dict):

@@ -1,4 +1,4 @@
-"""The local Discord: REST, gateway, voice gateway and media server on 127.0.0.1, started and stopped together."""
+"""The local Discord on 127.0.0.1: REST, gateway, voice gateway and media server, started and stopped together."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _SHUTDOWN_TIMEOUT_S = 2.0
 
 
 class LocalDiscord:
-    """A Discord with one guild. Use it as an async context manager; it closes every connection at the end.
+    """A Discord with one guild. Use it as an async context manager, which closes every connection at the end.
 
-    `http_port` serves REST, the gateway and the control API, `voice_port` the voice websocket (TLS), `media_port`
-    UDP; 0 takes a free port. `network` may be changed at any time; `seed` makes its effects repeatable.
-    `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session
-    whose websocket broke can be resumed. Raises `LocalDiscordError` when a port is taken.
+    `http_port` is for REST, the gateway and the control API, `voice_port` for the voice websocket (TLS), `media_port`
+    for UDP; 0 takes a free port. `network` may be changed at any time, and `seed` makes its effects repeatable.
+    `response_timeout_s`: how long a bot may take to answer a command. `resume_window_s`: how long a voice session can
+    be resumed after its websocket broke. Raises `LocalDiscordError` when a port is taken.
 
-    Ownership: sockets, timers and the certificate's directory (unless one is given) belong to this object.
+    *Ownership*: sockets, timers and the certificate's directory (unless one is given) belong to this object.
     """
 
     def __init__(
@@ -106,22 +106,22 @@ class LocalDiscord:
 
     @property
     def api_base(self) -> str:
-        """Base of the REST API, for `discord.http.Route.BASE`."""
+        """The base URL of the REST API, for `discord.http.Route.BASE`."""
         return f"http://{HOST}:{self._http_port}{rest.PREFIX}"
 
     @property
     def control_base(self) -> str:
-        """Base of the control API."""
+        """The base URL of the control API."""
         return f"http://{HOST}:{self._http_port}/control"
 
     @property
     def gateway_url(self) -> str:
-        """The gateway, for `discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY`."""
+        """The URL of the gateway, for `discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY`."""
         return f"ws://{HOST}:{self._http_port}{_GATEWAY_PATH}"
 
     @property
     def voice_endpoint(self) -> str:
-        """Host and port of the voice websocket, as VOICE_SERVER_UPDATE names it."""
+        """The host and port of the voice websocket, as VOICE_SERVER_UPDATE names them."""
         return f"{HOST}:{self._voice_ports[self._voice_port_in_use]}"
 
     @property
@@ -138,7 +138,7 @@ class LocalDiscord:
         return self._state.messages()
 
     async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
-        """Move a member into a voice channel (by default the first), as their client would.
+        """Move a member into a voice channel (by default the first), as the member's client would.
 
         Raises `LocalDiscordError` for an unknown member or channel.
         """
@@ -173,10 +173,10 @@ class LocalDiscord:
         channel_id: int | None = None,
         timeout_s: float = REPLY_TIMEOUT_S,
     ) -> InteractionResult:
-        """Use a slash command as a member; return once the bot has answered with a message.
+        """Use a slash command as a member. Return once the bot has answered with a message.
 
         Follow-ups and edits are added to the result later. Raises `LocalDiscordError` for a wrong command or option,
-        and if its bot is offline, does not respond within Discord's three seconds, or sends no text in `timeout_s`.
+        and when the bot is offline, does not respond within Discord's three seconds, or sends no text in `timeout_s`.
         """
         channel = channel_id or self.guild.text_channel.id
         return await self._interactions.invoke(
@@ -184,7 +184,7 @@ class LocalDiscord:
         )
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
-        """Inject a fault for that member, else for the bots in voice, else for everybody in voice (see `faults`).
+        """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).
 
         Raises `LocalDiscordError` for an unknown fault or option, and when nobody is in voice.
         """
@@ -260,7 +260,7 @@ class LocalDiscord:
         self._http_port = await self._listen(stack, application, "http_port", http_port, None)
         voice = web.Application()
         voice.router.add_get("/", self._serve_voice)
-        # Two endpoints, so that the fault "migrate" can move clients from one to the other.
+        # There are two endpoints, so that the fault "migrate" can move clients from one to the other.
         for port in (voice_port, 0):
             self._voice_ports.append(await self._listen(stack, voice, "voice_port", port, tls))
             voice = web.Application()

@@ -1,7 +1,8 @@
-"""The voice gateway, version 8: lets clients into voice channels and handles their messages.
+"""The voice gateway, version 8. It lets clients into voice channels and handles their messages.
 
-Handshake: 8 hello, 0 identify (or 7 resume -> 9), 2 ready, IP discovery over UDP, 1 select protocol, 4 session
-description; then `VoiceRoom` handles the session. Close codes: Discord's reference ("Voice close event codes").
+The handshake by opcode: 8 hello, 0 identify (or 7 resume -> 9), 2 ready, IP discovery over UDP, 1 select protocol, 4
+session description. After the handshake `VoiceRoom` handles the session. The close codes are in Discord's reference
+("Voice close event codes").
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RESUME_WINDOW_S = 5.0
 
 
 class VoiceCloseCode(IntEnum):
-    """Why the voice gateway closes a connection."""
+    """The codes with which the voice gateway closes a connection."""
 
     UNKNOWN_OPCODE = 4001
     NOT_AUTHENTICATED = 4003
@@ -49,12 +50,12 @@ class VoiceCloseCode(IntEnum):
     DAVE_REQUIRED = 4017
 
 
-# A client that closes with one of these does not come back for the same session.
+# A client that closes with one of these codes does not resume its session.
 _LEAVING_CODES = frozenset({1000, 1001, VoiceCloseCode.DISCONNECTED})
 
 
 class VoiceGateway:
-    """All voice sessions of the local Discord, by room."""
+    """All voice sessions of the local Discord, and the room of each channel."""
 
     def __init__(self, state: GuildState, forwarder: Forwarder, *, resume_window_s: float = RESUME_WINDOW_S) -> None:
         self._state = state
@@ -80,11 +81,11 @@ class VoiceGateway:
         return list(self._by_user.values())
 
     def room_of(self, session: VoiceSession) -> VoiceRoom:
-        """Return the room a session belongs to."""
+        """Return the room that a session belongs to."""
         return self.rooms[session.leg.channel_id]
 
     def disconnect(self, user_id: int) -> None:
-        """End a member's session because the member left or was moved (close code 4014)."""
+        """End a member's session with close code 4014, because the member left or was moved."""
         session = self._by_user.get(user_id)
         if session is not None:
             connection = session.connection
@@ -92,7 +93,7 @@ class VoiceGateway:
             if connection is not None:
                 connection.close(VoiceCloseCode.DISCONNECTED, "Disconnected")
 
-    # --- connection.Speaker ------------------------------------------------------------------------------------
+    # --- ConnectionHandler -------------------------------------------------------------------------------------
 
     def opened(self, connection: WebsocketConnection) -> None:
         """Say hello (op 8)."""
@@ -129,7 +130,7 @@ class VoiceGateway:
             self._in_room(session, opcode, fields)
 
     def binary(self, connection: WebsocketConnection, body: bytes) -> None:
-        """Handle a binary message: opcode, then the DAVE message."""
+        """Handle a binary message: the opcode, then the DAVE message."""
         session = self._sessions.get(connection)
         if session is None:
             connection.close(VoiceCloseCode.NOT_AUTHENTICATED, "Not authenticated")
@@ -171,7 +172,7 @@ class VoiceGateway:
     def _begin(self, connection: WebsocketConnection, user_id: int, channel_id: int, session_id: str) -> None:
         old = self._by_user.get(user_id)
         if old is not None:
-            # One voice session per member: a new identify replaces the old session.
+            # Each member has one voice session, so a new identify replaces the old session.
             former = old.connection
             self._end(old)
             if former is not None:
@@ -242,7 +243,7 @@ class VoiceGateway:
         room = self.room_of(session)
         if opcode == _SPEAKING:
             flags = data.get("speaking")
-            # Discord announces only the start of speaking to the others.
+            # Discord announces to the others when somebody starts to speak, but not the end.
             if isinstance(flags, int) and flags:
                 room.speaking(session, int(flags))
         elif opcode in (DaveOpcode.READY_FOR_TRANSITION, DaveOpcode.INVALID_COMMIT_WELCOME):
@@ -266,5 +267,5 @@ def _stop_expiry(session: VoiceSession) -> None:
 
 
 def _snowflake(text: object) -> int:
-    """Return an id from JSON, or 0 if it is not one."""
+    """Return an id from JSON, or 0 if the value is not an id."""
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20 else 0

@@ -1,6 +1,6 @@
-"""The sessions of one voice channel; carries out the effects of its delivery service.
+"""The sessions of one voice channel. The room carries out the effects that its delivery service returns.
 
-A session continues for a while without a websocket, so that the client can resume (op 7) and get what it missed.
+A session stays for a while without a websocket, so that the client can resume (op 7) and get the messages it missed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 SPEAKING, CLIENTS_CONNECT, VIDEO, CLIENT_DISCONNECT = 5, 11, 12, 13
-# How many messages are kept to be sent again after a resume.
+# The number of messages that are kept, so that they can be sent again after a resume.
 _REPLAYED_MESSAGES = 500
 
 
 @dataclass(slots=True, eq=False)
 class VoiceSession:
-    """One client's voice session after op 0; between a disconnect and a resume it has no websocket."""
+    """One client's voice session after op 0. Between a disconnect and a resume it has no websocket."""
 
     user_id: int
     session_id: str
@@ -54,24 +54,24 @@ class VoiceSession:
     _replay: deque[tuple[int, str | bytes]] = field(default_factory=lambda: deque(maxlen=_REPLAYED_MESSAGES))
 
     def send_json(self, opcode: int, data: Any) -> None:
-        """Send a message with a sequence number; it is sent again after a resume if it was missed."""
+        """Send a message with a sequence number. If the client misses it, it is sent again after a resume."""
         message = {"op": opcode, "d": data, "seq": self._next_sequence()}
         self._keep(json.dumps(message, separators=(",", ":")))
 
     def send_binary(self, opcode: int, body: bytes) -> None:
-        """Send a binary message: sequence, opcode, body."""
+        """Send a binary message: sequence number, opcode, body."""
         self._keep(struct.pack(">HB", self._next_sequence(), opcode) + body)
 
     def send_unsequenced(self, message: Json) -> None:
-        """Send a handshake message or a heartbeat's answer, without a sequence number."""
+        """Send a handshake message or a heartbeat answer, which have no sequence number."""
         if self.connection is not None:
             self.connection.send_json(message)
 
     def resume(self, connection: WebsocketConnection, after: int) -> None:
-        """Continue on a new websocket: send what came after the sequence number `after`."""
+        """Continue on a new websocket, and send the messages that came after the sequence number `after`."""
         self.connection = connection
         for sequence, frame in self._replay:
-            # Sequence numbers have 16 bits and wrap around; up to half the range ahead counts as newer.
+            # Sequence numbers have 16 bits and wrap around. A number up to half the range ahead counts as newer.
             if 0 < (sequence - after) & 0xFFFF < 0x8000:
                 connection.send(frame)
 
@@ -86,13 +86,13 @@ class VoiceSession:
 
 
 class VoiceRoom:
-    """One voice channel. Use it only from the event loop's thread; `close` ends its timers."""
+    """One voice channel. Use it only from the event loop's thread. `close` cancels its timers."""
 
     def __init__(self, channel_id: int) -> None:
         self.channel_id = channel_id
         self.delivery = DeliveryService(channel_id)
         self.sessions: dict[int, VoiceSession] = {}
-        # How long op 5 is held back (fault "late_speaking").
+        # How long op 5 is delayed (the fault "late_speaking").
         self.speaking_delay_s = 0.0
         self._timers: set[asyncio.TimerHandle] = set()
 
@@ -103,7 +103,7 @@ class VoiceRoom:
         self._timers.clear()
 
     def enter(self, session: VoiceSession) -> None:
-        """Add a client after its session description (op 4): send the external sender, then who is here."""
+        """Add a client after its session description (op 4). Send it the external sender and the ids of the others."""
         others = list(self.sessions.values())
         self.sessions[session.user_id] = session
         self._apply(self.delivery.connect(session.user_id))
@@ -122,7 +122,7 @@ class VoiceRoom:
         self._apply(self.delivery.disconnect(session.user_id))
 
     def speaking(self, session: VoiceSession, flags: int) -> None:
-        """Announce to the others that somebody speaks (op 5), now or after `speaking_delay_s`."""
+        """Announce to the others that a client speaks (op 5), now or after `speaking_delay_s`."""
         data = {"user_id": str(session.user_id), "ssrc": session.leg.ssrc, "speaking": flags}
 
         def tell() -> None:
@@ -136,7 +136,7 @@ class VoiceRoom:
             tell()
 
     def announce_video(self, session: VoiceSession) -> None:
-        """Announce a camera to one client (op 12); no op 5 names the SSRC of its packets."""
+        """Announce a camera to one client (op 12). No op 5 announces the SSRC of the camera's packets."""
         source = next((other for other in self.sessions.values() if other is not session), session)
         audio = source.leg.ssrc
         data = {"user_id": str(source.user_id), "audio_ssrc": audio, "video_ssrc": audio + 1, "rtx_ssrc": audio + 2}
@@ -156,7 +156,7 @@ class VoiceRoom:
             self._apply(self.delivery.invalid_commit(session.user_id))
 
     def dave_binary(self, session: VoiceSession, opcode: int, body: bytes) -> None:
-        """Handle op 26 or 28; malformed bytes are refused and change nothing."""
+        """Handle op 26 or 28. Malformed bytes are refused and change nothing."""
         try:
             if opcode == DaveOpcode.KEY_PACKAGE:
                 self._apply(self.delivery.key_package(session.user_id, body))

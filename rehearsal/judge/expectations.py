@@ -1,4 +1,7 @@
-"""Judge what a scenario expects against what happened. Pure functions: evidence in, one result per expectation out."""
+"""Judges what a scenario expects against what happened.
+
+The functions are pure: they take the evidence of a run and return one result for each expectation.
+"""
 
 from __future__ import annotations
 
@@ -63,15 +66,15 @@ class RunEvidence:
     turns: tuple[ObservedTurn, ...]
     heard: tuple[ObservedUtterance, ...]
     stored_turns: int = 0
-    # When steps with an id began and ended, in seconds since the live start.
+    # When each step with an id began and ended, in seconds since the live start.
     step_times: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    # The speaker ids in turns: of people by their key, of the bot by its name.
+    # The speaker ids that turns use: of people by their key, of the bot by its name.
     speaker_ids: Mapping[str, str] = field(default_factory=dict)
     servers: ServerObservations = field(default_factory=ServerObservations)
 
 
 def judge_expectation(expected: Expectation, evidence: RunEvidence) -> ExpectationResult:
-    """Return whether one expectation was met, and a detail that explains it."""
+    """Return whether one expectation was met, with a detail that explains the verdict."""
     passed, detail = _verdict(expected, evidence)
     return ExpectationResult(_name(expected), passed, detail)
 
@@ -203,7 +206,7 @@ def _answered(expected: ExpectAnswer, turns: Sequence[BotTurnReport]) -> tuple[b
 
 
 def _timing_errors(expected: ExpectAnswer, first_audio_ms: float | None) -> list[str]:
-    """Return what is wrong with the time at which an answer began to be heard."""
+    """Return what is wrong with the time at which others began to hear an answer."""
     if expected.after_ms is None and expected.before_ms is None:
         return []
     if first_audio_ms is None:
@@ -269,7 +272,7 @@ def _latency(expected: ExpectMaxLatency, latency: LatencyReport) -> tuple[bool, 
 
 
 def _turns_unbroken(turns: Sequence[ObservedTurn], stored: int) -> tuple[bool, str]:
-    # A turn of several people is reported once for each of them; the same person twice means it was written twice.
+    # A turn of several people is reported once for each of them. A person who is reported twice was written twice.
     parts = [(turn.seq, turn.speaker_id) for turn in turns]
     numbers = {seq for seq, _ in parts}
     twice = sorted({seq for seq, speaker in parts if parts.count((seq, speaker)) > 1})

@@ -1,6 +1,7 @@
-"""Assign what the bot heard to the lines that were spoken: by speaker and time, never by words.
+"""Assigns what the bot heard to the lines that were spoken, by speaker and time and never by words.
 
-Matching by words would flatter the recogniser. All functions are pure; times are monotonic seconds of one clock.
+A match by words would make the recogniser look better than it is. All functions are pure. Times are monotonic seconds
+of one clock.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
 
     from rehearsal.runner.record import SpeechSpan
 
-# Pieces of one line follow each other; two that overlap by more than this share of the shorter were heard twice.
+# The pieces of one line follow each other. If two pieces overlap by more than this share of the shorter piece, the line
+# was heard twice.
 DUPLICATE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """What was heard of one line: the indices of its pieces in time order, and whether a piece was heard twice.
+    """What the bot heard of one line.
 
-    `transcript`: the text of those pieces. A piece that spans two lines is divided between them.
+    `pieces`: the indices of the heard pieces, in time order. `transcript`: the text of those pieces; the text of a
+    piece that spans two lines is divided between them. `twice`: whether a part of the line was heard twice.
     """
 
     pieces: tuple[int, ...]
@@ -34,14 +37,14 @@ class LineMatch:
 
 @dataclass(frozen=True, slots=True)
 class UtteranceMatching:
-    """One `LineMatch` for each line, in order; `strays` were heard when that person was silent."""
+    """One `LineMatch` for each line, in order. `strays`: utterances of a speaker who was silent at that time."""
 
     matches: tuple[LineMatch, ...]
     strays: tuple[int, ...]
 
 
 def match_utterances(said: Sequence[SpeechSpan], heard: Sequence[SpeechSpan]) -> UtteranceMatching:
-    """Assign each of `heard` to the line of the same speaker at that time."""
+    """Assign each utterance in `heard` to the line that the same speaker said at that time."""
     pieces: list[list[int]] = [[] for _ in said]
     strays = []
     for index, piece in sorted(enumerate(heard), key=lambda item: (item[1].started_at, item[0])):
@@ -59,7 +62,7 @@ def match_utterances(said: Sequence[SpeechSpan], heard: Sequence[SpeechSpan]) ->
 
 
 def line_of_other_speaker(stray: SpeechSpan, said: Sequence[SpeechSpan]) -> int | None:
-    """Return the index of another person's line that more than half of the stray lies inside, if any."""
+    """Return the index of another person's line that contains more than half of the stray, or None."""
     length = max(stray.ended_at - stray.started_at, 1e-6)
     shared = [(span.overlap_s(stray), index) for index, span in enumerate(said) if span.speaker_id != stray.speaker_id]
     best = max(shared, default=(0.0, -1))
@@ -67,7 +70,11 @@ def line_of_other_speaker(stray: SpeechSpan, said: Sequence[SpeechSpan]) -> int 
 
 
 def _owners(said: Sequence[SpeechSpan], piece: SpeechSpan) -> list[int]:
-    """Return the lines that this piece belongs to: those it covers by half if there are several, else the nearest."""
+    """Return the lines that this piece belongs to.
+
+    If the piece covers more than half of each of several lines, it belongs to all of those. Otherwise it belongs to the
+    nearest line.
+    """
     own = [index for index, span in enumerate(said) if span.speaker_id == piece.speaker_id]
     inside = {index: said[index].overlap_s(piece) for index in own}
     covered = [
@@ -104,7 +111,7 @@ def _transcripts(said: Sequence[SpeechSpan], heard: Sequence[SpeechSpan], pieces
 
 
 def _divided(text: str, references: Sequence[str]) -> list[str]:
-    """Cut `text` into one part for each reference, where the cuts cost the fewest word errors."""
+    """Cut `text` into one part for each reference, at the places that cause the fewest word errors."""
     if len(references) == 1:
         return [text]
     words = text.split()

@@ -1,4 +1,8 @@
-"""Build the report of a run: match what was heard, count errors, recognise what others heard, judge."""
+"""Builds the report of a run.
+
+It matches what the bot heard to what was said, counts word errors, recognises what other participants heard of the bot,
+and judges the expectations.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +45,14 @@ if TYPE_CHECKING:
     from rehearsal.runner.record import RunRecord, SpokenLine
     from rehearsal.script.scenario import Scenario
 
-# The longest that frames travel after the bot sent the last one.
+# The longest time between the bot sending its last frame and a participant receiving that frame.
 TAIL_S = 1.0
-# The bot may note the time of its first frame just after the frame left.
+# The bot may record the time of its first frame just after the frame was sent, by at most this much.
 LEAD_S = 0.1
 RECOGNISE_TIMEOUT_S = 120.0
 # The speaker id of the bot's own turns.
 BOT_ID = "assistant"
-# This much voiced sound over somebody else's is an interruption.
+# A person who speaks over somebody else interrupts them after this much voiced sound.
 QUALIFYING_S = 0.7
 
 
@@ -60,7 +64,10 @@ async def build_report(
     *,
     servers: ServerObservations,
 ) -> RehearsalReport:
-    """Return the report of a run that is over. Never raises for what the run lacks: the report says what is missing."""
+    """Return the report of a run that is over.
+
+    Never raises when the run lacks something: the report says what is missing.
+    """
     lines, accepted, duration_s = record.lines, record.accepted, record.duration_s
     matching = match_utterances([one.span for one in lines], [utterance_span(one) for one in accepted])
     qualified = {one.number: await _qualified_s(scenario, record, one) for one in lines}
@@ -148,7 +155,10 @@ def machine_facts() -> dict[str, str]:
 
 
 def overall_word_errors(lines: Sequence[SpokenLine], heard: Sequence[ObservedUtterance]) -> WordErrors:
-    """Return the word errors of a run: each speaker's words joined in time order, summed over the speakers."""
+    """Return the word errors of a run.
+
+    The words of each speaker are joined in time order, and the errors of all speakers are added up.
+    """
     parts = []
     for speaker in {one.speaker_id for one in lines}:
         said = [one.reference for one in lines if one.speaker_id == speaker]
@@ -158,7 +168,10 @@ def overall_word_errors(lines: Sequence[SpokenLine], heard: Sequence[ObservedUtt
 
 
 async def _qualified_s(scenario: Scenario, record: RunRecord, line: SpokenLine) -> float | None:
-    """Return when `line` was long enough to interrupt (seconds since the live start); None if nobody needs it."""
+    """Return when `line` had lasted long enough to interrupt, in seconds since the live start.
+
+    Return None if no expectation needs this time, or if the line is too short.
+    """
     needed = {expected.by for expected in scenario.expect if isinstance(expected, ExpectInterrupted)} - {""}
     if line.step_id not in needed:
         return None
@@ -169,7 +182,7 @@ async def _qualified_s(scenario: Scenario, record: RunRecord, line: SpokenLine) 
 
 
 def _voiced_after_s(recording: Path, seconds: float) -> float | None:
-    """Return when `seconds` of a recording have been voiced, counted from its first voiced frame. Blocking."""
+    """Return how long after its first voiced frame a recording has had `seconds` of voiced sound. Blocking."""
     voiced = np.flatnonzero(voiced_frames(read_sound(recording), FRAME_SAMPLES))
     frames = round(seconds * RATE_HZ / FRAME_SAMPLES)
     return float(voiced[frames - 1] + 1 - voiced[0]) * FRAME_SAMPLES / RATE_HZ if len(voiced) >= frames else None
@@ -243,7 +256,10 @@ async def _bot_turn(
 
 
 def answered_line(record: RunRecord, matching: UtteranceMatching, reply: ObservedReply) -> SpokenLine | None:
-    """Return the line that the reply answers: by its utterance id, else the last line before it, if any."""
+    """Return the line that the reply answers, or None.
+
+    The line is found by the reply's utterance id. Without one it is the last line that ended before the reply.
+    """
     if reply.unasked:
         return None
     if reply.utterance_id is not None:
@@ -252,7 +268,7 @@ def answered_line(record: RunRecord, matching: UtteranceMatching, reply: Observe
             for line, found in zip(record.lines, matching.matches, strict=True)
             if any(record.accepted[piece].utterance_id == reply.utterance_id for piece in found.pieces)
         ]
-        # Two lines in one utterance: the question is the later one.
+        # If one utterance contains two lines, the later line is the question.
         if lines:
             return lines[-1]
     before = [one for one in record.lines if one.voice_ended_at <= reply.first_audio_at]
@@ -260,7 +276,10 @@ def answered_line(record: RunRecord, matching: UtteranceMatching, reply: Observe
 
 
 def _in_turn(record: RunRecord, matching: UtteranceMatching, reply: ObservedReply) -> tuple[str, ...]:
-    """Return the steps whose words are in the turn that the reply answers, spoken before it by people of that turn."""
+    """Return the steps whose words are part of the turn that the reply answers.
+
+    Only steps by the people of that turn count, and only if their text was ready before the reply began.
+    """
     if reply.unasked:
         return ()
     said = {turn.speaker_id: turn.text for turn in record.turns if turn.seq == reply.answer_to}
@@ -274,7 +293,7 @@ def _in_turn(record: RunRecord, matching: UtteranceMatching, reply: ObservedRepl
 
 
 def _listener(record: RunRecord, reply: ObservedReply, question: SpokenLine | None) -> int | None:
-    """Return somebody who was present and did not ask; the one who asked if nobody else was."""
+    """Return somebody who was present and did not ask the question. If only the asker was present, return the asker."""
     present = record.present(reply.first_audio_at, reply.ended_at)
     others = [user_id for user_id in present if question is None or user_id != question.speaker_id]
     return next(iter([*others, *present]), None)
@@ -291,7 +310,7 @@ async def _recognised(
     try:
         async with asyncio.timeout(RECOGNISE_TIMEOUT_S):
             return await recogniser.transcribe(environment.heard(listener, since, until))
-    # The recogniser comes from outside; a report without one answer is better than none.
+    # The recogniser is code from outside. A report without one recognised reply is better than no report.
     except Exception as exc:  # noqa: BLE001
         record.problems.append(LoggedProblem("others_not_recognised", f"{type(exc).__name__}: {exc}"))
         return ""

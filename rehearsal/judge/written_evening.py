@@ -1,8 +1,12 @@
-"""Judge a written evening by its record, and build its report. Pure functions.
+"""Judges a written evening by its record, and builds its report. The functions are pure.
 
-All evenings have the same expectations: every word is recorded once under its speaker; each question is answered with
-the expected words, and nothing else is answered; each prompt covers every turn before it and is within the token limit;
-folds follow each other without a gap; and nothing is logged as an error.
+All written evenings have the same expectations:
+
+- Every word is recorded once under its speaker.
+- Each question is answered with the expected words, and nothing else is answered.
+- Each prompt covers every turn before it and is within the token limit.
+- Folds follow each other without a gap.
+- Nothing is logged as an error.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
     from rehearsal.runner.observations import ObservedPrompt, ObservedReply
     from rehearsal.script.written_evening import EveningLine, WrittenEvening
 
-# Parts of a prompt that cover turns; they name the numbers.
+# The kinds of prompt parts that cover turns and name the turn numbers.
 _COVERING_PARTS = frozenset({"turn", "current", "summary", "eviction_note"})
 _SPEECH = "speech"
 _NONE = LatencyPercentiles(None, None)
@@ -47,10 +51,10 @@ def build_written_report(
     duration_s: float,
     ended_by: str = "",
 ) -> RehearsalReport:
-    """Return the report.
+    """Return the report of a written evening.
 
-    `ids`: speaker ids by the names that the file uses. `clock_s`: how long the evening lasted on the virtual clock,
-    `duration_s` in real time. `ended_by`: why it ended early, or empty.
+    `ids`: speaker ids by the names that the file uses. `clock_s`: how long the evening lasted on the virtual clock.
+    `duration_s`: how long it lasted in real time. `ended_by`: why the evening ended early, or empty.
     """
     answers = _answers(record)
     expectations = (
@@ -107,7 +111,10 @@ def lines_in(speech: PlayedSpeech) -> Iterator[EveningLine]:
 
 
 def _answers(record: EveningRecord) -> dict[int, ObservedReply]:
-    """Return the reply to each answered line, by its number in the file: a reply to the turn that has its words."""
+    """Return the replies to answered lines, by the number of the line in the file.
+
+    A reply belongs to a line if it answers a turn whose text is that line.
+    """
     left = list(record.replies)
     found: dict[int, ObservedReply] = {}
     for speech in record.speeches:
@@ -149,7 +156,7 @@ def _answered(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> Ex
 
 
 def _answers_as_expected(reply: ObservedReply | None, speech: PlayedSpeech) -> bool:
-    """Return whether a reply has the expected words; one that was broken off may lack them."""
+    """Return whether a reply has the expected words. A reply that was broken off may lack them."""
     if reply is None:
         return False
     return reply.interrupted or all(words in reply.text for words in speech.event.answer)

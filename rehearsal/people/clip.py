@@ -1,8 +1,7 @@
-"""One recording as 20 ms Opus packets, with the bounds of its voice.
+"""One recording as 20 ms Opus packets, with the first and last packet that carry voice.
 
-Ogg/Opus files with 20 ms packets are taken packet by packet, never decoded and encoded again. Anything else
-that PyAV reads (FLAC, WAV, Opus in other frame sizes) is encoded once, at load time, so that nothing is
-encoded while people speak.
+The packets of Ogg/Opus files with 20 ms packets are used as they are. Any other file that PyAV can read (FLAC, WAV,
+Opus with other frame sizes) is encoded once, when it is loaded, so that no encoding runs while people speak.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ FRAME_MS = 20
 FRAME_S = FRAME_MS / 1000
 FRAME_SAMPLES = RATE_HZ * FRAME_MS // 1000
 
-# At half of Discord's default 64 kbit/s Whisper still transcribes a clip exactly as it does the source.
+# This is half of Discord's default of 64 kbit/s. Whisper still transcribes such a clip exactly as it does the source.
 BITRATE_BPS = 32_000
-# Opus starts every stream this late (RFC 7845, pre-skip); libopus writes 312 samples at 48 kHz.
+# The number of samples before the sound starts in an Opus stream (RFC 7845, pre-skip). libopus writes 312 at 48 kHz.
 _PRE_SKIP_SAMPLES = 312
-# RFC 6716, section 3.1, table 2: frame length in units of 0.5 ms, by the configuration number's class.
+# RFC 6716, section 3.1, table 2: the frame length in units of 0.5 ms, by the class of the configuration number.
 _SILK_HALF_MS = (20, 40, 80, 120)
 _HYBRID_HALF_MS = (20, 40)
 _CELT_HALF_MS = (5, 10, 20, 40)
@@ -41,7 +40,10 @@ _CELT_HALF_MS = (5, 10, 20, 40)
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """One recording. `packets`: Opus, 20 ms each. `voiced`: the first and the last packet that carry voice."""
+    """One recording.
+
+    `packets`: Opus packets of 20 ms each. `voiced`: the first and the last packet that carry voice.
+    """
 
     name: str
     packets: tuple[bytes, ...]
@@ -49,7 +51,7 @@ class Clip:
 
     @property
     def duration_s(self) -> float:
-        """Return the length of the clip, its silence included."""
+        """Return the length of the clip, including its silence."""
         return len(self.packets) * FRAME_S
 
     @property
@@ -64,7 +66,7 @@ class Clip:
 
     @classmethod
     def load(cls, path: Path) -> Clip:
-        """Read a recording. Blocking: a FLAC of ten seconds takes about 50 ms.
+        """Read a recording. Blocking: a FLAC file of ten seconds takes about 50 ms.
 
         Raises `PersonError` when the file is missing, cannot be decoded, or is silent.
         """
@@ -86,13 +88,13 @@ class Clip:
 
 
 def read_sound(path: Path) -> NDArray[np.int16]:
-    """Return all sound of a file: 48 kHz mono int16. Raises what PyAV raises (`FFmpegError`, `ValueError`)."""
+    """Return the whole sound of a file as 48 kHz mono int16. Raises PyAV's errors (`FFmpegError`, `ValueError`)."""
     blocks = list(_sound(path))
     return np.concatenate(blocks) if blocks else np.zeros(0, np.int16)
 
 
 def packet_ms(packet: bytes) -> float:
-    """Return how long one Opus packet lasts (RFC 6716, section 3.1). Raises `IndexError` on an empty one."""
+    """Return how long one Opus packet lasts (RFC 6716, section 3.1). Raises `IndexError` for an empty packet."""
     config, code = packet[0] >> 3, packet[0] & 3
     if config < 12:
         half_ms = _SILK_HALF_MS[config & 3]
@@ -105,9 +107,9 @@ def packet_ms(packet: bytes) -> float:
 
 
 def encode_ogg(sound: Iterator[NDArray[np.int16]], *, bitrate_bps: int = BITRATE_BPS) -> bytes:
-    """Return an Ogg/Opus file of `sound` (blocks of 48 kHz mono int16): 20 ms packets with in-band FEC.
+    """Return an Ogg/Opus file of `sound` (blocks of 48 kHz mono int16), with 20 ms packets and in-band FEC.
 
-    FEC is on as in Discord's own clients, so that packet loss has the same effect as there.
+    FEC is on as in Discord's own clients, so that packet loss has the same effect as with them.
     """
     file = io.BytesIO()
     with av.open(file, "w", format="ogg") as container:
@@ -134,7 +136,7 @@ def _frame(block: NDArray[np.int16]) -> Any:
 
 
 def _opus_packets(source: Path | io.BytesIO) -> tuple[bytes, ...] | None:
-    """Return the packets of an Ogg/Opus file, or None if it is another format or its packets are not 20 ms long."""
+    """Return the packets of an Ogg/Opus file. Return None for another format, or if the packets are not 20 ms long."""
     with av.open(source if isinstance(source, io.BytesIO) else str(source), "r") as container:
         stream = _audio_stream(container)
         if stream.codec_context.name not in {"opus", "libopus"}:

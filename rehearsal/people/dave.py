@@ -1,7 +1,7 @@
-"""One person's side of DAVE, the end-to-end encryption of a call. No I/O.
+"""One person's side of DAVE, the end-to-end encryption of a call. The module does no I/O.
 
-It answers the voice gateway's messages, and holds the MLS session and the protocol version in use. It never logs or
-prints the session (davey 0.1.7's `repr` leaks memory).
+`DaveMember` answers the voice gateway's messages, and holds the MLS session and the protocol version in use. It never
+logs or prints the session (davey 0.1.7's `repr` leaks memory).
 
 Source: the DAVE protocol whitepaper (daveprotocol.com), opcodes 21-31.
 """
@@ -33,11 +33,11 @@ ANNOUNCE_COMMIT = 29
 WELCOME = 30
 INVALID_COMMIT_WELCOME = 31
 
-# The first epoch of an MLS group: op 24 with it means "make a new group".
+# The first epoch of an MLS group. Op 24 with this epoch means "make a new group".
 _FIRST_EPOCH = 1
-# Every DAVE frame ends with it (whitepaper, "payload format").
+# The marker at the end of every DAVE frame (whitepaper, "payload format").
 _MAGIC = b"\xfa\xfa"
-# After a switch between plain and encrypted, frames of the other kind are accepted for this long.
+# After a switch between plain and encrypted frames, frames of the former kind are accepted for this long.
 _PASSTHROUGH_S = 10
 
 
@@ -51,7 +51,7 @@ class JsonMessage:
 
 @dataclass(frozen=True, slots=True)
 class BinaryMessage:
-    """A message to send as the opcode's byte and `body`."""
+    """A message to send as one byte of opcode and then `body`."""
 
     op: int
     body: bytes
@@ -61,11 +61,11 @@ GatewayMessage: TypeAlias = JsonMessage | BinaryMessage
 
 
 class UndecryptableError(Exception):
-    """A frame could not be decrypted: wrong key, wrong user, or damage on the way."""
+    """A frame could not be decrypted: the key or the user is wrong, or the frame was damaged on the way."""
 
 
 class DaveMember:
-    """One person's membership in the encrypted call. Owned by one voice session; not thread-safe."""
+    """One person's membership in the encrypted call. One voice session owns it. Not thread-safe."""
 
     def __init__(self, *, user_id: int, channel_id: int) -> None:
         self._user_id = user_id
@@ -78,17 +78,17 @@ class DaveMember:
 
     @property
     def can_send(self) -> bool:
-        """Return whether a frame can be made now: plain (version 0), or encrypted with a group's keys."""
+        """Return whether a frame can be made now, either plain (version 0) or encrypted with a group's keys."""
         return self.version == 0 or self._ready
 
     def begin(self, version: int) -> list[GatewayMessage]:
-        """Start with the protocol version that op 4 names; return the messages to send."""
+        """Start with the protocol version that op 4 names. Return the messages to send."""
         self.version = version
         self._pending.clear()
         return self._new_group(version) if version else []
 
     def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
-        """Handle one JSON message (ops 21, 22, 24); others are ignored."""
+        """Handle one JSON message (ops 21, 22, 24) and return the messages to send. Other messages are ignored."""
         if op == PREPARE_TRANSITION:
             return self._prepare(int(body["transition_id"]), int(body["protocol_version"]))
         if op == EXECUTE_TRANSITION:
@@ -101,9 +101,10 @@ class DaveMember:
         return []
 
     def handle_binary(self, op: int, body: bytes, members: Iterable[int]) -> list[GatewayMessage]:
-        """Handle one binary message (ops 25, 27, 29, 30). `members`: everyone the gateway said is connected.
+        """Handle one binary message (ops 25, 27, 29, 30) and return the messages to send.
 
-        After a message that MLS refuses, the person leaves the group and asks to be added again (op 31, then op 26).
+        `members`: everybody whom the gateway has reported as connected. After a message that MLS refuses, the person
+        leaves the group and asks to be added again (op 31, then op 26).
         """
         if self._session is None:
             return []
@@ -114,7 +115,7 @@ class DaveMember:
                 return self._propose(body, members)
             elif op in {ANNOUNCE_COMMIT, WELCOME}:
                 return self._apply_commit(op, body)
-        # davey raises ValueError for what MLS refuses; struct and index errors mean truncated messages.
+        # davey raises ValueError for messages that MLS refuses. Struct and index errors mean truncated messages.
         except (ValueError, RuntimeError, struct.error, IndexError):
             self.recoveries += 1
             transition = int.from_bytes(body[:2], "big") if op in {ANNOUNCE_COMMIT, WELCOME} else 0
@@ -123,7 +124,7 @@ class DaveMember:
         return []
 
     def encrypt(self, opus: bytes) -> bytes | None:
-        """Return the frame to send for one Opus packet, or None while there is no key to make it with."""
+        """Return the frame to send for one Opus packet, or None while there is no key."""
         if self.version == 0 or opus == SILENCE_FRAME:
             return opus
         if not self._ready:
@@ -134,7 +135,7 @@ class DaveMember:
         """Return the Opus packet in a frame that `user_id` sent. Raises `UndecryptableError`."""
         if frame == SILENCE_FRAME:
             return frame
-        # During a switch a sender may still use the other kind of frame; the trailer tells which it is.
+        # During a switch a sender may still send the former kind of frame. The trailer shows which kind a frame is.
         if self.version == 0 and not (self._ready and frame.endswith(_MAGIC)):
             return frame
         if not self._ready:

@@ -1,4 +1,4 @@
-"""A person's UDP socket to the voice server, for one session."""
+"""A person's UDP socket to the voice server, for one voice session."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rehearsal.people.rtp import discovery_reply, discovery_request
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A lost request is sent again; the caller limits how long.
+# A request that gets no answer is sent again after this time. The caller limits the whole time.
 _DISCOVERY_RESEND_S = 0.3
 
 
 class MediaSocket(asyncio.DatagramProtocol):
-    """Passes each datagram on with its arrival time. Made by `open`; the owner must close it.
+    """Passes each datagram on with its arrival time. `open` creates it; the owner must close it.
 
-    *Cancellation*: `discover` can be cancelled; the socket stays usable.
+    *Cancellation*: `discover` can be cancelled. The socket stays usable.
     """
 
     def __init__(self, on_datagram: Callable[[bytes, float], None], clock: Callable[[], float]) -> None:
@@ -38,27 +38,28 @@ class MediaSocket(asyncio.DatagramProtocol):
     ) -> Self:
         """Return a socket that exchanges datagrams only with `server`. Raises `OSError`."""
         loop = asyncio.get_running_loop()
-        # Not in connection_made: up to Python 3.11 the transport it is given is no DatagramTransport by type.
+        # The transport is not stored in connection_made: up to Python 3.11 the transport passed there is not of the
+        # type DatagramTransport.
         transport, media = await loop.create_datagram_endpoint(lambda: cls(on_datagram, clock), remote_addr=server)
         media._transport = transport
         return media
 
     async def discover(self, ssrc: int) -> tuple[str, int]:
-        """Return our address as the server sees it, asking until it answers."""
+        """Return our address as the server sees it. The request is repeated until the server answers."""
         while True:
             self.send(discovery_request(ssrc))
             with contextlib.suppress(TimeoutError):
                 return await asyncio.wait_for(asyncio.shield(self._discovered), _DISCOVERY_RESEND_S)
 
     def send(self, datagram: bytes) -> bool:
-        """Send; return False when the socket is closed."""
+        """Send a datagram. Return False when the socket is closed."""
         if self._transport is None or self._transport.is_closing():
             return False
         self._transport.sendto(datagram)
         return True
 
     def close(self) -> None:
-        """Close the socket; a second time does nothing."""
+        """Close the socket. Further calls do nothing."""
         if self._transport is not None:
             self._transport.close()
 
@@ -72,4 +73,4 @@ class MediaSocket(asyncio.DatagramProtocol):
         self._on_datagram(data, self._clock())
 
     def error_received(self, exc: Exception) -> None:
-        """Ignore ICMP errors: a server that restarts also closes the websocket."""
+        """Ignore ICMP errors. A server that restarts also closes the websocket, which is noticed elsewhere."""

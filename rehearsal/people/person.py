@@ -1,7 +1,7 @@
-"""A scripted person in a voice channel: plays clips, and keeps what it receives of everyone else.
+"""A scripted person in a voice channel, who plays clips and keeps the speech received from everyone else.
 
-It plays clips at the pace of a real client and reports when the last voiced frame left. Its voice protocol is an
-independent implementation that shares no code with discord.py or the bot.
+The person plays clips at the pace of a real client and reports when the last voiced frame was sent. Its voice protocol
+is an independent implementation that shares no code with discord.py or the bot.
 """
 
 from __future__ import annotations
@@ -34,13 +34,16 @@ _log = structlog.get_logger()
 
 # How long to wait for the call's encryption keys before speaking.
 READY_TIMEOUT_S = 15.0
-# Every client sends these silence frames at the end of a talkspurt, so that decoders do not extrapolate.
+# Every client sends these silence frames at the end of a talkspurt, so that decoders do not extrapolate the sound.
 _CLOSING_FRAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ClipPlayback:
-    """When one clip was sent. Times: monotonic seconds at which a frame left; `speech_*`: voiced frames only."""
+    """When one clip was sent.
+
+    Times are monotonic seconds at which a frame was sent. The `speech_*` times count voiced frames only.
+    """
 
     started_at: float
     speech_started_at: float
@@ -52,9 +55,9 @@ class ClipPlayback:
 
 
 class ScriptedPerson:
-    """One member of the call, from `__aenter__` (join) to `__aexit__` (leave).
+    """One member of the call, who joins in `__aenter__` and leaves in `__aexit__`.
 
-    *Cancellation*: a cancelled `say` stops at once, announces the end of speaking, and leaves the person usable.
+    *Cancellation*: a cancelled `say` stops at once and announces the end of speaking. The person stays usable.
     """
 
     def __init__(
@@ -67,7 +70,7 @@ class ScriptedPerson:
         leave: LeaveChannel | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`join`, `leave`: act on the local Discord. `tls`: trusts the certificate of its voice websocket."""
+        """`join` and `leave` act on the local Discord. `tls` trusts the certificate of Discord's voice websocket."""
         self.user_id = user_id
         self.name = name
         self._clock = clock
@@ -91,12 +94,12 @@ class ScriptedPerson:
 
     @property
     def counts(self) -> PersonPacketCounts:
-        """Return the packet counts, both ways, since the person joined."""
+        """Return the counts of sent and received packets since the person joined."""
         return self._link.counts
 
     @property
     def sessions(self) -> int:
-        """Return how many voice sessions the person has had; a reconnect without resume makes a new one."""
+        """Return how many voice sessions the person has had. A reconnect without a resume makes a new session."""
         return self._link.sessions
 
     @property
@@ -115,20 +118,20 @@ class ScriptedPerson:
         return self._link.call.dave.version if self._link.call is not None else 0
 
     def heard(self, user_id: int) -> ReceivedSpeech:
-        """Return what this person received of `user_id`; it grows while they speak."""
+        """Return the speech that this person received from `user_id`. It grows while that user speaks."""
         return self._heard.setdefault(user_id, ReceivedSpeech())
 
     async def meet(self, user_id: int, *, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Wait until `user_id` is in the call and the encryption keys are there. Raises `PersonError`."""
+        """Wait until `user_id` is in the call and the encryption keys are available. Raises `PersonError`."""
         await self._link.wait_until_with(user_id, timeout_s)
         await self._link.wait_until_can_send(timeout_s)
 
     async def move(self, server: Mapping[str, Any]) -> None:
-        """Switch to another voice server; `server`: the data of a VOICE_SERVER_UPDATE."""
+        """Switch to another voice server. `server` is the data of a VOICE_SERVER_UPDATE."""
         await self._link.move(server)
 
     async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> ClipPlayback:
-        """Play one clip at its own pace; one at a time. Raises `PersonError` when there is no connection.
+        """Play one clip in real time. Clips play one at a time. Raises `PersonError` when there is no connection.
 
         Frames that are due during a reconnect are lost, as with a real client, and counted as unsent.
         """
@@ -165,7 +168,7 @@ class ScriptedPerson:
         )
 
     async def wait_for_sound(self, user_id: int, *, since: float, timeout_s: float) -> None:
-        """Wait until sound of `user_id` arrives after `since`. Raises `PersonError` after `timeout_s`."""
+        """Wait until sound from `user_id` arrives after the time `since`. Raises `PersonError` after `timeout_s`."""
         received = self.heard(user_id)
         try:
             async with asyncio.timeout(timeout_s):
@@ -176,9 +179,9 @@ class ScriptedPerson:
             raise PersonError(f"{self.name} heard nothing of member {user_id} within {timeout_s:g} s.") from exc
 
     async def wait_for_quiet(self, user_id: int, *, quiet_s: float, timeout_s: float) -> None:
-        """Wait until nothing arrives from `user_id` for `quiet_s` (counted from now at the earliest).
+        """Wait until nothing has arrived from `user_id` for `quiet_s`, counted from now at the earliest.
 
-        Raises `PersonError` when they are still talking after `timeout_s`.
+        Raises `PersonError` when the user still speaks after `timeout_s`.
         """
         received = self.heard(user_id)
         asked_at = self._clock()

@@ -1,6 +1,6 @@
-"""The speech that one person received from another: Opus packets as they arrived, decoded on request.
+"""The speech that one person received from another, as Opus packets that are decoded on request.
 
-Packets are decoded only when somebody asks for the sound, so a long run costs about 8 kB of memory per second of
+Packets are decoded only when a caller asks for the sound. So a long run costs about 8 kB of memory per second of
 speech, and no CPU time while the bot is measured.
 """
 
@@ -25,22 +25,25 @@ RATE_HZ = 16_000
 FRAME_S = 0.02
 FRAME_SAMPLES = 320
 
-# Ten minutes of unbroken speech.
+# The number of packets in ten minutes of unbroken speech.
 MAX_PACKETS = 30_000
-# -44 dBFS: far below any synthesised voice, above what Opus makes of digital silence.
+# This is -44 dBFS: far below any synthesised voice, but above the sound that Opus makes of digital silence.
 VOICED_RMS = 200.0
 # A decoder that starts in the middle of speech needs a few frames before its output is right.
 _WARM_UP_PACKETS = 5
-# Longer gaps are pauses of the speaker, not loss.
+# A longer gap is a pause of the speaker, not packet loss.
 _MAX_CONCEALED_FRAMES = 5
-# Pauses longer than this are shortened to it in the sound for a recogniser.
+# In sound for a recogniser, longer pauses are shortened to this.
 _MAX_PAUSE_S = 1.0
 _LOST = np.zeros(FRAME_SAMPLES, np.int16)
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedPacket:
-    """One decrypted Opus packet. `arrived_at`: monotonic seconds; `position`: unwrapped RTP sequence."""
+    """One decrypted Opus packet.
+
+    `arrived_at`: monotonic seconds. `position`: the RTP sequence number without wrap-around.
+    """
 
     arrived_at: float
     ssrc: int
@@ -51,7 +54,10 @@ class ReceivedPacket:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFrame:
-    """20 ms of sound, mono int16 at 16 kHz, and when it arrived (for a concealed one: when it was missed)."""
+    """20 ms of sound (mono int16 at 16 kHz) and the time at which it arrived.
+
+    A frame that replaces a lost one has the time at which the loss was noticed.
+    """
 
     arrived_at: float
     pcm: NDArray[np.int16]
@@ -71,9 +77,9 @@ class ReceivedSpeech:
         return len(self._packets)
 
     def add(self, *, arrived_at: float, ssrc: int, sequence: int, timestamp: int, opus: bytes) -> None:
-        """Add one packet. Silence frames, which end a talkspurt, count for the sequence but not as sound."""
+        """Add one packet. The silence frames that end a talkspurt count for the sequence but not as sound."""
         if ssrc == self._ssrc:
-            # RFC 3550, appendix A.1: the nearest number with these 16 bits.
+            # RFC 3550, appendix A.1: choose the nearest number that has these 16 bits.
             step = (sequence - self._position + 0x8000) % 0x10000 - 0x8000
             position = self._position + step
             self._position = max(self._position, position)
@@ -84,19 +90,19 @@ class ReceivedSpeech:
             self.last_sound_at = arrived_at
 
     def frames(self, *, since: float, until: float = float("inf")) -> list[ReceivedFrame]:
-        """Return the sound that arrived from `since` to `until`, reordered, short gaps concealed."""
+        """Return the sound that arrived from `since` to `until`, in the order of sending, with short gaps filled in."""
         packets = list(self._packets)
         first = next((i for i, packet in enumerate(packets) if packet.arrived_at >= since), len(packets))
         chosen = [packet for packet in packets[max(0, first - _WARM_UP_PACKETS) :] if packet.arrived_at <= until]
         return [frame for frame in _decoded(chosen) if frame.arrived_at >= since]
 
     def pcm(self, *, since: float, until: float = float("inf")) -> NDArray[np.int16]:
-        """Return the sound of that time in one array (mono int16 at 16 kHz), with its pauses, for a recogniser."""
+        """Return the sound of that time as one array (mono int16 at 16 kHz) with its pauses, for a recogniser."""
         pieces: list[NDArray[np.int16]] = []
         previous: float | None = None
         for frame in self.frames(since=since, until=until):
             if previous is not None:
-                # Jitter of a frame or two is not a pause.
+                # A gap of a frame or two is jitter, not a pause.
                 pause_s = frame.arrived_at - previous - FRAME_S
                 if pause_s > 3 * FRAME_S:
                     pieces.append(np.zeros(int(min(pause_s, _MAX_PAUSE_S) * RATE_HZ), np.int16))
@@ -105,11 +111,11 @@ class ReceivedSpeech:
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
 
     def first_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:
-        """Return when the first frame with a voice in it arrived, or None."""
+        """Return when the first frame that carries voice arrived, or None."""
         return next((frame.arrived_at for frame in self._voiced(since, until)), None)
 
     def last_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:
-        """Return when the last frame with a voice in it arrived, or None."""
+        """Return when the last frame that carries voice arrived, or None."""
         last: float | None = None
         for frame in self._voiced(since, until):
             last = frame.arrived_at
@@ -122,7 +128,7 @@ class ReceivedSpeech:
 
 
 def _decoded(packets: list[ReceivedPacket]) -> Iterator[ReceivedFrame]:
-    """Decode in the order of sending, with one decoder for each SSRC."""
+    """Decode packets in the order of sending, with one decoder for each SSRC."""
     decoder = Decoder(rate_hz=RATE_HZ)
     previous: ReceivedPacket | None = None
     for packet in _in_order(packets):
@@ -139,7 +145,7 @@ def _decoded(packets: list[ReceivedPacket]) -> Iterator[ReceivedFrame]:
 
 
 def _in_order(packets: list[ReceivedPacket]) -> list[ReceivedPacket]:
-    """Sort each SSRC's packets by position; the SSRCs stay in order of arrival."""
+    """Sort the packets of each SSRC by position. The SSRCs stay in order of arrival."""
     order: dict[int, int] = {}
     for packet in packets:
         order.setdefault(packet.ssrc, len(order))
@@ -148,13 +154,13 @@ def _in_order(packets: list[ReceivedPacket]) -> list[ReceivedPacket]:
 
 
 def _continues(previous: ReceivedPacket, packet: ReceivedPacket, lost: int) -> bool:
-    """Return whether the timestamps show lost sound rather than a pause between talkspurts."""
+    """Return whether the timestamps show lost sound, as opposed to a pause between talkspurts."""
     step = (packet.timestamp - previous.timestamp) & 0xFFFFFFFF
     return step == (lost + 1) * TIMESTAMP_STEP
 
 
 def _recovered(decoder: Decoder, next_opus: bytes) -> NDArray[np.int16]:
-    """Return the lost frame before `next_opus` from the copy it may carry (in-band FEC)."""
+    """Return the lost frame before `next_opus`, using the copy (in-band FEC) that `next_opus` may contain."""
     try:
         return decoder.recover(next_opus)
     except OpusError:

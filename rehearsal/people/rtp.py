@@ -2,7 +2,7 @@
 
 The payload (DAVE frames or plain Opus) is not interpreted here.
 
-Source: Discord's voice connection documentation; layout in docs of the transport package.
+Source: Discord's voice connection documentation. The layout is described in the transport package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import nacl.bindings
 import nacl.exceptions
 
 MODE = "aead_xchacha20_poly1305_rtpsize"
-# RTP payload type 120: Opus. Everything else on the socket (RTCP, video) is ignored.
+# RTP payload type 120 is Opus. All other packets on the socket (RTCP, video) are ignored.
 PAYLOAD_TYPE_OPUS = 0x78
 # 20 ms at the 48 kHz RTP clock.
 TIMESTAMP_STEP = 960
@@ -30,7 +30,7 @@ _EXTENSION_BIT, _PADDING_BIT = 0x10, 0x20
 
 @dataclass(frozen=True, slots=True)
 class DecryptedPacket:
-    """One packet after transport decryption: `payload` is the frame as the speaker's DAVE layer made it."""
+    """One packet after transport decryption. `payload` is the frame that the speaker's DAVE layer made."""
 
     ssrc: int
     sequence: int
@@ -39,12 +39,12 @@ class DecryptedPacket:
 
 
 class PacketEncryptor:
-    """Encrypts the packets of one voice session; counts sequence, timestamp and nonce."""
+    """Encrypts the packets of one voice session, and counts the sequence number, timestamp and nonce."""
 
     __slots__ = ("_counter", "_key", "_sequence", "_ssrc", "_timestamp")
 
     def __init__(self, key: bytes, ssrc: int) -> None:
-        """`key`: the 32 bytes of op 4."""
+        """`key`: the 32 bytes that op 4 contains."""
         self._key = key
         self._ssrc = ssrc
         self._sequence = 0
@@ -52,7 +52,7 @@ class PacketEncryptor:
         self._counter = 0
 
     def seal(self, payload: bytes) -> bytes:
-        """Return the datagram that carries `payload` as the next 20 ms."""
+        """Return the datagram that carries `payload` as the next 20 ms of audio."""
         self._sequence = (self._sequence + 1) & 0xFFFF
         self._timestamp = (self._timestamp + TIMESTAMP_STEP) & 0xFFFFFFFF
         self._counter = (self._counter + 1) & 0xFFFFFFFF
@@ -68,10 +68,10 @@ class PacketEncryptor:
 
 
 def decrypt_packet(datagram: bytes, key: bytes) -> DecryptedPacket | None:
-    """Return the packet in a forwarded datagram, or None if it is not an Opus packet for this key.
+    """Return the packet in a forwarded datagram, or None if the datagram is not an Opus packet for this key.
 
-    The RTP padding must be removed first: it is inside the ciphertext, behind the DAVE trailer, which is found from
-    the end.
+    The RTP padding is removed first. It is inside the ciphertext, behind the DAVE trailer, and the trailer is found
+    from the end.
     """
     if len(datagram) < _HEADER.size + _TAG_BYTES + _COUNTER_BYTES or datagram[0] >> 6 != 2:
         return None
@@ -81,7 +81,8 @@ def decrypt_packet(datagram: bytes, key: bytes) -> DecryptedPacket | None:
     head = _HEADER.size + 4 * (flags & 0x0F)
     extension_bytes = 0
     if flags & _EXTENSION_BIT:
-        # The four bytes of the preamble are authenticated with the header; the body is encrypted.
+        # The four bytes of the extension's preamble are authenticated with the header. The extension's body is
+        # encrypted.
         extension_bytes = 4 * int.from_bytes(datagram[head + 2 : head + 4], "big")
         head += 4
     nonce = datagram[-_COUNTER_BYTES:].ljust(_NONCE_BYTES, b"\0")
@@ -108,7 +109,7 @@ def discovery_request(ssrc: int) -> bytes:
 
 
 def discovery_reply(datagram: bytes) -> tuple[str, int] | None:
-    """Return the (address, port) of an IP discovery reply, or None where `datagram` is something else."""
+    """Return the (address, port) of an IP discovery reply, or None if `datagram` is not such a reply."""
     if len(datagram) != _DISCOVERY.size:
         return None
     kind, length, _, address, port = _DISCOVERY.unpack(datagram)

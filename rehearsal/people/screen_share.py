@@ -1,7 +1,7 @@
-"""A person's screen share: does what the bot's share page does in a browser.
+"""A person's screen share. It does what the bot's share page does in a browser.
 
-It opens the link of `/watch start` and speaks the page's websocket protocol with no code of the bot. The pictures are
-files.
+It opens the link from `/watch start` and uses the page's websocket protocol, without any code of the bot. The pictures
+come from files.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _LINK = re.compile(r"(https?://[^\s/<>]+)/share#([\w.-]+)")
-# The bot's page is on this machine.
+# The bot serves its page on this machine.
 _ANSWER_TIMEOUT_S = 20.0
 
 
 class ScreenSharePage:
-    """One screen share: entering it opens the link and shares a window, leaving it closes the page.
+    """One screen share. Entering it opens the link and shares a window; leaving it closes the page.
 
-    `message`: the bot's text with the link in it. Raises `PersonError` when it has no link or the bot refuses.
+    `message`: the bot's text that contains the link. Raises `PersonError` when the text has no link or the bot refuses.
     """
 
     def __init__(self, name: str, message: str) -> None:
@@ -41,7 +41,7 @@ class ScreenSharePage:
         self._stack = AsyncExitStack()
         self._page: aiohttp.ClientWebSocketResponse
         self._notes = 0
-        # Why the bot ended the share; empty while it lasts.
+        # Why the bot ended the share. Empty while the share lasts.
         self._ended = ""
         self._changed = asyncio.Event()
 
@@ -71,7 +71,8 @@ class ScreenSharePage:
         await self._stack.aclose()
 
     async def show(self, picture: bytes, *, timeout_s: float) -> bool:
-        """Send a picture (JPEG, at most 1280 points wide); return whether the bot noted something of it in time.
+        """Send a picture (JPEG, at most 1280 points wide). Return whether the bot made a note about the picture in
+        time.
 
         Raises `PersonError` when the bot has ended the share.
         """
@@ -86,7 +87,7 @@ class ScreenSharePage:
         return noted
 
     async def stop(self) -> None:
-        """Stop sharing, and wait until the bot has said so. Raises `PersonError` when it does not."""
+        """Stop sharing, and wait until the bot has confirmed the end. Raises `PersonError` when it does not."""
         await self._page.send_json({"t": "stop"})
         if not await self._until(lambda: bool(self._ended), _ANSWER_TIMEOUT_S):
             raise PersonError(f"{self._name} stopped sharing, and the bot did not confirm it.")
@@ -106,7 +107,7 @@ class ScreenSharePage:
         return True
 
     async def _listen(self) -> None:
-        """Handle the bot's messages to the page until it closes the connection."""
+        """Handle the bot's messages to the page until the bot closes the connection."""
         async for frame in self._page:
             message = _message(frame)
             if message.get("t") == "note":
@@ -119,7 +120,7 @@ class ScreenSharePage:
 
 
 def _message(frame: aiohttp.WSMessage) -> dict[str, Any]:
-    """Return the fields of a text message; empty for anything else."""
+    """Return the fields of a text message, or an empty dict for any other message."""
     if frame.type is not aiohttp.WSMsgType.TEXT:
         return {}
     fields = json.loads(frame.data)

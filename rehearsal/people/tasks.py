@@ -1,4 +1,4 @@
-"""Cancel a task."""
+"""Cancels a task and waits for its end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
-    """Cancel `task` and wait until it is over; raise its error, if it failed with one.
+    """Cancel `task` and wait until it is over. If the task failed with an error, raise that error.
 
-    *Cancellation*: the caller can still be cancelled, unlike with `CancelledError` suppressed around an await.
+    *Cancellation*: the caller can still be cancelled. Suppressing `CancelledError` around an await would prevent that.
     """
     task.cancel()
     await asyncio.wait({task})

@@ -1,4 +1,4 @@
-"""The data with which a client connects to a voice server: Discord's two gateway events, combined and checked."""
+"""The data that a client needs to connect to a voice server: Discord's two gateway events, combined and checked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from rehearsal.errors import PersonError
 
-# Makes the member join (again); returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE
-# data}`, as `POST /control/members/{user_id}/join` answers.
+# Makes the member join or rejoin. Returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE data}`, as
+# `POST /control/members/{user_id}/join` does.
 JoinChannel: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 # Makes the member leave the channel.
 LeaveChannel: TypeAlias = Callable[[], Awaitable[object]]
@@ -17,7 +17,10 @@ LeaveChannel: TypeAlias = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class VoiceServerAccess:
-    """The address and credentials with which one member connects. `endpoint`: host and port, without a scheme."""
+    """The address and the credentials with which one member connects to a voice server.
+
+    `endpoint`: host and port, without a scheme.
+    """
 
     user_id: int
     guild_id: int
@@ -28,7 +31,9 @@ class VoiceServerAccess:
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> VoiceServerAccess:
-        """Read the two events. Raises `PersonError` when a field is missing (Discord may send a null endpoint)."""
+        """Read the two events. Raises `PersonError` when a field is missing (Discord may send an endpoint that is
+        null).
+        """
         try:
             state, server = answer["state"], answer["server"]
             return cls(
@@ -43,12 +48,12 @@ class VoiceServerAccess:
             raise PersonError(f"The local Discord's answer to a join lacks a field: {exc!r}.") from exc
 
     def moved(self, server: Mapping[str, Any]) -> VoiceServerAccess:
-        """Return the access to another voice server, from its VOICE_SERVER_UPDATE. Raises `PersonError`."""
+        """Return the access to another voice server, from the data of its VOICE_SERVER_UPDATE. Raises `PersonError`."""
         state = {"user_id": self.user_id, "channel_id": self.channel_id, "session_id": self.session_id}
         return VoiceServerAccess.parse({"state": state, "server": server})
 
     def __repr__(self) -> str:
-        """Omit the token."""
+        """Return a text without the token."""
         return f"VoiceServerAccess(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
 
 

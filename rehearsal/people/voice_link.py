@@ -1,8 +1,8 @@
-"""The I/O of a person's voice connection: one websocket and one UDP socket, reconnected when they break.
+"""The I/O of a person's voice connection: one websocket and one UDP socket, which are reconnected when they break.
 
-Tasks: `person-link-USER`, owned by the link, runs the websocket; `person-heartbeat-USER` ends with that websocket. A
-broken websocket is resumed (op 7); if it cannot be resumed, the person joins again with new credentials.
-The protocol itself is in `call` and `dave`; this module only moves bytes and waits.
+The link owns the task `person-link-USER`, which runs the websocket. The task `person-heartbeat-USER` ends with that
+websocket. A broken websocket is resumed (op 7). If that fails, the person joins again with new credentials. The
+protocol itself is in `voice_session` and `dave`; this module only sends, receives and waits.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _log = structlog.get_logger()
 _IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING = 0, 1, 3, 5
 _RESUME, _HELLO, _RESUMED = 7, 8, 9
 
-# Close codes after which the old session is gone and op 7 would be refused (Discord's voice close codes: session
-# no longer valid, session timeout, disconnected or moved).
+# After these close codes the old session does not exist any more, and op 7 would be refused (Discord's voice close
+# codes: session no longer valid, session timeout, disconnected or moved).
 _NOT_RESUMABLE = frozenset({4006, 4009, 4014})
-# Everything is on 127.0.0.1, so an answer that takes longer will never come.
+# Everything runs on 127.0.0.1, so an answer that takes longer than this will never come.
 _ANSWER_S = 5.0
-# Attempts in a row that end before a session description, and the waits between them.
+# The most attempts in a row that may end before a session description, and the waits between them.
 _BACKOFF_S = (0.1, 0.3, 1.0)
 
 
 class PersonVoiceLink:
     """Keeps one person connected from `__aenter__` to `__aexit__`.
 
-    *Cancellation*: leaving the context cancels the link's task and closes both sockets. *Ownership*: the
-    caller keeps `join`, `leave` and the TLS context alive.
+    *Cancellation*: leaving the context cancels the link's task and closes both sockets. *Ownership*: the caller keeps
+    `join`, `leave` and the TLS context usable.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class PersonVoiceLink:
         on_opus: Callable[[ReceivedOpus], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`on_opus` is called in the event loop for every packet heard. `tls` trusts the server's certificate."""
+        """`on_opus` is called in the event loop for each Opus packet. `tls` trusts the server's certificate."""
         self._join = join
         self._leave = leave
         self._tls = tls
@@ -85,7 +85,7 @@ class PersonVoiceLink:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Join and wait until the voice server has described the session. Raises `PersonError`."""
+        """Join, and wait until the voice server has sent the session description. Raises `PersonError`."""
         admission = VoiceServerAccess.parse(await self._join())
         self._task = asyncio.create_task(self._run(admission), name=f"person-link-{admission.user_id}")
         try:
@@ -108,7 +108,7 @@ class PersonVoiceLink:
         return self._call
 
     async def wait_until_can_send(self, timeout_s: float) -> None:
-        """Wait until sound can be encrypted and sent. Raises `PersonError` when it cannot in time."""
+        """Wait until sound can be encrypted and sent. Raises `PersonError` after the timeout."""
         await self._wait(
             lambda call: call.can_send and self._websocket is not None,
             timeout_s,
@@ -120,7 +120,7 @@ class PersonVoiceLink:
         await self._wait(lambda call: user_id in call.members, timeout_s, f"never met member {user_id}")
 
     def send(self, opus: bytes) -> bool:
-        """Send the next 20 ms; return False where it could not leave (no keys, reconnecting)."""
+        """Send the next 20 ms of audio. Return False when it cannot be sent (no keys, or reconnecting)."""
         datagram = self._call.seal(opus) if self._call is not None else None
         sent = datagram is not None and self._media is not None and self._media.send(datagram)
         self.counts.sent += sent
@@ -128,12 +128,12 @@ class PersonVoiceLink:
         return sent
 
     async def set_speaking(self, speaking: bool) -> None:
-        """Announce speaking (op 5); a new session announces it again."""
+        """Announce the start or end of speaking (op 5). A new session announces it again."""
         self._speaking = speaking
         await self._announce()
 
     async def move(self, server: Mapping[str, Any]) -> None:
-        """Switch to another endpoint. `server`: the data of a VOICE_SERVER_UPDATE."""
+        """Switch to another endpoint. `server` is the data of a VOICE_SERVER_UPDATE."""
         if self._call is None:
             return
         self._moved_to = self._call.admission.moved(server)
@@ -148,7 +148,7 @@ class PersonVoiceLink:
     # ---- the link's task ----
 
     async def _run(self, admission: VoiceServerAccess) -> None:
-        """Run one session after another until cancelled; a failure is raised to the tasks that wait for the link."""
+        """Run one session after another until cancelled. A failure is raised in the tasks that wait for the link."""
         failures = 0
         try:
             async with aiohttp.ClientSession() as http:
@@ -175,7 +175,7 @@ class PersonVoiceLink:
         return VoiceServerAccess.parse(await self._join())
 
     async def _serve(self, http: aiohttp.ClientSession, call: VoiceSessionState) -> None:
-        """Run one session to its end, resuming its websocket as long as the server allows it."""
+        """Run one session to its end, and resume its websocket as often as the server allows it."""
         self._call = call
         try:
             code = await self._run_websocket(http, call, resume=False)
@@ -188,7 +188,7 @@ class PersonVoiceLink:
             self._close_media()
 
     async def _run_websocket(self, http: aiohttp.ClientSession, call: VoiceSessionState, *, resume: bool) -> int | None:
-        """Run one websocket until it closes; return its close code."""
+        """Run one websocket until it closes. Return its close code."""
         address = f"wss://{call.admission.endpoint}/?v=8"
         try:
             async with (
@@ -198,7 +198,7 @@ class PersonVoiceLink:
                 hello = await websocket.receive_json()
                 interval_s = float(hello["d"]["heartbeat_interval"]) / 1000
                 self._websocket = websocket
-                # Lifted when the server has described or resumed the session.
+                # The timeout is lifted once the server has described or resumed the session.
                 self._opening = opening
                 await self._send(_opening(call, resume=resume))
                 async with self._heartbeat(websocket, call, interval_s):
@@ -221,7 +221,7 @@ class PersonVoiceLink:
                 await self._send(JsonMessage(_HEARTBEAT, body))
                 await asyncio.sleep(interval_s)
 
-        # Not a TaskGroup: it would wrap what breaks the websocket in an ExceptionGroup.
+        # A TaskGroup would wrap the error that breaks the websocket in an ExceptionGroup, so a plain task is used.
         task = asyncio.create_task(beat(), name=f"person-heartbeat-{call.admission.user_id}")
         try:
             yield
@@ -231,7 +231,7 @@ class PersonVoiceLink:
     async def _listen(
         self, websocket: aiohttp.ClientWebSocketResponse, call: VoiceSessionState, *, silence_s: float
     ) -> None:
-        """Answer messages until the websocket closes or is silent for longer than its heartbeat allows."""
+        """Handle and answer messages until the websocket closes, or is silent for longer than its heartbeat allows."""
         while True:
             try:
                 message = await websocket.receive(timeout=silence_s)
@@ -260,7 +260,7 @@ class PersonVoiceLink:
             self._opened()
             self.sessions += 1
             _log.info("voice_session_described", user_id=call.admission.user_id, ssrc=call.ssrc)
-            # Discord must know our SSRC before the first packet, so op 5 is sent even in silence.
+            # Discord must know our SSRC before the first packet, so op 5 is sent even while the person is silent.
             await self._announce()
         elif op == _RESUMED:
             self._opened()
@@ -292,7 +292,7 @@ class PersonVoiceLink:
     # ---- helpers ----
 
     async def _send(self, message: GatewayMessage) -> None:
-        """Send a message, or drop it while the websocket closes: the next session starts anew."""
+        """Send a message. While the websocket closes the message is dropped, because the next session starts anew."""
         websocket = self._websocket
         if websocket is None or websocket.closed:
             return
@@ -321,7 +321,7 @@ class PersonVoiceLink:
             raise self._failure
 
     async def _leave_channel(self) -> None:
-        """Leave the channel; does nothing if the member has already left."""
+        """Leave the channel. Do nothing if the member has already left."""
         if self._leave is not None:
             with contextlib.suppress(RehearsalError):
                 await self._leave()
@@ -333,7 +333,7 @@ class PersonVoiceLink:
 
 
 def _opening(call: VoiceSessionState, *, resume: bool) -> JsonMessage:
-    """Return op 7 or op 0."""
+    """Return the first message to send: op 7 to resume, otherwise op 0."""
     who = call.admission
     body: dict[str, Any] = {"server_id": str(who.guild_id), "session_id": who.session_id, "token": who.token}
     if resume:

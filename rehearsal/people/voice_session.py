@@ -1,7 +1,8 @@
-"""The state of one person's voice session: keys, sequence numbers, who else is connected. No I/O.
+"""The state of one person's voice session: keys, sequence numbers, and the other connected users. The module does no
+I/O.
 
 A session begins with identify (op 0) and continues on a new websocket after a resume. It answers the gateway's
-messages, turns Opus into datagrams, and turns datagrams into Opus with the speaker's id.
+messages, turns Opus packets into datagrams, and turns datagrams into Opus packets with the speaker's id.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ SPEAKING = 5
 CLIENTS_CONNECT = 11
 CLIENT_DISCONNECT = 13
 
-# Audio may arrive a frame or two before op 5 names its SSRC; at most half a second of it is kept.
+# Audio may arrive a frame or two before op 5 announces its SSRC. At most half a second of such audio is kept.
 HELD_PACKETS = 25
 
 
 @dataclass(slots=True)
 class PersonPacketCounts:
-    """Counts of a person's packets, both ways, over all their sessions."""
+    """The counts of a person's sent and received packets, over all their sessions."""
 
     sent: int = 0
     unsent: int = 0
@@ -43,7 +44,7 @@ class PersonPacketCounts:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedOpus:
-    """One Opus packet of one person."""
+    """One Opus packet received from one user."""
 
     user_id: int
     ssrc: int
@@ -55,7 +56,7 @@ class ReceivedOpus:
 
 @dataclass(slots=True)
 class VoiceSessionState:
-    """The state of one voice session. Owned by one link; not thread-safe."""
+    """The state of one voice session. One link owns it. Not thread-safe."""
 
     admission: VoiceServerAccess
     counts: PersonPacketCounts
@@ -78,7 +79,7 @@ class VoiceSessionState:
         return self._sealer is not None and self.dave.can_send
 
     def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
-        """Handle one JSON message of the gateway; return the answers."""
+        """Handle one JSON message of the gateway. Return the answers to send."""
         if op == READY:
             self.ssrc = int(body["ssrc"])
             self.server = (str(body["ip"]), int(body["port"]))
@@ -100,14 +101,16 @@ class VoiceSessionState:
         return []
 
     def handle_binary(self, message: bytes) -> list[GatewayMessage]:
-        """Handle one binary message (two bytes of sequence, one of opcode, the body); return the answers."""
+        """Handle one binary message (two bytes of sequence number, one of opcode, the body). Return the answers to
+        send.
+        """
         if len(message) < 3:
             return []
         self.seq_ack = int.from_bytes(message[:2], "big")
         return self.dave.handle_binary(message[2], message[3:], self.members)
 
     def seal(self, opus: bytes) -> bytes | None:
-        """Return the datagram for the next 20 ms of speech, or None while there are no keys for it."""
+        """Return the datagram for the next 20 ms of speech, or None while there are no keys."""
         if self._sealer is None:
             return None
         frame = self.dave.encrypt(opus)
@@ -117,7 +120,9 @@ class VoiceSessionState:
         return self._sealer.seal(frame)
 
     def open(self, datagram: bytes, arrived_at: float) -> list[ReceivedOpus]:
-        """Return the audio of a datagram, and of those kept before it, in order."""
+        """Return the audio of a datagram, after the audio of earlier datagrams that were kept because their speaker was
+        unknown.
+        """
         packet = decrypt_packet(datagram, self.key) if self.key is not None else None
         if packet is None:
             self.counts.foreign += 1
@@ -131,7 +136,7 @@ class VoiceSessionState:
         return [each for each in heard if each is not None]
 
     def _identify_speaker(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
-        """Decrypt one packet under its speaker's key; an unknown SSRC is tried against everyone present."""
+        """Decrypt one packet with its speaker's key. For an unknown SSRC the keys of all connected users are tried."""
         user_id = self.speakers.get(packet.ssrc)
         if user_id is None:
             return self._try_members(packet, arrived_at)
@@ -143,7 +148,8 @@ class VoiceSessionState:
         return _heard(user_id, packet, opus, arrived_at)
 
     def _try_members(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
-        # Keys are per sender, so at most one member's key decrypts it. Plain frames and silence would fit everybody.
+        # Each sender has a key, so at most one member's key decrypts the packet. Plain frames and silence would fit
+        # every member.
         if self.dave.version and packet.payload != SILENCE_FRAME:
             for user_id in sorted(self.members):
                 try:

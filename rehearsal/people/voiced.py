@@ -1,7 +1,7 @@
-"""Find where the voice in a recording begins and ends, by energy.
+"""Finds where the voice in a recording begins and ends, by its energy.
 
-Latency is measured from the acoustic end of speech, not from the end of the file. This is for clean recordings and
-for the bot's own voice; it is not a voice activity detector for a live channel.
+Latency is measured from the acoustic end of speech, not from the end of the file. This works for clean recordings and
+for the bot's own voice. It is not a voice activity detector for a live channel.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# -32 dB under the loud frames: below a word-final "s" or "f" of the Kokoro and LibriSpeech voices we measured,
-# above the breath and room tone that follow it.
+# This is 32 dB under the loud frames. It is below a word-final "s" or "f" of the Kokoro and LibriSpeech voices that we
+# measured, and above the breath and room noise that follow it.
 RELATIVE_FLOOR = 0.025
-# -54 dBFS: anything softer is silence in every recording.
+# This is -54 dBFS. Anything softer counts as silence in every recording.
 ABSOLUTE_FLOOR_RMS = 65.0
-# Speech lasts several frames; a single loud frame is a click where the recording was cut.
+# Speech lasts for several frames. A single loud frame is a click where the recording was cut.
 RUN_FRAMES = 2
 
 
@@ -45,14 +45,14 @@ def voiced_frames(pcm: NDArray[np.int16], frame_samples: int) -> NDArray[np.bool
     rms = frame_rms(pcm, frame_samples)
     if not len(rms):
         return np.zeros(0, np.bool_)
-    # The 95th percentile is "loud"; the maximum may be a single plosive.
+    # The 95th percentile counts as "loud", because the maximum may be a single plosive.
     floor = max(ABSOLUTE_FLOOR_RMS, RELATIVE_FLOOR * float(np.percentile(rms, 95)))
     loud = rms > floor
     return np.asarray(loud & (np.roll(loud, 1) | np.roll(loud, -1)) if len(loud) >= RUN_FRAMES else loud)
 
 
 def voiced_bounds(pcm: NDArray[np.int16], frame_samples: int) -> VoicedBounds | None:
-    """Return where the voice in `pcm` (mono int16) begins and ends, or None where there is none."""
+    """Return where the voice in `pcm` (mono int16) begins and ends, or None if there is no voice."""
     voiced = np.flatnonzero(voiced_frames(pcm, frame_samples))
     if not len(voiced):
         return None

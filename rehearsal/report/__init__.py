@@ -1,1 +1,1 @@
-"""The report of a run: `report` has its values and writes JSON; `terminal` shows it during the run and at its end."""
+"""The report of a run. `report` has its values and writes JSON. `terminal` shows it during the run and at the end."""

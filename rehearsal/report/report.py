@@ -1,7 +1,7 @@
 """The report of one run, and how it is written as JSON.
 
-The field names are the keys of the JSON file, which people's scripts read: new ones may be added, none removed or
-renamed. `rehearsal.judge.report_builder` builds the report; `rehearsal.report.terminal` shows it.
+The field names are the keys of the JSON file, which users' scripts read. So fields may be added, but none may be
+removed or renamed. `rehearsal.judge.report_builder` builds the report, and `rehearsal.report.terminal` shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExpectationResult:
-    """One expectation of the scenario, met or not; `detail` says by how much or why."""
+    """Whether one expectation of the scenario was met. `detail` says by how much, or why not."""
 
     name: str
     passed: bool
@@ -34,10 +34,11 @@ class ExpectationResult:
 class UtteranceReport:
     """One line that was spoken, and what the bot heard of it.
 
-    `transcript` joins the pieces in which it was heard. `end_to_text_ms`: from the acoustic end of the line to its
-    last text; None if it was not heard. `heard_as`: the ids of the bot's utterances. `qualified_s`: when 700 ms of it
-    had been voiced, which makes it an interruption of other speech; None if it is shorter.
-    `wants_answer`: whether the scenario expects the bot to answer it; None if that does not matter.
+    `transcript`: the joined texts of the pieces in which the line was heard. `end_to_text_ms`: the time from the
+    acoustic end of the line until the line's last text was ready; None if it was not heard. `heard_as`: the ids of the
+    bot's utterances. `qualified_s`: when 700 ms of the line had been voiced, so that it interrupts other speech; None
+    if the line is shorter. `wants_answer`: whether the scenario expects the bot to answer the line; None if that does
+    not matter.
     """
 
     speaker: str
@@ -55,7 +56,7 @@ class UtteranceReport:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedUtteranceReport:
-    """Something the bot heard from a person who was silent then. `really`: who spoke at that time, if anybody."""
+    """Something that the bot heard from a person who was silent at that time. `really`: who spoke then, if anybody."""
 
     speaker: str
     transcript: str
@@ -64,7 +65,7 @@ class UnmatchedUtteranceReport:
 
 @dataclass(frozen=True, slots=True)
 class CompactionReport:
-    """One compaction that landed."""
+    """One compaction whose summary was stored."""
 
     old_cursor: int
     new_cursor: int
@@ -78,10 +79,10 @@ class CompactionReport:
 class BotTurnReport:
     """One reply of the bot: its text, and what another participant heard and recognised.
 
-    `end_to_first_audio_ms`: from the end of the speech it answers to the first voiced sound that another
-    participant received; `model_first_token_ms` is part of that. `fell_silent_s`: when that participant received the
-    last voiced sound of it. `in_turn`: all steps whose words are in the turn it answers.
-    `unasked`: the bot spoke on its own; nobody had asked.
+    `end_to_first_audio_ms`: the time from the end of the answered speech to the first voiced sound that another
+    participant received; `model_first_token_ms` is part of that time. `fell_silent_s`: when that participant received
+    the last voiced sound of the reply. `in_turn`: all steps whose words are in the turn that the reply answers.
+    `unasked`: the bot spoke on its own, without a question.
     """
 
     text: str
@@ -100,7 +101,7 @@ class BotTurnReport:
 
 @dataclass(frozen=True, slots=True)
 class LatencyPercentiles:
-    """Percentiles of one latency in milliseconds; None when nothing was measured."""
+    """Percentiles of one latency in milliseconds, or None when nothing was measured."""
 
     p50: float | None
     p95: float | None
@@ -120,8 +121,8 @@ class LatencyReport:
 class RehearsalReport:
     """The whole report of one run.
 
-    `clock_s`: how long a written evening lasted on its virtual clock; it has no sound, so nothing was heard or
-    recognised. None: a scenario in real time.
+    `clock_s`: how long a written evening lasted on its virtual clock, or None for a scenario in real time. A written
+    evening has no sound, so nothing was heard or recognised in it.
     """
 
     passed: bool
@@ -146,7 +147,7 @@ class RehearsalReport:
     clock_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values for `json`."""
+        """Return the report as plain values for `json`."""
         return asdict(self)
 
     def write(self, path: Path) -> None:
@@ -163,7 +164,7 @@ class RehearsalReport:
 def percentile(values: Iterable[float], share: float) -> float | None:
     """Return the nearest-rank percentile (`share` in 0 < share <= 1), or None if there are no values.
 
-    Nearest rank always returns a measured value: the p95 of ten values is the worst of them.
+    Nearest rank always returns a measured value. For example, the p95 of ten values is the highest value.
     """
     ordered = sorted(values)
     if not ordered:

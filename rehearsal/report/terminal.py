@@ -1,4 +1,7 @@
-"""Show a rehearsal on the terminal: the conversation as it happens, then the report. Fits 80 columns and a pipe."""
+"""Shows a rehearsal on the terminal: the conversation while it happens, then the report.
+
+The output fits in 80 columns and can be piped.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from rehearsal.runner.observations import ObservedCompactionFailure, ObservedReply, ObservedUtterance
     from rehearsal.script.scenario import Scenario
 
-# Readable on dark and on light backgrounds; the bot has a colour of its own.
+# These colours are readable on dark and on light backgrounds. The bot has a colour of its own.
 _COLOURS = ("cyan", "yellow", "blue", "red", "bright_cyan", "bright_yellow", "bright_blue", "bright_red")
 _BOT_COLOUR = "magenta"
 # The column is as wide as the longest name, within these bounds.
@@ -31,12 +34,12 @@ _NAME_COLUMNS = (8, 16)
 
 
 class TerminalReport(RunObserver):
-    """Writes a run and its report to a terminal. As a context manager it also shows who is speaking now."""
+    """Writes a run and its report to a terminal. Used as a context manager, it also shows who is speaking now."""
 
     def __init__(self, console: Console) -> None:
-        """`console`: where to write. Without a terminal there are no colours and no status line."""
+        """`console`: where to write. If it is not a terminal, there are no colours and no status line."""
         self._console = console
-        # What people say may not fit an old terminal's character set; that must not end the run.
+        # Spoken words may contain characters that an old terminal cannot show. That must not end the run.
         if isinstance(console.file, io.TextIOWrapper):
             console.file.reconfigure(errors="replace")
         self._colours: dict[str, str] = {}
@@ -63,7 +66,7 @@ class TerminalReport(RunObserver):
     # -- as it happens -------------------------------------------------------------------------------------
 
     def say(self, sentence: str) -> None:
-        """Print a sentence about the preparations."""
+        """Print a sentence about the preparations for the run."""
         self._console.print(sentence, markup=False, soft_wrap=True)
 
     def opened(self, scenario: Scenario) -> None:
@@ -115,7 +118,7 @@ class TerminalReport(RunObserver):
         self._line(at_s, self._bot, Text(text), latency_ms)
 
     def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
-        """Print a compaction: the cursor before and after it, and the size of the summary."""
+        """Print a compaction: the cursor before and after, and the size of the summary."""
         if isinstance(result, ObservedCompaction):
             by = ", by the embedded summariser" if result.degraded else ""
             text = f"compaction: cursor {result.old_cursor} -> {result.new_cursor}"
@@ -148,8 +151,8 @@ class TerminalReport(RunObserver):
     # -- the report ----------------------------------------------------------------------------------------
 
     def show(self, report: RehearsalReport) -> None:
-        """Print the whole report; the verdict comes last, where the cursor is."""
-        # A written evening has no sound: the conversation above is all there is to show.
+        """Print the whole report. The verdict comes last, so that it is the last thing on the screen."""
+        # A written evening has no sound, so the conversation that was already printed replaces these tables.
         if report.clock_s is None:
             self._utterances(report)
             self._bot_turns(report)

@@ -1,6 +1,11 @@
 """Plays a scenario and records what happens.
 
-`play` is the way in. `ports`: what it needs from outside. `observations`: what bot and servers report. `record`: all
-that was observed. `bot_lifecycle`: starts and stops the bot. `local_environment`: the local Discord with people.
-`local_servers`, `scripted_answers`: the model servers. `evening_record`: the record of a written evening.
+- `play` is the entry point.
+- `ports` has the protocols of what the runner needs from outside.
+- `observations` are the reports of the bot and the model servers.
+- `record` holds everything that was observed.
+- `bot_lifecycle` starts and stops the bot.
+- `local_environment` is the local Discord with people.
+- `local_servers` and `scripted_answers` are the model servers.
+- `evening_record` is the record of a written evening.
 """

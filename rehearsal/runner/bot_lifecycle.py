@@ -1,4 +1,4 @@
-"""The bot's process in one run: start, kill, restart, watch for crashes, stop."""
+"""Runs the bot's process during one run: start, kill, restart, watch for crashes, stop."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from rehearsal.runner.record import RunRecord
     from rehearsal.script.scenario import HistoryTurn, Scenario
 
-# Loading a recogniser and a voice on a slow machine, once.
+# On a slow machine, loading a recogniser and a voice takes this long.
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
 KILL_TIMEOUT_S = 20.0
 
 
 class BotLifecycle:
-    """Owns the bot for one run: everything it reports goes into the record and to the observer."""
+    """Owns the bot for one run. All reports of the bot go into the record and to the observer."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class BotLifecycle:
         self._observer = observer
         self._loop = asyncio.get_running_loop()
         self._setup = _bot_setup(scenario, environment, live_epoch_s=time.time())
-        # False once the bot was stopped or killed on purpose: that is no crash.
+        # False after the bot was stopped or killed on purpose, so that its end is not taken for a crash.
         self._running = False
 
     async def start(self) -> None:
-        """Start the bot with the history. Raises `RunError`."""
+        """Start the bot with the scenario's history. Raises `RunError`."""
         await self._start(self._setup)
 
     async def restart(self) -> None:
@@ -60,19 +60,19 @@ class BotLifecycle:
         await self._start(replace(self._setup, history=()))
 
     async def kill(self) -> None:
-        """End the bot as SIGKILL would."""
+        """End the bot at once, as SIGKILL would."""
         self._running = False
         await self._end_at_once()
 
     async def watch(self) -> None:
-        """Never return; raise `RunError` when the bot ends without being asked to."""
+        """Watch for a crash. This never returns: it raises `RunError` when the bot ends on its own."""
         while not await self._record.wait_until(lambda: self._record.crash is not None, timeout_s=3600):
             pass
         crash = self._record.crash
         raise RunError(f"The bot ended in the middle of the run: {crash.detail if crash else ''}")
 
     async def stop(self) -> None:
-        """Stop the bot in order, or kill it when it does not end. Never raises; failures go into the record."""
+        """Stop the bot in order, or kill it when it does not end in time. Never raises: failures go into the record."""
         self._running = False
         try:
             async with asyncio.timeout(STOP_TIMEOUT_S):
@@ -99,7 +99,7 @@ class BotLifecycle:
             raise RunError(f"The bot did not start within {START_TIMEOUT_S:g} s.") from exc
         except RehearsalError:
             raise
-        # The bot raises errors of its own kinds, which the rehearsal must not know.
+        # The bot raises its own kinds of errors, which the rehearsal must not import.
         except Exception as exc:
             raise RunError(f"The bot could not start: {exc}") from exc
 
@@ -127,7 +127,9 @@ class BotLifecycle:
                 pass
 
     def _latency_ms(self, reply: ObservedReply) -> float | None:
-        """Return the time from the end of what it answers to its first sound; None while that is not known."""
+        """Return the time from the end of the answered speech to the first sound of the reply, or None if it is not
+        known.
+        """
         if reply.unasked:
             return None
         asked = [

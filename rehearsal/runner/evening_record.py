@@ -1,4 +1,4 @@
-"""The record of a written evening: which events were played, and what the bot was observed to do."""
+"""The record of a written evening: the events that were played, and what the bot was observed to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlayedSpeech:
-    """A speech event that was played. `line`: its line in the file, from 1; `at_s`: since the evening began."""
+    """A speech event that was played.
+
+    `line`: its line number in the file, from 1. `at_s`: when it was played, in seconds since the evening began.
+    """
 
     line: int
     event: SpeechEvent
@@ -32,9 +35,10 @@ class PlayedSpeech:
 
 @dataclass(slots=True)
 class EveningRecord:
-    """Filled by the player, in order. `started_at`: when the evening began, on the clock of the observations.
+    """The record of one written evening. The player fills it in order.
 
-    `failed_waits`: what was waited for and did not happen. `left`: why the bot left; empty while it is there.
+    `started_at`: when the evening began, on the clock of the observations. `failed_waits`: what did not happen although
+    the player waited for it. `left`: why the bot left the channel; empty while it is there.
     """
 
     started_at: float = 0.0
@@ -72,5 +76,5 @@ class EveningRecord:
 
     @property
     def last_seq(self) -> int:
-        """Return the number of the newest turn; -1 before the first."""
+        """Return the number of the newest turn, or -1 before the first turn."""
         return self.turns[-1].seq if self.turns else -1

@@ -1,4 +1,4 @@
-"""The environment of a rehearsal: the local Discord and scripted people, as a `RehearsalEnvironment`."""
+"""The environment of a rehearsal: a `RehearsalEnvironment` made of the local Discord and scripted people."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
-# A bot's token begins with its id; the rest is only there because Discord's tokens have a rest.
+# A bot's token begins with its id. The rest is only there because Discord's own tokens have more parts.
 TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
 
 
 @asynccontextmanager
 async def open_local_environment(scenario: Scenario) -> AsyncIterator[LocalEnvironment]:
-    """Start a local Discord for this scenario, with its clips loaded; shut everything down when the block ends.
+    """Load the scenario's clips and start a local Discord for it. Shut everything down when the block ends.
 
     Raises `RehearsalError` when a clip cannot be read or a port cannot be opened.
     """
@@ -47,7 +47,7 @@ async def open_local_environment(scenario: Scenario) -> AsyncIterator[LocalEnvir
 
 
 class LocalEnvironment:
-    """The people of one scenario in one local Discord. Made by `open_local_environment`."""
+    """The people of one scenario in one local Discord. `open_local_environment` creates it."""
 
     def __init__(
         self, scenario: Scenario, discord: LocalDiscord, clips: Mapping[Path, Clip], stack: contextlib.AsyncExitStack
@@ -58,30 +58,30 @@ class LocalEnvironment:
         self._stack = stack
         self._tls = ssl.create_default_context(cafile=str(discord.certificate_path))
         self._names = {person.id: person.name for person in scenario.people}
-        # A scenario writes names in a command's options; Discord's client sends ids.
+        # A scenario writes names in the options of a command, whereas Discord's client sends ids.
         self._ids_by_name = {person.name: person.id for person in scenario.people} | {
             channel.name: channel.id for channel in discord.guild.channels
         }
         self._connected: dict[int, tuple[ScriptedPerson, contextlib.AsyncExitStack]] = {}
-        # For everybody who was ever connected: what they received stays available after they leave.
+        # What each person received from the bot, by user id. It stays available after the person has left.
         self._received: dict[int, list[ReceivedSpeech]] = {}
         self._results: list[InteractionResult] = []
         self._sharers: dict[int, tuple[ScreenSharePage, contextlib.AsyncExitStack]] = {}
 
     @property
     def addresses(self) -> DiscordAddresses:
-        """Where the bot finds it."""
+        """The addresses at which the bot finds this Discord."""
         return discord_addresses(self.discord, TOKEN)
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Every text the bot wrote: in the channel, then what only one person saw."""
+        """Every text that the bot wrote: the texts in the channel, then the texts that only one person could see."""
         posted = [one.content for one in self.discord.messages if one.author_id == ROOMTONE_BOT_ID]
         hidden = [reply.content for result in self._results for reply in result.replies if reply.ephemeral]
         return (*posted, *hidden)
 
     async def enter(self, user_id: int) -> None:
-        """Bring a person into the voice channel; returns when they can speak and hear."""
+        """Bring a person into the voice channel. Return when the person can speak and hear."""
         if user_id in self._connected:
             return
 
@@ -109,7 +109,7 @@ class LocalEnvironment:
         await self._person(user_id).meet(ROOMTONE_BOT_ID)
 
     async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
-        """Use a slash command; names of people and channels in the options become their ids."""
+        """Use a slash command. Names of people and channels in the options are replaced by their ids."""
         resolved = {
             name: self._ids_by_name.get(value, value) if isinstance(value, str) else value
             for name, value in options.items()
@@ -117,9 +117,9 @@ class LocalEnvironment:
         self._results.append(await self.discord.invoke(user_id, command, resolved))
 
     async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
-        """Share a picture of this person's screen; the first time, open the page that `/watch start` links to."""
+        """Share a picture of this person's screen. The first time, open the page that `/watch start` links to."""
         if user_id not in self._sharers:
-            # Kept out of `messages`: nobody else may see the link.
+            # The answer is not added to `messages`, because nobody else may see the link.
             result = await self.discord.invoke(user_id, "watch start", {})
             reply = result.replies[-1].content if result.replies else "no answer"
             page = await self._stack.enter_async_context(contextlib.AsyncExitStack())
@@ -137,7 +137,7 @@ class LocalEnvironment:
         await page.aclose()
 
     def speech_s(self, clip: Path) -> float:
-        """Return how long until the voice of this clip ends."""
+        """Return how long it takes from the start of this clip until its voice ends."""
         return self._clips[clip].voiced_end_s
 
     async def say(self, user_id: int, clip: Path) -> SpeechTimes:
@@ -146,15 +146,15 @@ class LocalEnvironment:
         return SpeechTimes(playback.started_at, playback.speech_started_at, playback.speech_ended_at)
 
     def set_network(self, network: NetworkSpec) -> None:
-        """Treat voice packets like this from now on."""
+        """Set how the network treats voice packets from now on."""
         self.discord.network.update(network.model_dump())
 
     async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
-        """Cause one fault, towards this person or, with None, the bot."""
+        """Cause one fault for this person, or for the bot if `user_id` is None."""
         await self.discord.fault(name, user_id=user_id, **options)
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
-        """Return when this person received the bot's first and last voiced sound between two times, if any."""
+        """Return when this person received the bot's first and last voiced sound between two times, or None."""
         for heard in self._received.get(listener_id, []):
             first, last = (
                 heard.first_voiced_at(since=since, until=until),
@@ -165,7 +165,7 @@ class LocalEnvironment:
         return None
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
-        """Return what this person received of the bot: mono int16 at 16 kHz."""
+        """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
         pieces = [heard.pcm(since=since, until=until) for heard in self._received.get(listener_id, [])]
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
 
@@ -176,7 +176,10 @@ class LocalEnvironment:
 
 
 def discord_addresses(discord: LocalDiscord, token: str) -> DiscordAddresses:
-    """Return where a bot with this token finds a local Discord: its first voice channel and its text channel."""
+    """Return the addresses at which a bot with this token finds a local Discord.
+
+    The first voice channel and the text channel are included.
+    """
     return DiscordAddresses(
         api_base=discord.api_base,
         gateway_url=discord.gateway_url,
@@ -189,7 +192,7 @@ def discord_addresses(discord: LocalDiscord, token: str) -> DiscordAddresses:
 
 
 def _guild(scenario: Scenario) -> GuildSpec:
-    # The first person is a moderator, as somebody who invites a bot usually is.
+    # The first person is a moderator, because a person who invites a bot usually is one.
     people = tuple(
         Member(one.id, one.name, moderator=one.moderator or at == 0) for at, one in enumerate(scenario.people)
     )

@@ -1,7 +1,7 @@
 """The local model servers of one scenario. The bot reaches them over HTTP, through the real client libraries.
 
-The servers hold no models. The code that composes the run passes the voice and the speech-to-speech model in
-`ServerModels`; the language model answers by the scenario's own script.
+The servers contain no models. The code that composes the run passes the voice and the speech-to-speech model in
+`ServerModels`. The language model answers from the scenario's own script.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from rehearsal.servers.speech import SpeechEngine
 
 
-# The name that the fallback model answers to.
+# The model name of the fallback server.
 FALLBACK_MODEL = "local-fallback"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerModels:
-    """The models behind the servers; each is opened only when a scenario needs it."""
+    """The models behind the servers. Each is opened only when a scenario needs it."""
 
     voice: Callable[[], AbstractAsyncContextManager[SpeechEngine]]
     realtime: Callable[[], AbstractAsyncContextManager[RealtimeEngines]]
@@ -45,7 +45,10 @@ class ServerModels:
 
 @asynccontextmanager
 async def open_local_servers(servers: ServersSpec, models: ServerModels) -> AsyncIterator[LocalServers]:
-    """Start the servers that a scenario has; stop them at the end. Raises what a model raises when it cannot start."""
+    """Start the servers that a scenario has, and stop them at the end.
+
+    A model that cannot start raises its own error.
+    """
     async with AsyncExitStack() as stack:
         local = LocalServers()
         if servers.model is not None:
@@ -74,7 +77,7 @@ def _scripted(spec: ModelSpec) -> LocalChatServer:
 
 
 class LocalServers:
-    """The running servers. Made by `open_local_servers`."""
+    """The running servers. `open_local_servers` creates it."""
 
     def __init__(self) -> None:
         self.model: LocalChatServer | None = None
@@ -84,7 +87,7 @@ class LocalServers:
 
     @property
     def settings(self) -> dict[str, object]:
-        """Return the bot's settings that point it at these servers."""
+        """Return the settings that make the bot use these servers."""
         settings: dict[str, object] = {}
         if self.model is not None:
             settings |= {"llm.base_url": self.model.base_url, "llm.model": CHAT_MODEL}
@@ -105,7 +108,7 @@ class LocalServers:
         tools: list[ObservedToolCall] = []
         heard_ms: tuple[int, ...] = ()
         if self.model is not None and self.model.calls:
-            # Every request repeats the conversation before it, so each call is counted once.
+            # Every request repeats the whole conversation, so each tool call is counted only once.
             tools += dict.fromkeys(tool for call in self.model.calls for tool in tool_results(call.messages))
         if self.realtime is not None:
             tools += [ObservedToolCall(name, result) for name, result in self.realtime.tools]
@@ -113,7 +116,7 @@ class LocalServers:
         return ServerObservations(tuple(tools), heard_ms, 0 if self.realtime is None else self.realtime.sessions)
 
     async def set_behaviour(self, step: ServerStep) -> None:
-        """Make a server behave as the step says from now on. Raises `RunError` when it does not run."""
+        """Make a server behave from now on as the step says. Raises `RunError` when that server does not run."""
         match step.server:
             case "model" | "fallback" if model := self.fallback if step.server == "fallback" else self.model:
                 model.behaviour.mode = ChatMode(step.conduct)

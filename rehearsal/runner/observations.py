@@ -1,6 +1,6 @@
-"""The observations of a run: the bot's reports, and the requests that reached the model servers behind it.
+"""The observations of a run: the bot's reports, and the requests that reached the model servers.
 
-The command line, which composes a run, maps the bot's own events to these values. Times are seconds of
+The command line, which composes a run, converts the bot's own events to these values. Times are seconds of
 `time.monotonic()`.
 """
 
@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class RoomReady:
-    """The bot is connected to the voice channel: speech that starts now is heard from its first word."""
+    """The bot is connected to the voice channel. It hears speech that starts now from the first word."""
 
     session_id: str
     at: float
@@ -30,7 +30,7 @@ class RoomLeft:
 
 @dataclass(frozen=True, slots=True)
 class ObservedUtterance:
-    """One utterance became text, or was dropped with a reason (then `text` may be empty).
+    """One utterance became text, or was dropped for a reason. A dropped utterance may have an empty `text`.
 
     `started_at`, `ended_at`: when its sound began and ended. `text_at`: when its text was ready.
     """
@@ -46,7 +46,9 @@ class ObservedUtterance:
 
 @dataclass(frozen=True, slots=True)
 class ObservedTurn:
-    """A turn was added to the timeline. One observation per part, so a turn of two people is reported twice."""
+    """A turn was added to the timeline. Each speaker's part is one observation, so a turn of two people is reported
+    twice.
+    """
 
     seq: int
     kind: str
@@ -57,7 +59,10 @@ class ObservedTurn:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCompaction:
-    """A batch was folded. `covered_through_turn`: the highest folded seq. `summary`: the new summary."""
+    """A batch of turns was folded into the summary.
+
+    `covered_through_turn`: the highest seq that was folded. `summary`: the new summary.
+    """
 
     old_cursor: int
     new_cursor: int
@@ -71,7 +76,7 @@ class ObservedCompaction:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCompactionFailure:
-    """A compaction failed; the cursor did not move."""
+    """A compaction failed, and the cursor did not move."""
 
     reason: str
     old_cursor: int
@@ -82,8 +87,8 @@ class ObservedCompactionFailure:
 class ObservedPromptPart:
     """One message of a prompt.
 
-    `kind`: system | summary | turn | note | recall | eviction_note | current. `seq_from`, `seq_to`: the turns that it
-    covers, both inclusive, or None.
+    `kind`: system | summary | turn | note | recall | eviction_note | current. `seq_from`, `seq_to`: the first and the
+    last turn that the message covers, or None.
     """
 
     role: str
@@ -96,7 +101,7 @@ class ObservedPromptPart:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPrompt:
-    """The prompt for one answer. `answer_to`: the seq of the turn that is answered."""
+    """The prompt for one answer. `answer_to`: the seq of the answered turn."""
 
     parts: tuple[ObservedPromptPart, ...]
     answer_to: int | None
@@ -107,8 +112,8 @@ class ObservedPrompt:
 class ObservedReply:
     """The bot finished speaking or was interrupted. `text`: the part that was played.
 
-    `answer_to`: the seq of the turn it answers, as in `ObservedPrompt`. `utterance_id`: the utterance that asked,
-    if known. `first_audio_at`: when the first frame was sent. `unasked`: the bot spoke on its own; nobody had asked.
+    `answer_to`: the seq of the answered turn, as in `ObservedPrompt`. `utterance_id`: the utterance with the question,
+    if known. `first_audio_at`: when the first frame was sent. `unasked`: the bot spoke on its own, without a question.
     """
 
     text: str
@@ -124,9 +129,9 @@ class ObservedReply:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPacketCounters:
-    """The voice transport's counters since the bot started; only the last report of a process counts.
+    """The voice transport's counters since the bot started. Only the last report of each process counts.
 
-    `counters` by name; `received`, `lost`, `concealed` and `dave_failures` are always there.
+    `counters` by name. `received`, `lost`, `concealed` and `dave_failures` are always present.
     """
 
     counters: Mapping[str, int] = field(default_factory=dict)
@@ -134,7 +139,7 @@ class ObservedPacketCounters:
 
 @dataclass(frozen=True, slots=True)
 class LoggedProblem:
-    """A warning or an error was logged. Never holds what people said."""
+    """A warning or an error was logged. It never contains what people said."""
 
     event: str
     detail: str
@@ -143,7 +148,7 @@ class LoggedProblem:
 
 @dataclass(frozen=True, slots=True)
 class BotCrashed:
-    """The bot ended on its own; `detail` is a plain sentence."""
+    """The bot ended on its own. `detail` is a plain sentence."""
 
     detail: str
 
@@ -167,7 +172,7 @@ ObservationCallback: TypeAlias = Callable[[Observation], None]
 
 @dataclass(frozen=True, slots=True)
 class ObservedToolCall:
-    """A tool that a model called. `told`: the result that the model was given."""
+    """A tool that a model called. `told`: the result that was sent to the model."""
 
     name: str
     told: str
@@ -175,9 +180,9 @@ class ObservedToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ServerObservations:
-    """The calls, sessions and cut-off positions that reached the model servers.
+    """The tool calls, sessions and cut-off positions that reached the model servers.
 
-    `heard_ms`: the positions at which the client told the speech-to-speech model that its answers were cut off.
+    `heard_ms`: the positions at which answers were cut off, as the client reported them to the speech-to-speech model.
     """
 
     tools: tuple[ObservedToolCall, ...] = ()

@@ -1,8 +1,9 @@
-"""Play a scenario: people, bot and local Discord together, on the loop's clock.
+"""Plays a scenario: people, bot and local Discord together, on the event loop's clock.
 
-Each step of the scenario is a task that waits until it is due; the bot's reports arrive in a `RunRecord`; when every
-step is over and the room is quiet, the bot is stopped. Every wait is bounded: a wait that times out is noted as failed,
-and an error that makes it pointless to go on (the bot crashed, a person could not speak) ends the run early.
+Each step of the scenario is a task that waits until the step is due. The bot's reports arrive in a `RunRecord`. When
+every step is over and the room is quiet, the bot is stopped. Every wait has a timeout: a wait that times out is
+recorded as failed. An error after which the run makes no sense (the bot crashed, a person could not speak) ends the run
+early.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
     from rehearsal.script.scenario import Scenario, Step
 
 ENTER_TIMEOUT_S = 30.0
-# The room is quiet when nothing was reported for this long.
+# The room counts as quiet when nothing was reported for this long.
 QUIET_S = 2.5
 # How often to check whether the bot's voice is heard.
 VOICE_POLL_S = 0.05
 
 
 class StepTiming:
-    """When one step begins, will end and has ended (loop seconds). Any number of tasks may wait for it."""
+    """When one step begins, is expected to end, and has ended (loop seconds). Any number of tasks may wait for it."""
 
     def __init__(self) -> None:
         self._expected_end = 0.0
@@ -51,18 +52,18 @@ class StepTiming:
         self._over = asyncio.Event()
 
     def start(self, expected_end: float) -> None:
-        """Note that the step has started and will be over at `expected_end`."""
+        """Note that the step has started and is expected to end at `expected_end`."""
         self._expected_end = expected_end
         self._started.set()
 
     def end(self, at: float) -> None:
-        """Note that the step is over. A step that never called `start` was expected to end now."""
+        """Note that the step is over. For a step that never called `start`, the expected end is now."""
         if not self._started.is_set():
             self.start(at)
         self._over.set()
 
     async def expected_end(self) -> float:
-        """Wait until the step has started and return when it will be over."""
+        """Wait until the step has started, and return when it is expected to end."""
         await self._started.wait()
         return self._expected_end
 
@@ -78,10 +79,10 @@ async def play(
     observer: RunObserver | None = None,
     servers: ScenarioServers | None = None,
 ) -> RunRecord:
-    """Play `scenario` to its end and return what happened.
+    """Play `scenario` to its end and return the record of what happened.
 
-    `servers`: the scenario's own model servers, which the bot uses already. Raises `RehearsalError` when the bot did
-    not start. A failure later stands in the record (`ended_by`). *Cancellation*: the bot is stopped in order.
+    `servers`: the scenario's own model servers; the bot is already configured to use them. Raises `RehearsalError` when
+    the bot did not start. A later failure is in the record (`ended_by`). *Cancellation*: the bot is stopped in order.
     """
     loop = asyncio.get_running_loop()
     run = _ScenarioRun(scenario, environment, bot, observer or RunObserver(), servers or NoScenarioServers())
@@ -113,7 +114,7 @@ class _ScenarioRun:
         self._bot = BotLifecycle(scenario, environment, bot, self.record, observer)
 
     async def play(self) -> str:
-        """Play to the end and return why it ended early, or nothing."""
+        """Play to the end. Return why the run ended early, or an empty text."""
         self._observer.opened(self._scenario)
         self._environment.set_network(self._scenario.network)
         self.record.live_at = self._loop.time()
@@ -131,7 +132,7 @@ class _ScenarioRun:
         return ended_by
 
     def _on_stray_exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Record an exception that nobody awaited, so that `nothing_raised` fails."""
+        """Record an exception that no task awaited, so that the expectation `nothing_raised` fails."""
         exception = context.get("exception")
         detail = f"{type(exception).__name__}: {exception}" if exception else str(context.get("message", ""))
         self.record.observe(LoggedProblem("unhandled_exception", detail))
@@ -150,7 +151,7 @@ class _ScenarioRun:
             watch.cancel()
 
     async def _settle(self) -> None:
-        """Wait until the last words are text and the last reply is spoken, at most `settle_s`."""
+        """Wait until the last words have become text and the last reply is spoken, at most `settle_s`."""
         deadline = self._loop.time() + self._scenario.settle_s
         await self.record.wait_until(
             lambda: self.record.all_lines_heard, timeout_s=max(0.0, deadline - self._loop.time())
@@ -166,11 +167,13 @@ class _ScenarioRun:
                 return
 
     def _all_answered(self) -> bool:
-        """Return whether the bot has spoken since every line that it was to answer."""
+        """Return whether the bot has spoken after the start of every line that it must answer."""
         return all(self.record.replied_since(line.voice_started_at) for line in self.record.lines if line.wants_answer)
 
     def _bot_speaks(self) -> bool:
-        """Return whether somebody received the bot's voice just now; a reply is reported only when it is over."""
+        """Return whether somebody received the bot's voice just now. The bot's own report comes only after a reply is
+        over.
+        """
         now = self._loop.time()
         return any(self._environment.voiced(user_id, now - QUIET_S, now) for user_id in self.record.present(now, now))
 
@@ -343,7 +346,9 @@ class _ScenarioRun:
             self._note_failed_wait(number, "the bot did not speak", timeout_s)
 
     async def _wait_for_voice(self, number: int, timeout_s: float) -> None:
-        """Wait until somebody receives the bot's voice. Polls: the bot reports a reply only when it is over."""
+        """Wait until somebody receives the bot's voice. This polls, because the bot reports a reply only when it is
+        over.
+        """
         since, deadline = self._last_line_at(number), self._loop.time() + timeout_s
         while (now := self._loop.time()) < deadline:
             if any(self._environment.voiced(user_id, since, now) for user_id in self.record.present(now, now)):
@@ -352,7 +357,7 @@ class _ScenarioRun:
         self._note_failed_wait(number, "nobody heard the bot's voice", timeout_s)
 
     def _last_line_at(self, number: int) -> float:
-        """Return when the last line before this step began."""
+        """Return the time at which the last line before this step began."""
         last = max((other for other in self.record.lines_by_step if other < number), default=None)
         return self.record.lines_by_step[last].voice_started_at if last is not None else self.record.live_at
 
@@ -380,7 +385,7 @@ def _format_network(step: NetworkStep) -> str:
 
 
 def _first_error(group: BaseExceptionGroup[RehearsalError]) -> BaseException:
-    """Return the first error inside; several steps may fail for the same reason."""
+    """Return the first error in the group. Several steps may fail for the same reason."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

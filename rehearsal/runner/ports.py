@@ -1,8 +1,9 @@
 """The protocols of the runner: a Discord with people, a bot, a recogniser, servers, an observer.
 
-The rehearsal knows nothing of the bot's insides. The command line implements `BotUnderTest` and `Recogniser`;
-`rehearsal.runner.local_environment` and `rehearsal.runner.local_servers` implement the next two. Tests simulate all of
-them. Times are seconds of `time.monotonic()`, which is also the loop's clock, unless a name says epoch.
+The rehearsal does not depend on the bot's code. The command line implements `BotUnderTest` and `Recogniser`.
+`rehearsal.runner.local_environment` implements `RehearsalEnvironment`, and `rehearsal.runner.local_servers` implements
+`ScenarioServers`. Tests simulate all of them. Times are seconds of `time.monotonic()`, which is also the loop's clock,
+unless a name contains "epoch".
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """One turn that the session already had before the live start. `at_epoch_s` is UTC."""
+    """One turn that the session already had before the live start. `at_epoch_s` is in UTC."""
 
     speaker_id: str
     speaker: str
@@ -47,7 +48,7 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class DiscordAddresses:
-    """Where the local Discord listens, and the token and ids that the bot uses there."""
+    """The addresses of the local Discord, and the token and ids that the bot uses there."""
 
     api_base: str
     gateway_url: str
@@ -62,8 +63,8 @@ class DiscordAddresses:
 class BotSetup:
     """Everything the bot needs to run in the local Discord instead of the real one.
 
-    `settings`: dotted key -> value, over the bot's configuration. `history`: turns to store in the session before the
-    bot joins (cursor 0); given at the first start only.
+    `settings`: dotted key -> value; they override the bot's configuration. `history`: turns to store in the session
+    before the bot joins (cursor 0). The history is given at the first start only.
     """
 
     discord: DiscordAddresses
@@ -73,30 +74,30 @@ class BotSetup:
 
 
 class BotUnderTest(Protocol):
-    """The bot. One instance is started, killed and restarted, and keeps its own database."""
+    """The bot. The same instance is started, killed and restarted, and keeps its own database."""
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        """Start; return when the bot is connected to the gateway and its commands are registered.
+        """Start the bot. Return when it is connected to the gateway and its commands are registered.
 
-        `report` is called on the running loop's thread, in order, and returns at once. Raises any exception
-        with a plain sentence when the bot cannot start.
+        `report` is called on the running loop's thread, in order, and returns at once. When the bot cannot start, this
+        raises any exception, whose text is a plain sentence.
         """
 
     async def stop(self) -> None:
         """Shut down in order: transcribe the last words, store the state, report the last packet counters. Idempotent.
 
-        Raises what goes wrong. *Cancellation*: `kill` ends what is left.
+        Raises the error of a step that fails. *Cancellation*: `kill` ends the rest.
         """
 
     async def kill(self) -> None:
-        """End as SIGKILL would: nothing is saved and no connection is closed in order."""
+        """End the bot as SIGKILL would: nothing is saved, and no connection is closed in order."""
 
 
 class Recogniser(Protocol):
-    """Turns what another participant received into text."""
+    """Turns the sound that another participant received into text."""
 
     async def transcribe(self, pcm: NDArray[np.int16]) -> str:
-        """Return the text of mono int16 sound at 16 kHz; empty when it holds no speech."""
+        """Return the text of mono int16 sound at 16 kHz. The text is empty when the sound contains no speech."""
 
 
 # -- the Discord and the people in it -------------------------------------------------------------------------
@@ -112,18 +113,18 @@ class SpeechTimes:
 
 
 class RehearsalEnvironment(Protocol):
-    """A Discord with people. Every method raises `RehearsalError` with a plain sentence when it cannot."""
+    """A Discord with people. Every method that fails raises `RehearsalError` with a plain sentence."""
 
     @property
     def addresses(self) -> DiscordAddresses:
-        """Where the bot finds the Discord."""
+        """The addresses at which the bot finds this Discord."""
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Every text the bot wrote, notices and answers to commands, oldest first."""
+        """Every text that the bot wrote (notices and answers to commands), oldest first."""
 
     async def enter(self, user_id: int) -> None:
-        """Bring a person into the voice channel; returns when they can speak and hear."""
+        """Bring a person into the voice channel. Return when the person can speak and hear."""
 
     async def leave(self, user_id: int) -> None:
         """Take a person out of the voice channel."""
@@ -135,28 +136,28 @@ class RehearsalEnvironment(Protocol):
         """Use a slash command as this person."""
 
     async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
-        """Share a picture of this person's screen; return whether the bot noted something of it in time."""
+        """Share a picture of this person's screen. Return whether the bot made a note about the picture in time."""
 
     async def stop_sharing(self, user_id: int) -> None:
         """Stop this person's screen share."""
 
     def speech_s(self, clip: Path) -> float:
-        """Return how long until the voice of this clip ends. The clip was read before the bot started."""
+        """Return how long it takes from the start of this clip until its voice ends. The clip is already loaded."""
 
     async def say(self, user_id: int, clip: Path) -> SpeechTimes:
-        """Play a clip in real time as this person's voice; returns when it is over."""
+        """Play a clip in real time as this person's voice. Return when the clip is over."""
 
     def set_network(self, network: NetworkSpec) -> None:
-        """Treat voice packets like this from now on."""
+        """Set how the network treats voice packets from now on."""
 
     async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
-        """Cause one fault, towards this person or, with None, the bot."""
+        """Cause one fault for this person, or for the bot if `user_id` is None."""
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
-        """Return when this person received the bot's first and last voiced sound between two times, if any."""
+        """Return when this person received the bot's first and last voiced sound between two times, or None."""
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
-        """Return what this person received of the bot: mono int16 at 16 kHz."""
+        """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
 
 
 OpenEnvironment: TypeAlias = Callable[["Scenario"], AbstractAsyncContextManager[RehearsalEnvironment]]
@@ -170,18 +171,18 @@ class ScenarioServers(Protocol):
 
     @property
     def observed(self) -> ServerObservations:
-        """Return what reached them so far."""
+        """Return the requests that have reached the servers so far."""
 
     async def set_behaviour(self, step: ServerStep) -> None:
-        """Make a server behave as the step says from now on. Raises `RunError` when the scenario has no such server."""
+        """Make a server behave from now on as the step says. Raises `RunError` when the scenario has no such server."""
 
 
 class NoScenarioServers:
-    """For a scenario without servers of its own."""
+    """The implementation for a scenario without servers of its own."""
 
     @property
     def observed(self) -> ServerObservations:
-        """Return nothing."""
+        """Return empty observations."""
         return ServerObservations()
 
     async def set_behaviour(self, step: ServerStep) -> None:
@@ -189,32 +190,36 @@ class NoScenarioServers:
         raise RunError(f'There is no {step.server} server here. Give the scenario a table "[servers.{step.server}]".')
 
 
-# -- who watches ----------------------------------------------------------------------------------------------
+# -- the observer -----------------------------------------------------------------------------------------------
 
 
 class RunObserver:
-    """Is called for what happens in a run as it happens. Ignores everything; a subclass overrides what it shows.
+    """Observes a run while it happens. This base class ignores everything; a subclass overrides what it needs.
 
-    Called on the loop's thread; every method must return at once and never raise. `at_s`: seconds since the live start.
+    The methods are called on the loop's thread. Each must return at once and never raise. `at_s`: seconds since the
+    live start.
     """
 
     def opened(self, scenario: Scenario) -> None:
         """Called when the local Discord is up and the bot is about to start."""
 
     def happened(self, at_s: float, text: str) -> None:
-        """Called for what is neither speech nor compaction: a command, a join, a fault, a restart."""
+        """Called for any event other than speech and compaction: a command, a join, a fault, a restart."""
 
     def spoken(self, at_s: float, speaker: str, reference: str) -> None:
         """Called when somebody begins to say `reference`."""
 
     def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
-        """Called when the bot made text of an utterance or dropped it; `latency_ms` from the acoustic end."""
+        """Called when the bot turned an utterance into text or dropped it.
+
+        `latency_ms` counts from the acoustic end.
+        """
 
     def replied(self, at_s: float, reply: ObservedReply, latency_ms: float | None) -> None:
-        """Called when the bot has spoken; `latency_ms` from the end of the question to the first sound."""
+        """Called when the bot has spoken. `latency_ms` counts from the end of the question to the first sound."""
 
     def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
-        """Called when a compaction landed or failed."""
+        """Called when a compaction was stored or failed."""
 
     def troubled(self, at_s: float, text: str) -> None:
         """Called when a wait timed out or the bot logged an error."""

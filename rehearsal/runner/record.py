@@ -1,7 +1,7 @@
-"""Everything that was said and observed in one run. Tasks can wait for more of it.
+"""Everything that was said and observed in one run. Tasks can wait until the record meets a condition.
 
-The runner records what people said, and `observe` takes the bot's reports; the judge reads the record at the end.
-Belongs to one run and one loop; not thread-safe.
+The runner records what people said, and `observe` records the bot's reports. The judge reads the record at the end. A
+record belongs to one run and one event loop. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-# Bounds from energy (ours) and from a voice activity detector (the bot's) differ by a soft first or last sound,
-# and the network adds up to a jitter buffer.
+# We find the bounds of speech by energy, and the bot finds them by voice activity detection. The two differ by a soft
+# first or last sound. The network adds at most the length of a jitter buffer.
 MARGIN_S = 0.5
-# An utterance that ends this much before the speech does may be followed by another piece.
+# If an utterance ends this much before the line does, another piece of the line may follow.
 _TAIL_S = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechSpan:
-    """The words of one speaker between two times."""
+    """The words that one speaker said between two times."""
 
     speaker_id: int
     text: str
@@ -46,15 +46,18 @@ class SpeechSpan:
     ended_at: float
 
     def overlap_s(self, other: SpeechSpan, *, margin_s: float = 0.0) -> float:
-        """Return how long both last at once, this one widened by the margin on each side; negative when apart."""
+        """Return how long both spans overlap, with this one widened by the margin on each side. Negative when they are
+        apart.
+        """
         return min(self.ended_at + margin_s, other.ended_at) - max(self.started_at - margin_s, other.started_at)
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
-    """One `say` step that is being spoken or is over. Times are of the voice, monotonic seconds.
+    """One `say` step that is being spoken or is over. The times are those of the voice, in monotonic seconds.
 
-    While it is being spoken, `voice_ended_at` is when the clip will end. `wants_answer`: whether the bot is to answer.
+    While the line is being spoken, `voice_ended_at` is when the clip will end. `wants_answer`: whether the bot must
+    answer.
     """
 
     number: int
@@ -73,14 +76,14 @@ class SpokenLine:
 
 
 class RunRecord:
-    """The record of one run. Its lists are in the order in which things were reported."""
+    """The record of one run. Each list is in the order of the reports."""
 
     def __init__(self) -> None:
-        # When the scenario began to be played, monotonic seconds.
+        # When playing the scenario began, in monotonic seconds.
         self.live_at = 0.0
         # The spoken lines by the number of their step.
         self.lines_by_step: dict[int, SpokenLine] = {}
-        # Every utterance that the bot reported, dropped ones included.
+        # Every utterance that the bot reported, including dropped ones.
         self.utterances: list[ObservedUtterance] = []
         self.turns: list[ObservedTurn] = []
         self.compactions: list[ObservedCompaction] = []
@@ -91,13 +94,13 @@ class RunRecord:
         self.rooms_ready = 0
         self.crash: BotCrashed | None = None
         self.failed_waits: list[str] = []
-        # When the steps with an id began and ended, monotonic seconds.
+        # When each step with an id began and ended, in monotonic seconds.
         self.step_times: dict[str, tuple[float, float]] = {}
-        # People who were in the channel, by id, with (entered, left) in monotonic seconds.
+        # The people who were in the channel, by id, with (entered, left) in monotonic seconds.
         self.presence: dict[int, list[tuple[float, float]]] = {}
-        # Counts reports other than counters, so that a quiet time can be recognised.
+        # The number of reports, without packet counters. It shows whether the room is quiet.
         self.activity = 0
-        # Why the run ended early; empty when it was played to its end.
+        # Why the run ended early. Empty when the run was played to its end.
         self.ended_by = ""
         self.duration_s = 0.0
         self._packet_counters: list[dict[str, int]] = [{}]
@@ -105,7 +108,7 @@ class RunRecord:
 
     @property
     def lines(self) -> tuple[SpokenLine, ...]:
-        """Return what was said, in time order."""
+        """Return the spoken lines in time order."""
         return tuple(sorted(self.lines_by_step.values(), key=lambda line: (line.voice_started_at, line.number)))
 
     @property
@@ -115,14 +118,17 @@ class RunRecord:
 
     @property
     def packets(self) -> dict[str, int]:
-        """Return the counters, summed over the bot's processes; the four that always exist come first."""
+        """Return the packet counters, summed over the bot's processes.
+
+        The four counters that always exist come first.
+        """
         names = ["received", "lost", "concealed", "dave_failures"]
         names += sorted({name for counters in self._packet_counters for name in counters} - set(names))
         return {name: sum(counters.get(name, 0) for counters in self._packet_counters) for name in names}
 
     @property
     def all_lines_heard(self) -> bool:
-        """Return whether every line is over and an utterance reaches its end."""
+        """Return whether every line is over and an utterance of the bot reaches the end of each line."""
         spans = [utterance_span(one) for one in self.utterances]
         return all(line.over and reaches_end(line.span, spans) for line in self.lines)
 
@@ -131,12 +137,12 @@ class RunRecord:
         return any(reply.first_audio_at >= moment for reply in self.replies)
 
     def add_line(self, line: SpokenLine) -> None:
-        """Add a line that is being spoken, or replace it (the same `number`) when it is over."""
+        """Add a line that is being spoken. When the line is over, add it again with the same `number` to replace it."""
         self.lines_by_step[line.number] = line
         self._wake()
 
     def start_process(self) -> None:
-        """Note that the bot starts again: its counters begin at zero."""
+        """Note that the bot starts again and counts packets from zero."""
         self._packet_counters.append({})
 
     def observe(self, observation: Observation) -> None:
@@ -179,7 +185,7 @@ class RunRecord:
             stays[-1] = (stays[-1][0], at)
 
     def present(self, since: float, until: float) -> tuple[int, ...]:
-        """Return who was in the channel for all of this time, in order of first coming."""
+        """Return the people who were in the channel for all of this time, in the order in which they first entered."""
         return tuple(
             user_id
             for user_id, stays in self.presence.items()
@@ -187,9 +193,9 @@ class RunRecord:
         )
 
     async def wait_until(self, condition: Callable[[], bool], *, timeout_s: float) -> bool:
-        """Wait until `condition` holds after some report; return False when the time was up first.
+        """Wait until `condition` holds after a report. Return False when the time was up first.
 
-        *Cancellation*: safe; the waiter is forgotten.
+        *Cancellation*: a wait can be cancelled; it is then removed from the waiting tasks.
         """
         if condition():
             return True
@@ -215,7 +221,10 @@ def utterance_span(utterance: ObservedUtterance) -> SpeechSpan:
 
 
 def reaches_end(line: SpeechSpan, heard: Sequence[SpeechSpan]) -> bool:
-    """Return whether one of the spans of the same speaker reaches the end of `line`, so that no more is awaited."""
+    """Return whether a heard span of the same speaker reaches the end of `line`.
+
+    If so, no further piece of the line is expected.
+    """
     end = min(line.ended_at - _TAIL_S, (line.started_at + line.ended_at) / 2)
     return any(
         piece.speaker_id == line.speaker_id and line.overlap_s(piece, margin_s=MARGIN_S) > 0 and piece.ended_at >= end

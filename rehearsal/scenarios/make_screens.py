@@ -1,7 +1,7 @@
 """Draws the screens of the bundled scenario `watched`: `python -m rehearsal.scenarios.make_screens`.
 
-Run by hand to change them; the pictures are committed. They show an invented game: a landscape with a health bar and
-chat, and its final screen. Size and quality are those of the share page.
+Run this by hand to change the pictures, which are committed. They show an invented game: a landscape with a health bar
+and a chat, and the final screen of the game. Size and quality are those of the share page.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from PIL import Image, ImageDraw, ImageFont
 
 FOLDER = Path(__file__).parent / "watched"
 SIZE = (1280, 720)
-# The quality that the share page uses.
+# The JPEG quality that the share page uses.
 QUALITY = 70
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """One screen. `sky`, `ground`: colours; `texts`: left, top, height, words; `health`: share of the bar."""
+    """One screen.
+
+    `sky`, `ground`: colours. `texts`: left, top, height, words. `health`: the filled share of the health bar.
+    """
 
     sky: tuple[int, int, int]
     ground: tuple[int, int, int]

@@ -19,8 +19,8 @@ class _Expectation(BaseModel):
 class ExpectEveryUtteranceHeardOnce(_Expectation):
     """Every spoken line became text exactly once.
 
-    `may_miss`: the share of lines that may be missing (0.03 is 3 %), for recordings of strangers, of which a small
-    recogniser drops a few. What is missing still counts as word errors.
+    `may_miss`: the share of lines that may be missing (0.03 is 3 %). It is for recordings of strangers, because a small
+    recogniser drops a few of those. Missing lines still count as word errors.
     """
 
     kind: Literal["every_utterance_heard_once"]
@@ -48,7 +48,7 @@ class ExpectDaveFailures(_Expectation):
 
 
 class ExpectCompaction(_Expectation):
-    """A compaction landed that moved the cursor from `old_cursor` to `new_cursor`."""
+    """A compaction was stored that moved the cursor from `old_cursor` to `new_cursor`."""
 
     kind: Literal["compaction"]
     old_cursor: int = Field(ge=0)
@@ -58,8 +58,8 @@ class ExpectCompaction(_Expectation):
 class ExpectAnswer(_Expectation):
     """The bot answered the step `to`, and another participant heard the words.
 
-    It must have every word of `all_of` and at least one of `any_of` (when given), after Whisper's English normaliser.
-    `heard` true: judge what another participant heard and recognised; a few letters may differ
+    The answer must have every word of `all_of` and at least one of `any_of` (when given), after Whisper's English
+    normaliser. `heard` true: judge what another participant heard and recognised; a few letters may differ
     (`rehearsal.words.sounds_like`). `heard` false: judge the bot's own text, word for word. `after_ms`,
     `before_ms`: the earliest and latest time, from the end of the question, at which that participant may receive the
     first voiced sound.
@@ -89,9 +89,9 @@ class ExpectInterrupted(_Expectation):
 
 
 class ExpectSilent(_Expectation):
-    """Nobody received the bot's voice from `within_s` after the step `since` ended until the step `until` began.
+    """Nobody received the bot's voice from `within_s` after the end of the step `since` until the step `until` began.
 
-    Without `until`: until the end of the run.
+    Without `until` this lasts until the end of the run.
     """
 
     kind: Literal["silent"]
@@ -101,9 +101,9 @@ class ExpectSilent(_Expectation):
 
 
 class ExpectThought(_Expectation):
-    """The bot spoke unasked, at least `after_s` after the step `since` ended.
+    """The bot spoke without being asked, at least `after_s` after the step `since` ended.
 
-    Another participant heard all words of `all_of` in it, as in `ExpectAnswer`.
+    Another participant heard all words of `all_of` in what it said, as in `ExpectAnswer`.
     """
 
     kind: Literal["thought"]
@@ -113,7 +113,10 @@ class ExpectThought(_Expectation):
 
 
 class ExpectRecorded(_Expectation):
-    """The timeline has (`value` true) a turn of `who`, a person's key or the bot's name, that contains this text."""
+    """The timeline has a turn of `who` that contains this text (`value` true), or has none (`value` false).
+
+    `who`: a person's key or the bot's name.
+    """
 
     kind: Literal["recorded"]
     who: str
@@ -130,7 +133,7 @@ class ExpectModelKnew(_Expectation):
 
 
 class ExpectToolCalled(_Expectation):
-    """A model called the tool `name`, and the result that it was given has all `words`."""
+    """A model called the tool `name`, and the results that were sent to the model have all `words`."""
 
     kind: Literal["tool_called"]
     name: str = Field(min_length=1)
@@ -138,7 +141,7 @@ class ExpectToolCalled(_Expectation):
 
 
 class ExpectTruncated(_Expectation):
-    """The speech-to-speech model was told where its answer to the step `to` was cut off, correct to `within_ms`."""
+    """The speech-to-speech model was informed where its answer to the step `to` was cut off, correct to `within_ms`."""
 
     kind: Literal["truncated"]
     to: str
@@ -208,7 +211,7 @@ class ExpectTurnsUnbroken(_Expectation):
 
 
 class ExpectTimelineComplete(_Expectation):
-    """Every word that was heard is in the timeline once, under its speaker."""
+    """Every word that the bot heard is in the timeline once, under its speaker."""
 
     kind: Literal["timeline_complete"]
 

@@ -1,7 +1,8 @@
-"""Error messages about a file that a person wrote: where, what is wrong, and an example of what would be right.
+"""Error messages about a file that a person wrote: where the mistake is, what is wrong, and an example of a right
+value.
 
-The pydantic models of this package decide what is right. This turns all their findings into sentences, so that a person
-sees every mistake at once.
+The pydantic models of this package decide what is right. This module turns all their findings into sentences, so
+that a person sees every mistake at once.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 
     from pydantic import ValidationError
 
-# Longer lists are cut in a message; docs/scenarios.md has them all.
+# Longer lists are shortened in a message. docs/scenarios.md has the full lists.
 _MAX_LISTED = 12
 
-# One example for each key of a scenario file, for the message about it.
+# One example for each key of a scenario file, used in messages about that key.
 EXAMPLES: dict[str, str] = {
     "title": 'title = "An evening in miniature"',
     "people": '[people.mira] with name = "Mira"',
@@ -79,7 +80,7 @@ def format_mistake(file: Path, place: str, what: str, *, example: str | None = N
 
 
 def format_location(location: Sequence[int | str]) -> str:
-    """Return a position as it is written in the file: ('people', 'mira', 'id') -> `people.mira.id`."""
+    """Return a position in the notation of the file: ('people', 'mira', 'id') -> `people.mira.id`."""
     out = ""
     for part in location:
         # Numbers in messages start at one.
@@ -97,8 +98,8 @@ def format_validation_errors(
 ) -> tuple[str, ...]:
     """Return one sentence for each error that pydantic found.
 
-    `place`: where in the file the model stands (`steps number 3`). `known`: its keys, listed when a key is unknown.
-    `examples`: one per key.
+    `place`: where the model stands in the file (`steps number 3`). `known`: the model's keys, which are listed when a
+    key is unknown. `examples`: one for each key.
     """
     known = tuple(known)
     out = []
@@ -116,7 +117,7 @@ def format_validation_errors(
 
 
 def _innermost_key(location: Sequence[int | str]) -> str:
-    """Return the last part of the location that is a key, not a number."""
+    """Return the last part of the location that is a key and not a number."""
     return next((part for part in reversed(location) if isinstance(part, str)), "")
 
 
@@ -156,6 +157,6 @@ def _what(found: Any, key: str, known: tuple[str, ...]) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Return a value as it was written, shortened to fit a sentence."""
+    """Return a value as it was written, shortened to fit into a sentence."""
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""Read the turns that the session already has when a scenario starts: JSON lines, oldest first."""
+"""Reads the turns that the session already has when a scenario starts, from JSON lines, oldest first."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _EXAMPLE = '{"speaker": "mira", "text": "I would take the boat.", "at": -3540}'
 
 
 def read_history(scenario: Path, name: str, *, names: frozenset[str]) -> tuple[tuple[HistoryTurn, ...], list[str]]:
-    """Return the turns in the file `name` in the scenario's folder, and every mistake in it.
+    """Return the turns in the file `name` in the scenario's folder, and every mistake in the file.
 
-    `names`: the keys and names of the people who may speak in it.
+    `names`: the keys and names of the people who may speak in the history.
     """
     path = scenario.resolve().parent / name
     try:
-        # Not splitlines: JSON strings may hold other line separators.
+        # `splitlines` is not used, because JSON strings may contain other line separators.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         what = getattr(exc, "strerror", None) or "it is not text in UTF-8"
@@ -35,7 +35,7 @@ def read_history(scenario: Path, name: str, *, names: frozenset[str]) -> tuple[t
 
 
 class _HistoryReader:
-    """Reads the lines of one history file; checks the speakers and that the times are in order."""
+    """Reads the lines of one history file. Checks the speakers, and that the times are in order."""
 
     def __init__(self, path: Path, names: frozenset[str]) -> None:
         self._path = path
@@ -44,7 +44,7 @@ class _HistoryReader:
         self.mistakes: list[str] = []
 
     def turn(self, number: int, line: str) -> HistoryTurn | None:
-        """Return the turn on this line, or None if it is empty or has a mistake."""
+        """Return the turn on this line, or None if the line is empty or has a mistake."""
         place = f"line {number}"
         if not line.strip():
             return None

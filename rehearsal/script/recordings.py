@@ -1,7 +1,7 @@
-"""Make a scenario from a folder of recordings: each speaker becomes a person, each recording a spoken step.
+"""Makes a scenario from a folder of recordings: each speaker becomes a person, each recording a spoken step.
 
-To save time, the speakers are divided over a few lanes that play at once, as in a lively conversation; within a lane
-they take turns, so nobody talks over themselves.
+To save time, the speakers are divided into a few lanes that play at the same time, as in a lively conversation. Within
+a lane the recordings play one after another, so nobody speaks over themselves.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 JOIN_ID = "join"
-# Three people at once are lively, and within the capacity of the recogniser on a small machine.
+# Three people speaking at once is lively, and a recogniser on a small machine can still keep up.
 LANES = 3
-# Longer than the endpointing silence, so that two recordings never become one utterance.
+# This pause is longer than the endpointing silence, so that two recordings never become one utterance.
 GAP_S = 1.5
-# The lanes start one after the other.
+# The delay between the starts of two lanes.
 _STAGGER_S = 1.1
 _DEFAULT_LENGTH_S = 5.0
-# The base model stays below this on the recordings it was measured with (read speech, 12 speakers).
+# The base model stays below this word error rate on the recordings with which it was measured (read speech, 12
+# speakers).
 MAX_WER = 0.12
-# A small recogniser drops a few recordings of strangers; each still counts as word errors.
+# A small recogniser drops a few recordings of strangers. Each dropped recording still counts as word errors.
 MAY_MISS = 0.03
 
 _EXAMPLE = '{"file": "one.flac", "speaker": "anna", "text": "what is said in it", "duration": 3.2}'
 
 
 class ManifestEntry(BaseModel):
-    """One entry of a manifest. `duration` in seconds; other keys are ignored."""
+    """One entry of a manifest. `duration` is in seconds. Other keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -58,7 +59,7 @@ class ManifestEntry(BaseModel):
 
     @property
     def length_s(self) -> float:
-        """Return its length in seconds; an assumed one if the manifest has none."""
+        """Return the length of the recording in seconds, or an assumed length if the manifest has none."""
         return self.duration if self.duration is not None else _DEFAULT_LENGTH_S
 
 
@@ -67,8 +68,8 @@ def scenario_from_recordings(
 ) -> Scenario:
     """Return a scenario that plays the recordings of `folder/manifest.json`.
 
-    `base`: keeps its settings, network, names, history and people. `limit`: the most recordings to play, divided evenly
-    over the speakers. Raises `ScenarioError` with every mistake of the manifest.
+    The scenario keeps the settings, network, names, history and people of `base`. `limit`: the most recordings to play,
+    divided evenly over the speakers. Raises `ScenarioError` with every mistake of the manifest.
     """
     recordings = _evenly_chosen(_manifest(folder), limit)
     known = base.people if base is not None else ()
@@ -159,7 +160,7 @@ def _lane_steps(folder: Path, lane: Sequence[ManifestEntry], number: int, people
     steps: list[Step] = []
     for position, recording in enumerate(lane):
         who = next(person.key for person in people if _is_one_of(recording.speaker, (person,)))
-        # The first of each lane follows the step in which the bot joins.
+        # The first recording of each lane follows the step in which the bot joins.
         after = f"lane-{number + 1}-{position}" if position else JOIN_ID
         steps.append(
             SayStep(

@@ -1,6 +1,6 @@
 """A scenario: the people, who says what and when, the faults, and the expectations.
 
-These are the values of the file that docs/scenarios.md describes. `rehearsal.script.scenario_file` reads them.
+docs/scenarios.md describes the file with these values. `rehearsal.script.scenario_file` reads it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPEECH_GAP_S = 0.6
 WAIT_TIMEOUT_S = 30.0
 MAX_WAIT_S = 600.0
 
-# `after` may name these instead of a step.
+# The key `after` may name one of these events instead of a step.
 AFTER_REPLY = "reply"
 AFTER_HEARD = "heard"
 AFTER_VOICE = "voice"
@@ -36,9 +36,10 @@ class _Value(BaseModel):
 
 
 class PersonSpec(_Value):
-    """One person. `present`: already in the voice channel when the scenario starts.
+    """One person.
 
-    `moderator`: has a moderator's permissions; the first person of a file always has them.
+    `present`: the person is already in the voice channel when the scenario starts. `moderator`: the person has a
+    moderator's permissions. The first person of a file always has them.
     """
 
     key: str
@@ -57,7 +58,7 @@ class BotSpec(_Value):
 
 
 class NetworkSpec(_Value):
-    """The network's treatment of voice packets, as shares from 0 to 1.
+    """How the network treats voice packets, as shares from 0 to 1.
 
     Some packets are padded by default: Discord pads packets too, and a client must strip the padding.
     """
@@ -68,9 +69,9 @@ class NetworkSpec(_Value):
 
 
 class HistoryTurn(_Value):
-    """One turn of the history. `at`: seconds relative to the live start, so negative.
+    """One turn of the history. `at`: seconds relative to the live start, so the value is negative.
 
-    `speaker` is a key of `people` or the name of a person; the bot's own turns have kind `assistant`.
+    `speaker` is a key of `people` or the name of a person. The bot's own turns have the kind `assistant`.
     """
 
     speaker: str
@@ -82,7 +83,7 @@ class HistoryTurn(_Value):
 class _Step(_Value):
     """When a step starts: `at` seconds after the live start, `gap_s` after a step or event, or overlapping a step.
 
-    Without any of these it follows the step before it in the file.
+    Without any of these the step follows the step before it in the file.
     """
 
     id: str = ""
@@ -102,9 +103,9 @@ class _Step(_Value):
 
 
 class SayStep(_Step):
-    """Somebody speaks; `say` is the text of what is in the `audio` file.
+    """Somebody speaks. `say` is the text that is spoken in the `audio` file.
 
-    `answered`: whether the bot must answer (true) or must not (false); None if that does not matter.
+    `answered`: whether the bot must answer (true) or must not answer (false), or None if that does not matter.
     """
 
     who: str
@@ -114,7 +115,7 @@ class SayStep(_Step):
 
 
 class CommandStep(_Step):
-    """Somebody uses a slash command. The command `join` ends when the bot hears the channel."""
+    """Somebody uses a slash command. The step with the command `join` ends when the bot hears the channel."""
 
     who: str
     command: str = Field(min_length=1)
@@ -138,7 +139,7 @@ class LeaveStep(_Step):
 class ShowStep(_Step):
     """Somebody shares a picture (a JPEG) of their screen on the bot's page, which they open with `/watch start`.
 
-    Ends when the bot has noted something of the picture.
+    The step ends when the bot has made a note about the picture.
     """
 
     who: str
@@ -153,13 +154,13 @@ class StopSharingStep(_Step):
 
 
 class NetworkStep(_Step):
-    """From here on, the network treats voice packets like this."""
+    """Sets how the network treats voice packets from now on."""
 
     network: NetworkSpec
 
 
 class FaultStep(_Step):
-    """The local Discord causes one fault, by name: towards `who`, or towards the bot."""
+    """The local Discord causes one fault, by name, for `who` or for the bot."""
 
     fault: str = Field(min_length=1)
     who: str = ""
@@ -167,9 +168,9 @@ class FaultStep(_Step):
 
 
 class ServerStep(_Step):
-    """From here on one of the scenario's model servers behaves like this; `expire` ends speech-to-speech sessions now.
+    """Sets how one of the scenario's model servers behaves from now on. `expire` ends speech-to-speech sessions now.
 
-    `first_token_s`: from here on, the time until the model's first token.
+    `first_token_s`: the time until the model's first token from now on.
     """
 
     server: Literal["model", "fallback", "speech", "realtime"]
@@ -184,10 +185,10 @@ class ServerStep(_Step):
 
 
 class WaitStep(_Step):
-    """The step ends when something has happened; if it does not happen within `timeout_s`, the run fails.
+    """Waits until something has happened. If it does not happen within `timeout_s`, the run fails.
 
     `reply`: the bot has spoken since the last line. `heard`: everything said so far became text. `compaction`: a
-    compaction landed (with `new_cursor`: one that reached it).
+    compaction was stored (with `new_cursor`: a compaction that reached this cursor).
     """
 
     wait_for: Literal["reply", "heard", "compaction"]
@@ -220,7 +221,7 @@ Step: TypeAlias = (
     | BotStep
 )
 
-# Each kind of step by the key that only it has.
+# Each kind of step, by the key that only this kind has.
 STEP_KINDS: dict[str, type[Step]] = {
     "say": SayStep,
     "command": CommandStep,
@@ -237,7 +238,7 @@ STEP_KINDS: dict[str, type[Step]] = {
 
 
 class ScenarioHeader(_Value):
-    """Everything of a scenario except people, steps, history and expectations."""
+    """Everything in a scenario except people, steps, history and expectations."""
 
     title: str = Field(min_length=1)
     guild: str = Field(default="The Rehearsal", min_length=1)
@@ -247,7 +248,7 @@ class ScenarioHeader(_Value):
     settings: dict[str, SettingValue] = Field(default_factory=dict)
     network: NetworkSpec = NetworkSpec()
     servers: ServersSpec = ServersSpec()
-    # The longest wait at the end for the last words to become text and the last reply to be spoken.
+    # The longest time to wait at the end until the last words are text and the last reply is spoken.
     settle_s: float = Field(default=20.0, ge=0, le=600)
 
 
@@ -268,7 +269,7 @@ class Scenario(ScenarioHeader):
 
     @property
     def says(self) -> tuple[SayStep, ...]:
-        """Return the spoken steps, in the order of the file."""
+        """Return the `say` steps, in the order of the file."""
         return tuple(step for step in self.steps if isinstance(step, SayStep))
 
     def with_settings(self, settings: dict[str, SettingValue]) -> Scenario:
@@ -279,6 +280,6 @@ class Scenario(ScenarioHeader):
         return self.model_copy(update={"network": network})
 
     def with_patience(self, times: float) -> Scenario:
-        """Return a copy with every wait `times` as long, at most `MAX_WAIT_S`."""
+        """Return a copy in which every wait is `times` as long, but at most `MAX_WAIT_S`."""
         steps = [step.model_copy(update={"timeout_s": min(step.timeout_s * times, MAX_WAIT_S)}) for step in self.steps]
         return self.model_copy(update={"steps": tuple(steps), "settle_s": self.settle_s * times})

@@ -1,4 +1,4 @@
-"""Read a scenario from its files, and report every mistake in them at once."""
+"""Reads a scenario from its files, and reports every mistake in them at once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bundled_scenarios() -> dict[str, Path]:
 def scenario_path(given: str) -> Path:
     """Return the file for a path, a folder with a `scenario.toml`, or the name of a bundled scenario.
 
-    Raises `ScenarioError` with the bundled names when there is none.
+    Raises `ScenarioError` with the names of the bundled scenarios when there is no such file.
     """
     path = Path(given)
     if path.is_dir() and (path / _FILE_NAME).is_file():
@@ -73,18 +73,18 @@ def scenario_path(given: str) -> Path:
 
 
 def load_scenario(path: Path) -> Scenario:
-    """Return the scenario in `path` with every path absolute. Raises `ScenarioError` with all mistakes."""
+    """Return the scenario in `path`, with absolute paths. Raises `ScenarioError` with all mistakes."""
     return _Reader(path).read()
 
 
 class _Reader:
-    """Reads one file; collects mistakes instead of stopping at the first."""
+    """Reads one file, and collects mistakes instead of stopping at the first one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._folder = path.resolve().parent
         self._mistakes: list[str] = []
-        # Who may be referred to, even if that person's own entry has a mistake.
+        # The people that steps may name. A person is included even if the person's own entry has a mistake.
         self._keys: tuple[str, ...] = ()
         self._names: frozenset[str] = frozenset()
 
@@ -141,7 +141,7 @@ class _Reader:
             self._add_mistake("", "`steps` is missing", example=f"[[steps]] with {_STEP_EXAMPLE}")
             return ()
         found: list[Step] = []
-        # The earlier steps by id, and whether each is speech. The empty id stands for the step just before.
+        # The earlier steps by id, and whether each of them is speech. The empty id stands for the step just before.
         earlier: dict[str, bool] = {}
         for number, row in enumerate(rows, start=1):
             place = f"steps number {number}"
@@ -180,7 +180,7 @@ class _Reader:
         return self._checked(STEP_KINDS[kinds[0]], values, place)
 
     def _check_timing(self, row: dict[str, Any], place: str, earlier: dict[str, bool]) -> None:
-        """Check that the step before it exists, and is speech if it is to be overlapped."""
+        """Check that the step in `after` exists, and that it is speech if this step overlaps it."""
         after = row.get("after", "")
         if not isinstance(after, str):
             return
@@ -193,7 +193,7 @@ class _Reader:
             self._add_mistake(f"{place}.overlap_s", "only a `say` can be overlapped", example="gap_s = 0.5")
 
     def _check_servers(self, steps: tuple[Step, ...], servers: ServersSpec) -> None:
-        """Check that every server that a step changes exists, and has that behaviour."""
+        """Check that every server that a step changes exists, and that it knows the given behaviour."""
         initial = {name: spec.conduct for name in SERVER_BEHAVIOURS if (spec := getattr(servers, name)) is not None}
         for name, conduct in initial.items():
             if conduct not in SERVER_BEHAVIOURS[name]:
@@ -280,7 +280,7 @@ class _Reader:
 
 
 def _parsed_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of the file. Raises `ScenarioError` if it cannot be read at all."""
+    """Return the tables of the file. Raises `ScenarioError` if the file cannot be read or is not TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as exc:

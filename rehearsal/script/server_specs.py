@@ -1,7 +1,7 @@
 """The local model servers of a scenario: the values of its `[servers.*]` tables.
 
-Without them the bot uses what the operator has configured. `rehearsal.servers` implements the servers;
-`rehearsal.runner.local_servers` starts them and points the bot at them.
+Without these tables the bot uses the servers that the operator has configured. `rehearsal.servers` implements the
+servers. `rehearsal.runner.local_servers` starts them and makes the bot use them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Value(BaseModel):
 class AnswerSpec(_Value):
     """The answer of the scripted model when the last message has all words of `asked` and the prompt has all of `knew`.
 
-    `tool` with `arguments`: the model calls that tool first. `{found}` in `say` is then replaced by the line of the
+    `tool` with `arguments`: the model calls that tool first. In `say`, `{found}` is then replaced by the line of the
     tool's result that fits the arguments best.
     """
 
@@ -50,7 +50,7 @@ class AnswerSpec(_Value):
 
 
 class ModelSpec(_Value):
-    """A language model that answers by a script. `otherwise`: what it says when no answer fits.
+    """A language model that answers from a script. `otherwise`: what it says when no answer fits.
 
     `first_token_s`: the time until its first token.
     """
@@ -78,7 +78,9 @@ class RealtimeSpec(_Value):
 
 
 class ServersSpec(_Value):
-    """The servers of a scenario; None: as the operator configured. `fallback`: used when `model` fails."""
+    """The servers of a scenario. None means the server that the operator configured. `fallback` is used when `model`
+    fails.
+    """
 
     model: ModelSpec | None = None
     fallback: ModelSpec | None = None

@@ -1,7 +1,7 @@
 """A long evening without sound: who says what, what the bot must answer, who joins and leaves, and the silences.
 
-Events have no fixed times: the player plays each after the one before, on a virtual clock. One JSON object a line, in
-order; docs/scenarios.md describes the keys.
+Events have no fixed times: the player plays them one after another, on a virtual clock. The file has one JSON object
+per line, in order. docs/scenarios.md describes the keys.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Value(BaseModel):
 
 
 class EveningLine(_Value):
-    """Something that somebody says."""
+    """One line that somebody says."""
 
     who: str = Field(min_length=1)
     say: str = Field(min_length=1)
@@ -36,8 +36,8 @@ class EveningLine(_Value):
 class SpeechEvent(EveningLine):
     """Somebody speaks.
 
-    `over`: what somebody else says at the same time. `answer`: the bot must answer with all of these words; if empty,
-    it must stay silent. `broken_off`: what somebody says over the answer to interrupt it.
+    `over`: what somebody else says at the same time. `answer`: the words that the bot's answer must contain; if empty,
+    the bot must stay silent. `broken_off`: what somebody says over the answer to interrupt it.
     """
 
     over: EveningLine | None = None
@@ -59,13 +59,13 @@ class SilenceEvent(_Value):
 
 
 class _Title(_Value):
-    """The title of the evening; only the first line may have it."""
+    """The title of the evening, which only the first line may have."""
 
     title: str = Field(min_length=1)
 
 
 EveningEvent = SpeechEvent | PresenceEvent | SilenceEvent
-# Each kind of event by the key that only it has.
+# Each kind of event, by the key that only this kind has.
 _KINDS: dict[str, type[SpeechEvent] | type[PresenceEvent] | type[SilenceEvent] | type[_Title]] = {
     "say": SpeechEvent,
     "move": PresenceEvent,
@@ -76,7 +76,7 @@ _KINDS: dict[str, type[SpeechEvent] | type[PresenceEvent] | type[SilenceEvent] |
 
 @dataclass(frozen=True, slots=True)
 class WrittenEvening:
-    """The events in order. `lines`: the line of each event in the file, from 1."""
+    """The events in order. `lines`: the line number of each event in the file, from 1."""
 
     title: str
     events: tuple[EveningEvent, ...]
@@ -88,13 +88,13 @@ class WrittenEvening:
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Return everybody by their name in the file, in order of first appearance."""
+        """Return everybody in the evening by their name in the file, in order of first appearance."""
         found = dict.fromkeys(who for each in self.events for who in _people_in(each))
         return tuple(found)
 
     @property
     def initial_people(self) -> tuple[str, ...]:
-        """Return who is in the channel at the start: everybody whose first event is not a join."""
+        """Return the people who are in the channel at the start: all people whose first event is not a join."""
         first = {who: each for each in reversed(self.events) for who in _people_in(each)}
         return tuple(who for who in self.people if not _joins(first[who]))
 
@@ -126,7 +126,7 @@ def bundled_evenings() -> dict[str, Path]:
 def evening_path(given: str) -> Path | None:
     """Return the file for a path, a folder with an `evening.jsonl`, or the name of a bundled written evening.
 
-    None: it is not a written evening.
+    Return None if it is not a written evening.
     """
     path = Path(given)
     if path.suffix == _SUFFIX:
@@ -137,9 +137,9 @@ def evening_path(given: str) -> Path | None:
 
 
 def read_evening(path: Path) -> WrittenEvening:
-    """Return the evening. Raises `ScenarioError` with every mistake in the file."""
+    """Return the evening in the file. Raises `ScenarioError` with every mistake in the file."""
     try:
-        # Not splitlines: JSON strings may hold other line separators.
+        # `splitlines` is not used, because JSON strings may contain other line separators.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         what = f"it cannot be read ({getattr(exc, 'strerror', None) or 'it is not text in UTF-8'})"

@@ -1,8 +1,8 @@
 """A local server with OpenAI's chat completions API that can also misbehave on request.
 
-It replaces OpenAI, Ollama, vLLM or llama.cpp in tests, and in scenarios about a model that is slow, down or sends
-garbage. It has no language model: its owner passes a function that answers, or an `Upstream` endpoint to forward to.
-It can misbehave in both cases.
+It replaces OpenAI, Ollama, vLLM or llama.cpp in tests, and in scenarios about a model that is slow, unavailable or
+sends garbage. The server has no language model: its owner passes a function that answers, or an `Upstream` endpoint
+that requests are forwarded to. The server can misbehave in both cases.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ToolCallFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChatCall:
-    """One request."""
+    """One request to the server."""
 
     messages: tuple[Mapping[str, Any], ...]
     stream: bool
@@ -73,7 +73,7 @@ class ChatCall:
 
     @property
     def tool_results(self) -> tuple[str, ...]:
-        """Return what tools answered, in order."""
+        """Return the results of tools in the request, in order."""
         return tuple(str(each["content"]) for each in self.messages if each.get("role") == "tool")
 
 
@@ -91,7 +91,7 @@ class ScriptedToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallAnswer:
-    """An answer with tool calls, after some text or none."""
+    """An answer with tool calls, which may have text before them."""
 
     wanted: tuple[ScriptedToolCall, ...]
     words: str = ""
@@ -102,14 +102,19 @@ ChatAnswer: TypeAlias = "str | ToolCallAnswer"
 
 @dataclass(slots=True)
 class ChatBehaviour:
-    """How the server answers; may be changed while it runs.
+    """How the server answers. The values may be changed while the server runs.
 
-    `answer`: makes the text from the request, or is the endpoint to forward to (then the fields from `prompt_tokens` on
-    have no effect). `first_token_delay_s`: the wait before the first token. `formats`: the accepted `response_format`
-    shapes (`json_object_schema`, `json_schema`, `json_object`); others get status 400. `cap_name`: the accepted name of
-    the token limit; the other name gets 400. `prompt_tokens`: the reported size of each prompt. `takes_stream_options`:
-    whether a stream may ask for its usage. `takes_tools`: whether requests may offer tools; Ollama refuses them for
-    models without. `minds_tools`: refuse every offered tool as invalid. `call_style`: how tool calls are streamed.
+    - `answer` makes the text from the request, or is the endpoint that requests are forwarded to. With an endpoint, the
+      fields from `prompt_tokens` on have no effect.
+    - `first_token_delay_s`: the wait before the first token.
+    - `formats`: the accepted `response_format` shapes (`json_object_schema`, `json_schema`, `json_object`). Other
+      shapes get status 400.
+    - `cap_name`: the accepted name of the token limit. The other name gets status 400.
+    - `prompt_tokens`: the reported size of each prompt.
+    - `takes_stream_options`: whether a stream may ask for its token usage.
+    - `takes_tools`: whether requests may offer tools. Ollama refuses them for models that cannot use tools.
+    - `minds_tools`: refuse every offered tool as invalid.
+    - `call_style`: how tool calls are streamed.
     """
 
     answer: Callable[[ChatCall], ChatAnswer] | Upstream
@@ -127,7 +132,7 @@ class ChatBehaviour:
 
     @property
     def model(self) -> str:
-        """Return the name of the model as clients see it."""
+        """Return the model name that clients see."""
         return self.answer.model if isinstance(self.answer, Upstream) else MODEL
 
 
@@ -136,10 +141,10 @@ def _say_hello(call: ChatCall) -> str:
 
 
 class LocalChatServer:
-    """The server on 127.0.0.1.
+    """The chat completions server on 127.0.0.1.
 
-    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit. A client
-    that disconnects ends its answer. `calls`: every request since the start.
+    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit. When a
+    client disconnects, its answer ends. `calls`: every request since the start.
     """
 
     def __init__(self, behaviour: ChatBehaviour | None = None, *, port: int = 0) -> None:
@@ -184,12 +189,12 @@ class LocalChatServer:
         except UpstreamError as error:
             return error_response(error.status, str(error))
         except ConnectionResetError:
-            # The client has disconnected, as it does when the answer is no longer needed.
+            # The client has disconnected, for example because it does not need the answer any more.
             return web.Response(status=499)
 
     @property
     def _upstream(self) -> Upstream | None:
-        """Return the endpoint that requests are forwarded to now, if any."""
+        """Return the endpoint that requests are forwarded to now, or None."""
         answer = self.behaviour.answer
         return answer if isinstance(answer, Upstream) and self.behaviour.mode is not ChatMode.EMPTY else None
 
@@ -203,7 +208,7 @@ class LocalChatServer:
 
     async def _stream(self, request: web.Request, call: ChatCall) -> web.StreamResponse:
         async with AsyncExitStack() as stack:
-            # Requested before the response starts, so that a refusal can have its own status.
+            # The chunks are requested before the response starts, so that a refusal can have its own status.
             chunks = await self._chunks(call, stack)
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await response.prepare(request)
@@ -217,7 +222,7 @@ class LocalChatServer:
             return response
 
     async def _send(self, request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[Payload]) -> None:
-        """Send an answer to its end, or until the behaviour breaks it off after its first piece."""
+        """Send an answer to its end. Some modes break the answer off after its first piece."""
         begun = False
         async for payload in chunks:
             cut = self.behaviour.mode is ChatMode.LENGTH
@@ -247,7 +252,7 @@ class LocalChatServer:
         return _scripted(words, wanted, self.behaviour, tells_usage="stream_options" in call.body)
 
     def _scripted_answer(self, call: ChatCall) -> tuple[str, tuple[ScriptedToolCall, ...]]:
-        """Return the text and the tool calls of an answer that is made here."""
+        """Return the text and the tool calls of an answer that this server makes itself."""
         if self.behaviour.mode is ChatMode.EMPTY:
             return "", ()
         assert not isinstance(self.behaviour.answer, Upstream), "the upstream answers instead"
@@ -256,7 +261,7 @@ class LocalChatServer:
 
 
 def _refusal(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
-    """Return the error with which this behaviour refuses the request, or None."""
+    """Return the error response if this behaviour refuses the request, or None."""
     match behaviour.mode:
         case ChatMode.WRONG_KEY:
             return error_response(401, "Incorrect API key provided.")
@@ -290,7 +295,7 @@ def _format_name(wanted: Mapping[str, Any]) -> str:
 async def _scripted(
     words: str, wanted: Sequence[ScriptedToolCall], behaviour: ChatBehaviour, *, tells_usage: bool
 ) -> AsyncIterator[Payload]:
-    """Yield the chunks of an answer that was made here."""
+    """Yield the chunks of an answer that this server made itself."""
     for piece in wire.pieces(words) if words or not wanted else []:
         yield wire.chunk(MODEL, piece)
     for delta in _call_deltas(wanted, behaviour.call_style):

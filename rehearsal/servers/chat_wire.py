@@ -1,4 +1,4 @@
-"""OpenAI's chat completions as JSON: chunks, stream events, whole answers. Pure functions."""
+"""OpenAI's chat completions as JSON: chunks, stream events, and whole answers. The functions are pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ END = b"data: [DONE]\n\n"
 
 
 def pieces(words: str) -> list[str]:
-    """Split an answer into pieces; joined again they are the answer."""
+    """Split an answer into pieces. Joined again, the pieces give the answer."""
     parts = words.split(" ")
     groups = [" ".join(parts[at : at + PIECE_WORDS]) for at in range(0, len(parts), PIECE_WORDS)]
     return [group if number == 0 else " " + group for number, group in enumerate(groups)]
@@ -49,7 +49,7 @@ def usage_chunk(model: str, usage: Mapping[str, int]) -> Payload:
 
 
 def usage_of(words: str, *, prompt_tokens: int) -> dict[str, int]:
-    """Return the token counts of an answer; a word counts as one token."""
+    """Return the token counts of an answer. Each word counts as one token."""
     answered = len(words.split())
     return {"prompt_tokens": prompt_tokens, "completion_tokens": answered, "total_tokens": prompt_tokens + answered}
 
@@ -67,13 +67,16 @@ def complete(model: str, words: str, usage: Mapping[str, int]) -> Payload:
 
 
 def has_content(payload: Payload) -> bool:
-    """Return whether a chunk has text or part of a tool call; many servers send a first one with only the role."""
+    """Return whether a chunk has text or part of a tool call.
+
+    Many servers first send a chunk that has only the role.
+    """
     deltas = [choice.get("delta") or {} for choice in payload.get("choices") or ()]
     return any(delta.get("content") is not None or delta.get("tool_calls") for delta in deltas)
 
 
 def mark_cut_off(payload: Payload) -> Payload:
-    """Return the payload with `length` as its finish reason, if it has one."""
+    """Return the payload with its finish reason, if it has one, replaced by `length`."""
     choices = [
         {**choice, "finish_reason": "length"} if choice.get("finish_reason") else choice
         for choice in payload.get("choices") or ()

@@ -1,6 +1,6 @@
 """A local server with OpenAI's `/v1/embeddings` API that can also misbehave on request.
 
-It has no model: its owner passes a function that embeds texts.
+The server has no model: its owner passes a function that embeds texts.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 MODEL = "local-embeddings"
-# OpenAI's own limit on the texts of one request.
+# OpenAI's own limit on the number of texts in one request.
 MAX_TEXTS = 2_048
 
-# One vector a text, in order; all of the same length.
+# Returns one vector per text, in order. All vectors have the same length.
 EmbeddingEngine: TypeAlias = "Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]"
 
 
@@ -38,7 +38,10 @@ class EmbeddingsMode(StrEnum):
 
 @dataclass(slots=True)
 class EmbeddingsBehaviour:
-    """How the server answers; may be changed while it runs. `refuses`: refuse every request for this reason."""
+    """How the server answers. The values may be changed while the server runs.
+
+    `refuses`: refuse every request for this reason.
+    """
 
     engine: EmbeddingEngine
     mode: EmbeddingsMode = EmbeddingsMode.ANSWER
@@ -46,14 +49,14 @@ class EmbeddingsBehaviour:
 
 
 class LocalEmbeddingsServer:
-    """The server on 127.0.0.1.
+    """The embeddings server on 127.0.0.1.
 
-    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
-    `calls` holds every request's body since the start.
+    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit.
+    `calls` holds the body of every request since the start.
     """
 
     def __init__(self, behaviour: EmbeddingsBehaviour, *, port: int = 0) -> None:
-        """`port`: 0 takes a free one."""
+        """`port`: 0 takes a free port."""
         self.behaviour = behaviour
         self.calls: list[Mapping[str, Any]] = []
         self._loopback = LoopbackServer("embeddings", port=port)
@@ -112,7 +115,7 @@ def _texts(given: object) -> list[str] | None:
 
 
 def _encoded(vector: Sequence[float], encoding: object) -> str | list[float]:
-    """Return a vector in the requested encoding; OpenAI's client library requests base64 by default."""
+    """Return a vector in the requested encoding. OpenAI's client library requests base64 by default."""
     if encoding == "base64":
         return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode("ascii")
     return [float(value) for value in vector]

@@ -1,6 +1,6 @@
-"""Serve a language model on this machine: llama.cpp's OpenAI-compatible server with a GGUF file, on 127.0.0.1.
+"""Serves a language model on this machine: llama.cpp's OpenAI-compatible server with a GGUF file, on 127.0.0.1.
 
-The server runs in its own process, which is started and ended here.
+The server runs in its own process, which this module starts and ends.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-# A prompt of eleven turns with its instructions has some 2,000 tokens.
+# A prompt of eleven turns with its instructions has about 2,000 tokens.
 CONTEXT_TOKENS = 8_192
-# Reading a gigabyte from a slow disk.
+# Reading a gigabyte from a slow disk takes this long.
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 10.0
 _POLL_S = 0.5
@@ -38,16 +38,17 @@ _MAX_LAST_LINE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A language model: its OpenAI-compatible `base_url` and its name there."""
+    """A language model: its OpenAI-compatible `base_url` and its name at that server."""
 
     base_url: str
     name: str
 
 
 async def find_llama_python(python: str = "") -> str:
-    """Return the Python interpreter that can serve a GGUF file: `python`, or this one if it is empty.
+    """Return the Python interpreter that can serve a GGUF file: `python`, or the running interpreter if `python` is
+    empty.
 
-    Raises `LanguageModelError` when it lacks llama-cpp-python.
+    Raises `LanguageModelError` when the interpreter lacks llama-cpp-python.
     """
     if not python:
         if importlib.util.find_spec("llama_cpp") is None:
@@ -62,7 +63,7 @@ async def find_llama_python(python: str = "") -> str:
 
 
 async def _status_of(python: str, *arguments: str) -> int:
-    """Run the interpreter and return its exit status. Raises `LanguageModelError` if it cannot run."""
+    """Run the interpreter and return its exit status. Raises `LanguageModelError` if it cannot be run."""
     silent = asyncio.subprocess.DEVNULL
     try:
         probe = await asyncio.create_subprocess_exec(python, *arguments, stdin=silent, stdout=silent, stderr=silent)
@@ -80,9 +81,9 @@ async def _status_of(python: str, *arguments: str) -> int:
 
 @asynccontextmanager
 async def serve_model(python: str, model_file: Path) -> AsyncIterator[ServedModel]:
-    """Serve a GGUF file until the block is left; loading it takes seconds, on a slow disk minutes.
+    """Serve a GGUF file until the block ends. Loading the file takes seconds, or minutes on a slow disk.
 
-    *Ownership*: the process ends with the block. Raises `LanguageModelError` when it does not start.
+    *Ownership*: the process ends with the block. Raises `LanguageModelError` when the process does not start.
     """
     port = _free_port()
     with tempfile.TemporaryFile() as output:
@@ -90,7 +91,8 @@ async def serve_model(python: str, model_file: Path) -> AsyncIterator[ServedMode
             python,
             *("-m", "llama_cpp.server", "--model", str(model_file), "--model_alias", model_file.stem),
             *("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(CONTEXT_TOKENS)),
-            # By default a new request breaks off the answer to the one before: a summary would interrupt a reply.
+            # By default a new request breaks off the answer to the request before, so a summary would interrupt a
+            # reply.
             *("--interrupt_requests", "false"),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
@@ -148,7 +150,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 def _free_port() -> int:
-    """Return a port that is free now; llama.cpp's server does not report which one it chose."""
+    """Return a port that is free now. llama.cpp's server cannot report a port that it chose itself."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

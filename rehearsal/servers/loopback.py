@@ -1,4 +1,4 @@
-"""The shared base of the local model servers: it listens on 127.0.0.1 and returns errors as OpenAI sends them."""
+"""The shared base of the local model servers. It listens on 127.0.0.1 and returns errors in OpenAI's form."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rehearsal.errors import RehearsalError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# How long answers that still run may take to end when the server closes.
+# When the server closes, running answers may take this long to end.
 _SHUTDOWN_S = 1.0
-# A stalled answer never goes on: the client's timeout must end it, or the server does after this.
+# A stalled answer never continues. It ends by the client's timeout, or when the server ends it after this time.
 _STALL_S = 120.0
 
 
@@ -23,9 +23,9 @@ class LoopbackServer:
     """The HTTP listener of one local server, from `open` to `close`. The server that made it calls both."""
 
     def __init__(self, name: str, *, port: int, cancel_abandoned: bool = False) -> None:
-        """`name`: the server, for errors. `port`: 0 takes a free one.
+        """`name`: the name of the server in errors. `port`: 0 takes a free port.
 
-        `cancel_abandoned`: cancel an answer when its client disconnects, even before its first byte.
+        `cancel_abandoned`: cancel an answer when its client disconnects, even before the first byte of the answer.
         """
         self._name = name
         self._port = port
@@ -39,7 +39,7 @@ class LoopbackServer:
         return f"http://127.0.0.1:{self._port}/v1"
 
     async def open(self, routes: Iterable[web.RouteDef]) -> None:
-        """Listen. Raises `RehearsalError` when the port is taken."""
+        """Start to listen. Raises `RehearsalError` when the port is taken."""
         app = web.Application()
         app.add_routes(routes)
         runner = web.AppRunner(
@@ -66,7 +66,7 @@ class LoopbackServer:
             return
 
     async def close(self) -> None:
-        """Stop listening and end the running answers; a second time, or before `open`, does nothing."""
+        """Stop listening and end the running answers. A second call, or a call before `open`, does nothing."""
         self._released.set()
         if self._runner is not None:
             await self._runner.cleanup()
@@ -74,7 +74,7 @@ class LoopbackServer:
 
 
 class RequestRefusal(StrEnum):
-    """Why a request is refused."""
+    """The reason for which a request is refused."""
 
     WRONG_KEY = "wrong_key"
     UNKNOWN_MODEL = "unknown_model"

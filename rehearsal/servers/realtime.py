@@ -1,7 +1,7 @@
 """A local server with OpenAI's Realtime protocol over a websocket that can also misbehave on request.
 
-It has no model: its owner passes the functions that recognise, answer and speak. OpenAI's own client library is
-tested against it.
+The server has no model: its owner passes the functions that recognise, answer and speak. Tests run OpenAI's own client
+library against the server.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class LocalRealtimeServer:
-    """The server on 127.0.0.1.
+    """The Realtime server on 127.0.0.1.
 
-    *Ownership*: an async context manager; it owns its socket and sessions, and ends them on exit. `sessions`: how
-    many connections there were.
+    *Ownership*: an async context manager. It owns its socket and sessions, and ends them on exit. `sessions`: the
+    number of connections since the start.
     """
 
     def __init__(self, engines: RealtimeEngines, behaviour: RealtimeBehaviour | None = None, *, port: int = 0) -> None:
@@ -58,7 +58,7 @@ class LocalRealtimeServer:
 
     @property
     def asked(self) -> list[ResponseRequest]:
-        """Return the request of every response."""
+        """Return the request behind each response since the start."""
         return self._shared.asked
 
     @property

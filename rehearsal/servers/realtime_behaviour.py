@@ -1,4 +1,4 @@
-"""How a local realtime server behaves, and the functions that recognise, answer and speak for it. Values only."""
+"""How a local realtime server behaves, and the functions that recognise, answer and speak for it. Only values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRequest:
-    """Everything the model knows when it answers. `items`: (role or type, text), in order."""
+    """Everything that the model knows when it answers. `items`: (role or type, text), in order."""
 
     instructions: str
     items: tuple[tuple[str, str], ...]
@@ -53,7 +53,7 @@ ResponseContent: TypeAlias = "str | FunctionCall"
 
 @dataclass(frozen=True, slots=True)
 class RealtimeEngines:
-    """The functions behind the server. Audio is mono int16 at 24 kHz, in and out."""
+    """The functions that recognise, answer and speak for the server. All audio is mono int16 at 24 kHz."""
 
     recognise: Callable[[NDArray[np.int16]], Awaitable[str]]
     answer: Callable[[ResponseRequest], Awaitable[ResponseContent]]
@@ -62,10 +62,11 @@ class RealtimeEngines:
 
 @dataclass(slots=True)
 class RealtimeBehaviour:
-    """How the server behaves; may be changed while it runs.
+    """How the server behaves. The values may be changed while the server runs.
 
-    `expires_after_s`: the maximum length of a session, None for no limit. `expires_in_response`: the session expires in
-    the middle of the audio of the server's Nth response, from 1. `limit_minutes`: the limit that the error names.
+    `expires_after_s`: the maximum length of a session, or None for no limit. `expires_in_response`: the session expires
+    in the middle of the audio of the server's Nth response, counted from 1. `limit_minutes`: the limit that the error
+    message names.
     """
 
     mode: RealtimeMode = RealtimeMode.ANSWER
@@ -76,9 +77,9 @@ class RealtimeBehaviour:
 
 @dataclass(slots=True)
 class SharedState:
-    """The state that the sessions of one server share.
+    """The state that all sessions of one server share.
 
-    `received`: every client event; `asked`: the request of every response; `tools`: the name and the result of every
+    `received`: every client event. `asked`: the request behind each response. `tools`: the name and the result of every
     tool call.
     """
 

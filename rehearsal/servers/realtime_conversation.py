@@ -1,6 +1,6 @@
-"""One Realtime session's conversation on the server: its items in order, and the events that are sent about them.
+"""The conversation of one Realtime session on the server: its items in order, and the events about them.
 
-The rest of the protocol is `rehearsal.servers.realtime`.
+The rest of the protocol is in `rehearsal.servers.realtime`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 RATE_HZ = 24_000
 CLOSE_GOING_AWAY = 1001
 CLOSE_INTERNAL_ERROR = 1011
-# The real server refuses to commit less audio than this.
+# The real server refuses a commit of less audio than this.
 MIN_COMMIT_MS = 100
 
 
 class ClientError(Exception):
-    """The client made a mistake. It is sent an `error` event, and the session goes on."""
+    """The client made a mistake. The server sends an `error` event, and the session continues."""
 
     def __init__(self, code: str, message: str, param: str | None = None) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class ClientError(Exception):
 
 @dataclass(slots=True)
 class ServerItem:
-    """One item of the conversation. The `text` of spoken input is known once `transcribed` is set."""
+    """One item of the conversation. For spoken input, `text` is complete once `transcribed` is set."""
 
     id: str
     type: str
@@ -42,7 +42,7 @@ class ServerItem:
     text: str = ""
     spoken: bool = False
     transcribed: asyncio.Event = field(default_factory=asyncio.Event)
-    # How much audio of an answer was sent, and where it was truncated, if it was; in milliseconds.
+    # How much audio of an answer was sent, and where the answer was truncated (if it was), in milliseconds.
     audio_ms: int = 0
     truncated_ms: int | None = None
     call_id: str = ""
@@ -79,7 +79,9 @@ class ServerConversation:
         return f"{kind}_{next(self._numbers):06d}"
 
     def add(self, item: ServerItem, *, after: str | None = None) -> str | None:
-        """Insert an item, at the end or after the item `after`; return the id before it. Raises `ClientError`."""
+        """Insert an item at the end or after the item `after`. Return the id of the item before it. Raises
+        `ClientError`.
+        """
         at = len(self.items)
         if any(item.id == other.id for other in self.items):
             raise ClientError("invalid_value", f"An item with id '{item.id}' already exists.", "item.id")
@@ -91,11 +93,11 @@ class ServerConversation:
         return self.items[at - 1].id if at else None
 
     def find(self, item_id: str) -> ServerItem:
-        """Return an item. Raises `ClientError`."""
+        """Return an item. Raises `ClientError` if it does not exist."""
         return self.items[self._index(item_id, "item_id")]
 
     def delete(self, item_id: str) -> None:
-        """Delete an item. Raises `ClientError`."""
+        """Delete an item. Raises `ClientError` if it does not exist."""
         del self.items[self._index(item_id, "item_id")]
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
@@ -112,13 +114,13 @@ class ServerConversation:
         item.text = " ".join(words[: len(words) * audio_end_ms // max(1, item.audio_ms)])
 
     async def wait_until_transcribed(self) -> None:
-        """Wait until all spoken input is text: a real model hears audio, this server answers from text."""
+        """Wait until all spoken input is text. A real model hears audio, whereas this server answers from text."""
         for item in list(self.items):
             if item.spoken and item.role == "user":
                 await item.transcribed.wait()
 
     def tool_of(self, call_id: str) -> str:
-        """Return the name of the tool of a call; empty for an unknown call."""
+        """Return the name of the tool that a call names, or an empty text for an unknown call."""
         calls = (item for item in self.items if item.type == "function_call" and item.call_id == call_id)
         return next((item.name for item in calls), "")
 
@@ -167,7 +169,9 @@ def _text_of(role: str, content: Sequence[Mapping[str, Any]]) -> str:
 
 
 class EventSender:
-    """Sends one session's numbered events. A client that disconnected is ignored: the reader ends the session."""
+    """Sends one session's numbered events. If the client has disconnected, nothing is sent: the reader ends the
+    session.
+    """
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self._socket = socket
@@ -183,7 +187,7 @@ class EventSender:
             return
 
     async def error(self, code: str, message: str, *, param: str | None = None, event_id: str | None = None) -> None:
-        """Send an error: a mistake of the client, or that the session is over."""
+        """Send an error event, for a mistake of the client or because the session is over."""
         error = {
             "type": "invalid_request_error",
             "code": code,

@@ -1,4 +1,6 @@
-"""The responses of one session of the local realtime server: made one at a time, streamed, cancelled, failed."""
+"""The responses of one session of the local realtime server. They are made one at a time, streamed, cancelled or
+failed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime_behaviour import SharedState
     from rehearsal.servers.realtime_conversation import EventSender, ServerConversation
 
-# Audio is sent in pieces of this length, faster than it plays, as by the real server.
+# Audio is sent in pieces of this length, faster than the audio plays, as the real server does.
 DELTA_MS = 200
 _DELTA = RATE_HZ * DELTA_MS // 1000
 
@@ -73,13 +75,13 @@ class ResponseMaker:
         asked = ResponseRequest(
             configuration.instructions, (), tuple(str(tool.get("name")) for tool in configuration.tools), number
         )
-        # Added at once, so that two sessions never share a number.
+        # The request is added at once, so that two sessions never get the same response number.
         self._shared.asked.append(asked)
         await self._sender.send("response.created", response=self._of(response, "in_progress"))
         response.task = self._spawn(self._make(response, asked), "response")
 
     async def cancel(self, reason: str, *, quietly: bool = False) -> None:
-        """Cancel the response. Raises `ClientError` if there is none, unless `quietly`."""
+        """Cancel the current response. If there is none, raise `ClientError`, or do nothing if `quietly`."""
         response = self._active
         if response is None or response.task is None:
             if quietly:
@@ -144,7 +146,7 @@ class ResponseMaker:
         return item
 
     async def _say(self, response: ActiveResponse, text: str) -> ServerItem | None:
-        """Stream one spoken message; None if the session ended before its end."""
+        """Stream one spoken message. Return None if the session ended before the message did."""
         pcm = await self._shared.engines.speak(text)
         item = ServerItem(self._conversation.new_id(), "message", "assistant", text=text, spoken=True)
         where = {"response_id": response.id, "output_index": 0}
@@ -175,7 +177,7 @@ class ResponseMaker:
         return item
 
     async def _ends_session(self, response: ActiveResponse) -> bool:
-        """End the session in the middle of a response if the behaviour says so; return whether it did."""
+        """End the session in the middle of a response if the behaviour asks for it. Return whether it was ended."""
         behaviour = self._shared.behaviour
         if behaviour.mode in {RealtimeMode.CUT, RealtimeMode.GONE}:
             await self._sender.hang_up("", CLOSE_INTERNAL_ERROR)

@@ -1,7 +1,7 @@
-"""One connection to the local realtime server: client events in, server events out, in the protocol's order.
+"""One connection to the local realtime server. It reads client events and sends server events in the protocol's order.
 
-Event names and shapes are those of `openai.types.realtime` (the GA protocol). A client's mistake is answered with an
-error event and the session goes on, as with the real server.
+The names and shapes of events are those of `openai.types.realtime` (the GA protocol). As with the real server, a
+client's mistake is answered with an error event, and the session continues.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _log = structlog.get_logger()
 
 
 class ServerSession:
-    """One connection: client events in, server events out.
+    """One connection, which reads client events and sends server events.
 
     *Ownership*: `serve` owns the tasks that recognise, answer and wait for the expiry, and ends them with the session.
     """
@@ -91,7 +91,7 @@ class ServerSession:
         await self._sender.hang_up(reason, code)
 
     async def expire(self) -> None:
-        """End the session as the real server does after an hour: an error event, then the close."""
+        """End the session as the real server does after an hour: send an error event, then close."""
         message = f"Your session hit the maximum duration of {self._shared.behaviour.limit_minutes} minutes."
         await self._sender.error("session_expired", message)
         await self.hang_up(message)

@@ -1,6 +1,6 @@
-"""The local realtime server's voice activity detection: when speech begins and ends in a stream. Pure.
+"""The voice activity detection of the local realtime server: when speech begins and ends in a stream. Pure.
 
-It uses loudness only, which is enough for the clean recordings of a rehearsal.
+It uses only loudness, which is enough for the clean recordings of a rehearsal.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 WINDOW_MS = 20
 _WINDOW = RATE_HZ * WINDOW_MS // 1000
-# Share of full scale; decoded silence is softer.
+# A share of full scale. Decoded silence is softer.
 LOUD_RMS = 0.01
-# A click is shorter.
+# A shorter sound is a click.
 MIN_SPEECH_MS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechBegan:
-    """Speech began. `start_ms`: from the start of the session's audio, padding included."""
+    """Speech began. `start_ms` counts from the start of the session's audio and includes the padding."""
 
     start_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechEnded:
-    """Speech ended. `pcm`: the whole speech, padding included."""
+    """Speech ended. `pcm`: the whole speech, including the padding."""
 
     end_ms: int
     pcm: NDArray[np.int16]
@@ -52,7 +52,7 @@ class ServerVad:
         self._speaking = False
 
     def feed(self, pcm: NDArray[np.int16]) -> list[SpeechBegan | SpeechEnded]:
-        """Take mono audio at 24 kHz; return the speech that began and ended in it, in order."""
+        """Process mono audio at 24 kHz. Return the speech that began and ended in it, in order."""
         events: list[SpeechBegan | SpeechEnded] = []
         self._rest = np.concatenate([self._rest, pcm])
         while len(self._rest) >= _WINDOW:

@@ -1,6 +1,6 @@
 """A local server with OpenAI's `/v1/audio/speech` API that can also misbehave on request.
 
-It has no voice: its owner passes a function that synthesizes speech.
+The server has no voice: its owner passes a function that synthesizes speech.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL = "local-speech"
-# The rate of OpenAI's raw PCM.
+# The sample rate of OpenAI's raw PCM.
 PCM_RATE_HZ = 24_000
-# Audio is sent in pieces, as by an engine that streams.
+# Audio is sent in pieces, as an engine that streams does.
 PIECE_BYTES = 4_800
 
 SpeechEngine: TypeAlias = "Callable[[str], Awaitable[tuple[NDArray[np.int16], int]]]"
@@ -61,9 +61,10 @@ _REFUSALS = {
 
 @dataclass(slots=True)
 class SpeechBehaviour:
-    """How the server answers; may be changed while it runs. `sends`: if not empty, the format it always sends.
+    """How the server answers. The values may be changed while the server runs.
 
-    `pace`: how many seconds it takes to send one second of audio; 0 sends at once.
+    `sends`: if not empty, the format that is always sent. `pace`: how many seconds it takes to send one second of
+    audio; 0 sends everything at once.
     """
 
     engine: SpeechEngine
@@ -74,7 +75,7 @@ class SpeechBehaviour:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One synthesized text as it is sent; `duration_s`: the length of its audio."""
+    """One synthesized text in the form in which it is sent. `duration_s`: the length of its audio."""
 
     content_type: str
     sound: bytes
@@ -82,14 +83,14 @@ class _Answer:
 
 
 class LocalSpeechServer:
-    """The server on 127.0.0.1.
+    """The speech server on 127.0.0.1.
 
-    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
-    `calls` holds every request's body since the start.
+    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit.
+    `calls` holds the body of every request since the start.
     """
 
     def __init__(self, behaviour: SpeechBehaviour, *, port: int = 0) -> None:
-        """`port`: 0 takes a free one."""
+        """`port`: 0 takes a free port."""
         self.behaviour = behaviour
         self.calls: list[Mapping[str, Any]] = []
         self._loopback = LoopbackServer("speech", port=port)
@@ -157,7 +158,7 @@ class LocalSpeechServer:
 
 
 def _at(pcm: NDArray[np.int16], from_hz: int, to_hz: int) -> NDArray[np.int16]:
-    """Return the audio at another rate, by linear interpolation."""
+    """Return the audio at another sample rate, by linear interpolation."""
     count = round(len(pcm) * to_hz / from_hz)
     times = np.arange(count) * from_hz / to_hz
     return np.rint(np.interp(times, np.arange(len(pcm)), pcm)).astype(np.int16) if len(pcm) else pcm

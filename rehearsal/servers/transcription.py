@@ -1,6 +1,6 @@
 """A local server with OpenAI's `/v1/audio/transcriptions` API that can also misbehave on request.
 
-It has no recogniser: its owner passes a function that transcribes.
+The server has no recogniser: its owner passes a function that transcribes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL = "local-transcription"
-# The rate at which the engine gets every upload.
+# The sample rate of the audio that the engine gets for every upload.
 RATE_HZ = 16_000
-# OpenAI's own limit on an upload.
+# OpenAI's own limit on the size of an upload.
 MAX_UPLOAD_BYTES = 25_000_000
 
 
@@ -44,7 +44,7 @@ class Transcription:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptionRequest:
-    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty if not given."""
+    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty if they were not given."""
 
     pcm: NDArray[np.int16]
     model: str
@@ -70,11 +70,11 @@ class TranscriptionMode(StrEnum):
 
 @dataclass(slots=True)
 class TranscriptionBehaviour:
-    """How the server answers; may be changed while it runs.
+    """How the server answers. The values may be changed while the server runs.
 
-    `refuses`: refuse every request for this reason. `formats`: the accepted response formats, others get status 400;
-    OpenAI's newer models accept only `json`. `takes_logprobs`: whether `include[]=logprobs` is accepted, as by those
-    models. `language_names`: report languages by name (`english`), as OpenAI does, instead of by code.
+    `refuses`: refuse every request for this reason. `formats`: the accepted response formats; others get status 400.
+    (OpenAI's newer models accept only `json`.) `takes_logprobs`: whether `include[]=logprobs` is accepted, as the newer
+    models do. `language_names`: report languages by name (`english`), as OpenAI does, instead of by code.
     """
 
     engine: TranscriptionEngine
@@ -86,14 +86,14 @@ class TranscriptionBehaviour:
 
 
 class LocalTranscriptionServer:
-    """The server on 127.0.0.1.
+    """The transcription server on 127.0.0.1.
 
-    *Ownership*: an async context manager; it owns its socket and the running answers, and ends both on exit.
+    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit.
     `calls` holds every request since the start.
     """
 
     def __init__(self, behaviour: TranscriptionBehaviour, *, port: int = 0) -> None:
-        """`port`: 0 takes a free one."""
+        """`port`: 0 takes a free port."""
         self.behaviour = behaviour
         self.calls: list[TranscriptionRequest] = []
         self._loopback = LoopbackServer("transcription", port=port)
@@ -147,7 +147,7 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
     include: list[str] = []
     sound = b""
     async for part in await request.multipart():
-        # The form has no nested parts.
+        # The multipart form has no nested parts.
         if not isinstance(part, BodyPartReader):
             continue
         name, content = part.name or "", bytes(await part.read(decode=True))
@@ -175,7 +175,7 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
 
 
 def decode_audio(sound: bytes) -> NDArray[np.int16]:
-    """Return the audio of any file as mono int16 at 16 kHz. Raises what PyAV raises."""
+    """Return the audio of any file as mono int16 at 16 kHz. Raises PyAV's errors."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
     with av.open(io.BytesIO(sound), mode="r") as container:
         if not container.streams.audio:
@@ -207,7 +207,7 @@ def _answer(upload: TranscriptionRequest, heard: Transcription, behaviour: Trans
 
 
 def _verbose(heard: Transcription, duration_s: float, language_names: dict[str, str]) -> dict[str, object]:
-    """Return the verbose answer; silence has no segment, as with Whisper."""
+    """Return the verbose answer. As with Whisper, silence has no segment."""
     segment = {
         "id": 0,
         "seek": 0,

@@ -1,7 +1,7 @@
 """The OpenAI-compatible endpoint that a local chat server forwards requests to.
 
-Requests are forwarded unchanged, with tools and `response_format`; answers are only checked to be JSON. When the client
-disconnects, so does the forwarded request.
+Requests are forwarded unchanged, with tools and `response_format`. The only check on answers is that they are JSON.
+When the client disconnects, the forwarded request is disconnected too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DATA, _END = b"data:", b"[DONE]"
 
 
 class UpstreamError(RehearsalError):
-    """The endpoint did not answer; `status` and the message are for the client."""
+    """The endpoint did not answer. `status` and the message are for the client."""
 
     def __init__(self, message: str, *, status: int = _BAD_GATEWAY) -> None:
         super().__init__(message)
@@ -39,8 +39,8 @@ class UpstreamError(RehearsalError):
 class Upstream:
     """One endpoint and the name of its model.
 
-    *Ownership*: an async context manager; it owns its connections. *Cancellation* disconnects. Requests may run
-    concurrently.
+    *Ownership*: an async context manager, which owns its connections. *Cancellation* disconnects. Several requests may
+    run at the same time.
     """
 
     def __init__(self, base_url: str, model: str) -> None:
@@ -68,7 +68,7 @@ class Upstream:
 
     @asynccontextmanager
     async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncGenerator[Payload, None]]:
-        """Request a stream and yield its chunks. Raises `UpstreamError`, also while they are read."""
+        """Request a stream and yield its chunks. Raises `UpstreamError`, also while the chunks are read."""
         async with await self._post(body) as response, aclosing(self._chunks(response)) as chunks:
             yield chunks
 
@@ -96,10 +96,12 @@ class Upstream:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Translate connection errors. Use it only around this endpoint's own I/O, not around code of the client."""
+        """Translate connection errors to `UpstreamError`. Use it only around this endpoint's own I/O, not the client's
+        code.
+        """
         try:
             yield
-        # ValueError: a line of the stream is too long for aiohttp.
+        # aiohttp raises ValueError when a line of the stream is too long.
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise UpstreamError(
                 f"The language model {self.model} cannot be reached ({type(error).__name__}). Restart it."

@@ -1,4 +1,4 @@
-"""The kept results stand in the documentation as they are in their files."""
+"""The results in the documentation are those of the kept files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REPORT: dict[str, Json] = {
 
 
 def test_a_result_is_told_in_tables() -> None:
-    """Targets with what was reached, who kept what, remarks; what stood there before is gone, the rest stays."""
+    """A result is written as tables of targets, systems and remarks. It replaces only the text between the marks."""
     page = update_page(f"Before.\n{BEGIN}\nwritten before\n{END}\nAfter.\n", {"memory.json": REPORT})
     assert page.startswith(f"Before.\n{BEGIN}\n\n### [memory.json](benchmarks/memory.json)\n")
     assert page.endswith(f"- The language model was a small one.\n\n{END}\nAfter.\n")
@@ -60,13 +60,14 @@ def test_a_result_is_told_in_tables() -> None:
 
 
 def test_a_page_without_its_marks_is_left_alone() -> None:
-    """Rather than written somewhere."""
+    """A page without the marks raises an error and is not changed."""
     with pytest.raises(ValueError, match="lacks"):
         update_page("Nothing.", {})
 
 
 def test_documentation_tells_what_the_files_tell() -> None:
-    """Every result that stands there; run `python -m benchmarks.document` after keeping one."""
+    """The documentation agrees with the result files. Run `python -m benchmarks.document` after keeping a new result.
+    """
     page = PAGE.read_text("utf-8")
     told = {name: report for name, report in kept_results().items() if f"### [{name}]" in page}
     assert told

@@ -1,4 +1,4 @@
-"""The README's figures are those of the files, and what was not measured is not in it."""
+"""The README's figures are those of the result files, and figures that were not measured are left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_each_figure_is_written_for_people() -> None:
-    """A target by its name, a contender by what people know it as."""
+    """A target is written in its own words, and a system by the name that people know."""
     reply: dict[str, Json] = {"targets": [{"name": HEADLINES[0].target, "goal": "", "value": 782.8, "met": True}]}
     memory: dict[str, Json] = {
         "targets": [{"name": "memory search over 100,000 turns, P95 ms", "value": None}],
@@ -27,7 +27,7 @@ def test_each_figure_is_written_for_people() -> None:
 
 
 def test_the_kept_results_have_all_of_them() -> None:
-    """A target that was renamed would silently leave the README."""
+    """The kept results have every headline, because a renamed target would silently leave the README."""
     page = "\n".join(headlines(kept_results()))
     assert all(head.words in page for head in HEADLINES)
     assert all(name in page for name in CONTENDERS.values())

@@ -14,7 +14,7 @@ RESULTS = sorted((Path(__file__).parents[2] / "docs" / "benchmarks").glob("*.jso
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: str(path.stem))
 def test_kept_result_is_whole_and_names_no_place_of_a_machine(path: Path) -> None:
-    """It is of a benchmark that there is, has what is promised, and was finished."""
+    """A kept result is of a known benchmark, is complete and finished, and names no path of a machine."""
     text = path.read_text("utf-8")
     told = json.loads(text)
     assert {"bench", "machine", "ours", "peers", "targets"} <= told.keys()

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def test_chosen_file_goes_before_the_pulled_one(tmp_path: Path) -> None:
-    """Whoever names a file gets it."""
+    """A model file that the user names is preferred to the pulled one."""
     chosen = tmp_path / "own.gguf"
     chosen.write_bytes(b"")
     assert find_model_file(chosen, tmp_path) == chosen
 
 
 def test_pulled_model_is_found_on_the_shelf(tmp_path: Path) -> None:
-    """Without a choice the chat model of the catalogue serves."""
+    """If the user names no file, the pulled chat model of the catalogue is used."""
     place = tmp_path / CHAT_QWEN.name
     place.mkdir()
     (place / CHAT_QWEN.main_file.name).write_bytes(b"")
@@ -31,7 +31,7 @@ def test_pulled_model_is_found_on_the_shelf(tmp_path: Path) -> None:
 
 
 def test_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
-    """The sentence names the command."""
+    """The error for a missing model names the command that fetches it."""
     with pytest.raises(LanguageModelError, match=r"roomtone models pull chat.*--model-file"):
         find_model_file(None, tmp_path)
     with pytest.raises(LanguageModelError, match="There is no model file"):
@@ -40,6 +40,6 @@ def test_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_dead_endpoint_is_told() -> None:
-    """Nothing listens on the discard port."""
+    """If nothing listens at the endpoint's address, the error says that no language model answers."""
     with pytest.raises(EndpointError, match="No language model answers"):
         await check_endpoint(ChatEndpoint("http://127.0.0.1:9/v1", "none"))

@@ -11,7 +11,7 @@ MACHINE = Machine("Linux 6", "a processor", 2, 8.0, "3.11.7", "0.1.0", 0.5)
 
 
 def test_json_has_what_is_promised() -> None:
-    """Bench, machine, ours, peers and targets are there, each target with name, goal, value and met."""
+    """The JSON has bench, machine, ours, peers and targets, and each target has name, goal, value and met."""
     report = BenchmarkReport(
         "memory", MACHINE, {"ledger": {"kept": 0.5}}, {"other": {}}, (at_most("names", "0", 0, 0),)
     )
@@ -22,17 +22,17 @@ def test_json_has_what_is_promised() -> None:
 
 
 def test_target_is_met_at_its_very_goal() -> None:
-    """A goal that is just reached is reached."""
+    """A value that just reaches the goal meets the target."""
     assert at_least("share", ">= 95 %", 0.95, 0.95).met is True
     assert at_most("time", "<= 1 ms", 1.0, 1.0).met is True
 
 
 def test_target_is_missed_beyond_its_goal() -> None:
-    """A goal that is missed by a little is missed."""
+    """A value that misses the goal by a little misses the target."""
     assert at_least("share", ">= 95 %", 0.9499, 0.95).met is False
     assert at_most("time", "<= 1 ms", 1.0001, 1.0).met is False
 
 
 def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
-    """Without a value there is no verdict."""
+    """A target without a value is neither met nor missed."""
     assert at_least("share", ">= 95 %", None, 0.95) == Target("share", ">= 95 %", "not measured", None)

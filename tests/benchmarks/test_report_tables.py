@@ -10,7 +10,7 @@ from tests.benchmarks.test_report import MACHINE
 
 
 def test_view_tells_figures_targets_and_remarks() -> None:
-    """Everything but long examples can be read without the file."""
+    """The tables show everything in the report except long examples."""
     report = BenchmarkReport(
         "memory",
         MACHINE,

@@ -10,7 +10,7 @@ from benchmarks.stub_model import SUMMARY, stub_endpoint
 
 @pytest.mark.asyncio
 async def test_whole_answer_has_the_form_of_openai() -> None:
-    """A chat completion comes back, over one connection as often as asked."""
+    """The stub answers with chat completions in OpenAI's form, as often as asked over one connection."""
     async with stub_endpoint(answer_s=0.0) as endpoint, httpx.AsyncClient() as client:
         for _ in range(2):
             answer = await client.post(f"{endpoint.base_url}/chat/completions", json={"messages": []})
@@ -19,7 +19,7 @@ async def test_whole_answer_has_the_form_of_openai() -> None:
 
 @pytest.mark.asyncio
 async def test_streamed_answer_goes_on_until_the_caller_hangs_up() -> None:
-    """The first piece comes at once, and hanging up is no failure."""
+    """A streamed answer begins at once, and the caller may hang up."""
     async with stub_endpoint(answer_s=0.0) as endpoint, httpx.AsyncClient() as client:
         url = f"{endpoint.base_url}/chat/completions"
         async with client.stream("POST", url, json={"messages": [], "stream": True}) as answer:

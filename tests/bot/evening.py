@@ -1,4 +1,6 @@
-"""An evening over a real database, without sound: its memory, its keeper, and people who say what a test wants."""
+"""Provides `Evening`: a session with memory and memory upkeep on a real database, but without sound. Tests decide what
+people say.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ PEOPLE = ("Ada", "Bob", "Cy")
 
 
 class Evening:
-    """One session of a guild. `max_input_tokens` is what a prompt may cost; small ones fill quickly."""
+    """One session of a guild. `max_input_tokens`: the largest allowed prompt; a small value fills up after few turns.
+    """
 
     def __init__(
         self,
@@ -103,7 +106,7 @@ class Evening:
         await self._stack.aclose()
 
     def new_keeper(self) -> MemoryUpkeep:
-        """Return a keeper as the next process would have it."""
+        """Return a new `MemoryUpkeep` on the same data, as after a restart of the bot."""
         return MemoryUpkeep(
             self.session_id,
             GUILD,
@@ -119,20 +122,20 @@ class Evening:
         )
 
     async def upkeep_check(self) -> TierChanges:
-        """Have every cold segment compressed at once, as by hand."""
+        """Compress every cold segment at once, as an operator does by hand."""
         return await MemoryAdmin(self.database, self.clock).check(
             self.session_id, max_input_tokens=self.max_input_tokens, regardless=True
         )
 
     async def say(self, text: str, speaker: str = "Ada", *, kind: TurnKind = TurnKind.SPEECH) -> Turn:
-        """Let somebody say something, four seconds after what was said before."""
+        """Append a turn in which `speaker` says `text`, four seconds after the last turn."""
         self.clock.advance(4.0)
         now = self.clock.now()
         part = TurnPart(f"id-{speaker}", speaker, text)
         return await self.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0)
 
     async def talk(self, turns: int) -> None:
-        """Let people say so many things, each of its own, and fold what is due."""
+        """Append that many different turns, and let the session compact whatever is due."""
         for _ in range(turns):
             number = self.memory.total_turns
             await self.say(f"I put parcel {number} into shed {5000 + number}.", PEOPLE[number % 3])
@@ -142,7 +145,7 @@ class Evening:
     def asks(
         self, turn: Turn, *, system: tuple[str, ...] = ("You take part.",), zone: tzinfo, **others: object
     ) -> ModelContext:
-        """Build what a model would be sent to answer `turn`."""
+        """Build the messages that a model would get to answer `turn`."""
         return build_context_messages(
             self.memory,
             turn,

@@ -1,4 +1,4 @@
-"""The two clocks of the machine."""
+"""The system clock's wall time and monotonic time, and the fake clock for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fakes.clock import FakeClock
 
 
 def test_the_machines_clocks() -> None:
-    """Wall time is UTC epoch seconds; the other never goes back."""
+    """`now` is UTC epoch seconds, and `monotonic` never goes back."""
     clock: Clock = SystemClock()
     assert abs(clock.now() - time.time()) < 60
     assert clock.monotonic() <= clock.monotonic()
@@ -20,7 +20,7 @@ def test_the_machines_clocks() -> None:
 
 @pytest.mark.asyncio
 async def test_the_fake_wakes_sleepers_when_it_is_moved() -> None:
-    """Nobody waits really: a sleeper wakes when its hour is reached, and not before."""
+    """A sleep on the fake clock ends when the test has advanced the clock far enough, and not before."""
     clock = FakeClock(100.0)
     port: Clock = clock
     sleeper = asyncio.ensure_future(port.sleep(10))

@@ -1,4 +1,4 @@
-"""Who may silence the bot, for how long, and who may take it back."""
+"""Who may silence the bot, for how long, and who may end the silence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.guild import Silence
 
 
 def test_for_now_is_for_that_session() -> None:
-    """A new session begins without it."""
+    """A session's silence does not apply to the next session."""
     silence = Silence().silence_session("a")
     assert silence.applies("a", now=1e12)
     assert not silence.applies("b", now=0.0)
@@ -17,14 +17,14 @@ def test_for_now_is_for_that_session() -> None:
 
 
 def test_for_now_may_be_for_some_minutes() -> None:
-    """And is over then by itself."""
+    """A session's silence with a time limit ends by itself."""
     silence = Silence().silence_session("a", until=600.0)
     assert silence.applies("a", now=599.9)
     assert not silence.applies("a", now=600.0)
 
 
 def test_for_good_is_everywhere_until_a_moderator_lifts_it() -> None:
-    """A member takes back what members did, and nothing else."""
+    """A member can end only a silence that a member started; a moderator can end every silence."""
     silence = Silence().silence_always().silence_session("a")
     lifted = silence.lift(by_moderator=False)
     assert lifted.applies("b", now=0.0)
@@ -34,7 +34,7 @@ def test_for_good_is_everywhere_until_a_moderator_lifts_it() -> None:
 
 @given(st.lists(st.sampled_from(["now", "good", "member"]), max_size=12), st.floats(0, 1e9))
 def test_no_member_ever_ends_a_moderators_silence(steps: list[str], now: float) -> None:
-    """Whatever members do after it."""
+    """A moderator's silence still applies after any sequence of members' actions."""
     silence = Silence().silence_always()
     for step in steps:
         match step:

@@ -1,4 +1,4 @@
-"""Parts that do not work are reported in sentences."""
+"""Health reports each part that does not work in one sentence."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PROBLEM = "The voice kokoro at http://a/v1 cannot be reached. Check speaking.bas
         (940.0, 1001.0, "has not worked for 60 seconds; Bea speaks, and I try it again in 1 second."),
         (880.0, 1300.0, "has not worked for 2 minutes; Bea speaks, and I try it again in 5 minutes."),
         (-6200.0, None, "has not worked for 2 hours; Bea speaks."),
-        # Its time is over, and nobody has called it since.
+        # The time of the next try has passed, but nobody has called the part since.
         (955.0, 990.0, "has not worked for 45 seconds; Bea speaks, and I try it again with the next call."),
     ],
 )
 def test_degraded_part_is_described_in_plain_words(since: float, until: float | None, expected: str) -> None:
-    """The sentence has the part, the duration, the fallback, the next try and the remedy."""
+    """The sentence contains the part, the duration, the fallback, the next try and the remedy."""
     part = DegradedPart("the voice kokoro", "Bea speaks", Outage(since, until, PROBLEM))
     assert format_degraded_part(part, 1000.0) == f"The voice kokoro {expected} {PROBLEM}"
 
 
 def test_missing_part_stays_missing() -> None:
-    """It counts from the start and is never tried again."""
+    """A missing part counts as broken from the start and is never tried again."""
     clock = FakeClock()
     health = Health(clock)
     clock.advance(10.0)
@@ -39,7 +39,7 @@ def test_missing_part_stays_missing() -> None:
 
 
 def test_summary_names_every_degraded_part() -> None:
-    """It is empty while everything works."""
+    """The summary is empty while everything works, and otherwise names every part that does not."""
     clock, found = FakeClock(), list[DegradedPart]()
     health = Health(clock)
     health.add_check(list)

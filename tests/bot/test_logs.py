@@ -1,4 +1,4 @@
-"""Logs tell what happened, never what was said or what is secret, and never stop the bot."""
+"""Logs contain events but no speech and no secrets, and a logging failure never stops the bot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def test_an_event_is_one_json_line(tmp_path: Path) -> None:
-    """Time, level, name, then the fields; what is bound to the context comes along."""
+    """An event is one JSON line: time, level, event name, then its fields and the fields bound to the context."""
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
         with structlog.contextvars.bound_contextvars(session_id="evening"):
             log.info("room_joined", guild_id=7, channel_id=8)
@@ -45,7 +45,7 @@ def test_an_event_is_one_json_line(tmp_path: Path) -> None:
 
 
 def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
-    """By default people see warnings and the file has everything from info; both can be chosen."""
+    """By default the terminal shows warnings and the file everything from info up. The level of each can be set."""
     console = io.StringIO()
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
         log.info("quiet_fact")
@@ -63,7 +63,9 @@ def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
 
 
 def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
-    """discord.py's and openai's own words are a field of one event, and redacted like ours."""
+    """A warning of discord.py or openai becomes a field of one event and is redacted; their lower levels are not
+    logged.
+    """
     with configured_logging(LogsSettings(level="debug"), data_dir=tmp_path, console=io.StringIO()):
         logging.getLogger("discord.gateway").info("ready")
         logging.getLogger("openai").debug("Request options: what people said")
@@ -75,7 +77,7 @@ def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
 
 
 def test_what_was_before_is_restored(tmp_path: Path) -> None:
-    """After the context, logging is as it was: tests and embedding programs keep theirs."""
+    """Leaving the context restores the logging configuration that was there before."""
     root = logging.getLogger()
     before = (root.handlers[:], root.level, structlog.get_config())
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
@@ -102,7 +104,9 @@ def test_what_was_before_is_restored(tmp_path: Path) -> None:
     ],
 )
 def test_secrets_never_pass(field: str, value: object) -> None:
-    """By name, by shape or because they are known, even when speech is logged."""
+    """Secrets are recognised by the name of their field, by their shape or because they are known, even if speech is
+    logged.
+    """
     written = LogRedactor(speech=True, secrets=["hunter-two-three", "short"])(None, "", {"event": "x", field: value})
     shown = json.dumps(written)
     assert "abcdef" not in shown
@@ -112,7 +116,7 @@ def test_secrets_never_pass(field: str, value: object) -> None:
 
 
 def test_figures_about_tokens_and_speech_pass() -> None:
-    """Counts, times and ids are what logs are for."""
+    """Counts, durations and ids are logged unchanged."""
     fields = {
         "event": "model_context_built",
         "prompt_tokens": 1200,
@@ -132,7 +136,7 @@ def test_figures_about_tokens_and_speech_pass() -> None:
 
 @pytest.mark.parametrize("field", ["text", "reply_text", "transcript", "summary", "content", "gist", "facts", "what"])
 def test_speech_stays_out_unless_asked_for(field: str) -> None:
-    """A key that may hold people's words shows their length alone; the operator can ask for the words."""
+    """For a field that may hold people's words, the log has only the length. With `speech` set, it has the words."""
     event = {"event": "x", "payload": [{field: "we meet at nine"}], field: ["we", "meet"]}
     withheld = LogRedactor(speech=False)(None, "", dict(event))
     assert withheld == {"event": "x", "payload": [{field: "[15 withheld]"}], field: "[2 withheld]"}
@@ -140,7 +144,7 @@ def test_speech_stays_out_unless_asked_for(field: str) -> None:
 
 
 def test_objects_show_their_type_alone() -> None:
-    """Nothing is written by repr(); what is deeper than anybody logs on purpose is cut."""
+    """An object is logged as its type name, without calling repr(), and deeply nested values are cut."""
 
     class Session:
         def __repr__(self) -> str:
@@ -162,12 +166,12 @@ def test_objects_show_their_type_alone() -> None:
     )
 )
 def test_any_value_can_be_written(value: object) -> None:
-    """Whatever is logged becomes JSON."""
+    """Every value can be written as JSON after redaction."""
     json.dumps(LogRedactor(speech=False, secrets=["12345678"])(None, "", {"event": "x", "value": value}))
 
 
 def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
-    """An error's traceback is in the file and on the terminal, its local variables are not."""
+    """The file and the terminal have an error's traceback but not its local variables."""
     console = io.StringIO()
     settings = LogsSettings(speech=True)
     with configured_logging(settings, data_dir=tmp_path, console=console, secrets=["hunter-two-three"]):
@@ -184,7 +188,8 @@ def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
 
 
 def test_what_people_said_is_in_no_traceback(tmp_path: Path) -> None:
-    """Somebody else's error may quote what it broke on; ours are sentences, and the system's are its own."""
+    """A library's error message may quote the data it failed on, so only our own and the system's messages are logged.
+    """
     console = io.StringIO()
     word = "xylo" + "phone"  # its lines of code stand in the traceback
 
@@ -222,7 +227,9 @@ def rotated(path: Path) -> list[Path]:
 
 
 def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
-    """No file passes its size, only so many are kept, and the newest lines are all there in order."""
+    """No file exceeds the size limit, only `keep_files` old files are kept, and the newest lines are complete and in
+    order.
+    """
     with configured_logging(
         LogsSettings(), data_dir=tmp_path, console=io.StringIO(), max_file_bytes=1000, keep_files=2
     ):
@@ -236,7 +243,7 @@ def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
 
 
 def test_a_log_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
-    """Somebody's logrotate or rm does not make the bot write into the void; nor does a second process's rotation."""
+    """If the log file is renamed or deleted, the next line goes to a new file."""
     path = log_path(tmp_path)
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
         log.info("first")
@@ -251,12 +258,14 @@ def test_a_log_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
 
 
 def problem_of(logs: LogStatus) -> str | None:
-    """Return the problem as it is now: it changes while the test looks."""
+    """Return the current problem. A function, because the type checker takes the attribute for unchanged."""
     return logs.problem
 
 
 def test_an_impossible_directory_costs_only_the_file(tmp_path: Path) -> None:
-    """The bot goes on, people hear of it once and plainly, health knows; when it is mended, lines come again."""
+    """Without a log file the bot goes on and reports the problem once. When the directory is usable again, so is the
+    log.
+    """
     (tmp_path / "logs").write_text("in the way")
     console = io.StringIO()
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=console) as logs:
@@ -275,7 +284,10 @@ def test_an_impossible_directory_costs_only_the_file(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_costs_only_the_lines() -> None:
-    """`/dev/full` refuses every write: nothing is raised, the problem is told, closing works too."""
+    """On a full disk, logging raises nothing and reports the problem once, and the file can still be closed.
+
+    `/dev/full` refuses every write.
+    """
     file = LogFile(Path("/dev/full"), max_bytes=1000, keep_files=1)
     file.setFormatter(logging.Formatter("%(message)s"))
     with structlog.testing.capture_logs() as told:
@@ -289,7 +301,7 @@ def test_a_full_disk_costs_only_the_lines() -> None:
 
 
 def test_a_line_that_cannot_be_made_is_dropped(tmp_path: Path) -> None:
-    """A library's broken format string is no reason to stop."""
+    """A library's broken format string loses one line and raises nothing."""
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
         logs.file.emit(logging.makeLogRecord({"msg": "%d", "args": ("no number",), "levelno": logging.WARNING}))
         assert logs.dropped == 1

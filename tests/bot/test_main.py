@@ -1,4 +1,4 @@
-"""The bot as a process in the local Discord: refused, killed in the middle, started again, and ended in order."""
+"""The bot as a process in the local Discord: a wrong token, a kill, a restart, and an orderly end."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ADA = 2001
-# A slow machine loads a model, connects, and recognises a sentence within this.
+# A slow machine loads a model, connects and recognises a sentence within this time.
 PATIENCE_S = 60.0
 CLIPS = bundled_scenarios()["hello"].parent
 
 
 class Process:
-    """One `roomtone run` and what it printed."""
+    """A running `roomtone run` and its output so far."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self.out = ""
 
     async def says(self, words: str) -> None:
-        """Wait until it has printed `words`."""
+        """Wait until the process has printed `words`."""
         assert self._process.stdout is not None
         async with asyncio.timeout(PATIENCE_S):
             while words not in self.out:
@@ -46,7 +46,7 @@ class Process:
                 self.out += line.decode()
 
     async def ends(self, sign: signal.Signals | None = None) -> tuple[int, str]:
-        """Send a signal, if any, and return exit status and stderr."""
+        """Send a signal, if any, wait for the end, and return exit status and stderr."""
         if sign is not None:
             self._process.send_signal(sign)
         async with asyncio.timeout(PATIENCE_S):
@@ -55,7 +55,7 @@ class Process:
         return self._process.returncode, err.decode()
 
     async def gone(self) -> None:
-        """See to it that it has ended."""
+        """Kill the process if it still runs."""
         if self._process.returncode is None:
             self._process.kill()
             await self._process.communicate()
@@ -65,7 +65,7 @@ class Process:
 async def roomtone_run(
     local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local"
 ) -> AsyncIterator[Process]:
-    """Start `roomtone run` on data in `folder`."""
+    """Start `roomtone run` with `folder` as its data directory."""
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")},
         "DISCORD_TOKEN": token,
@@ -98,7 +98,7 @@ async def roomtone_run(
 
 @asynccontextmanager
 async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
-    """Let Ada enter the voice channel."""
+    """Let Ada join the voice channel."""
 
     async def join() -> Mapping[str, object]:
         credentials = await local.join(ADA)
@@ -110,7 +110,7 @@ async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
 
 
 def stored(folder: Path) -> list[tuple[str, int, str, str]]:
-    """Return session, seq, kind and words of every stored turn, as another process reads them."""
+    """Read every stored turn from outside the bot's process. Returns session, seq, kind and parts of each."""
     path = folder / "roomtone.db"
     if not path.exists():
         return []
@@ -131,7 +131,9 @@ async def until_stored(folder: Path, words: str) -> None:
 
 @pytest.mark.asyncio
 async def test_a_wrong_token_ends_with_a_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
-    """Exit status 1, one plain sentence, the token not in it, no traceback."""
+    """With a wrong token the process ends with status 1 and one plain sentence, without the token and without a
+    traceback.
+    """
     async with (
         LocalDiscord() as local,
         roomtone_run(local, tmp_path, whisper_model_dir, token="9999.wrong.token") as bot,
@@ -146,9 +148,10 @@ async def test_a_wrong_token_ends_with_a_sentence(tmp_path: Path, whisper_model_
 @pytest.mark.rehearsal
 @pytest.mark.asyncio
 async def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path, whisper_model_dir: Path) -> None:
-    """SIGKILL, start again: back in the channel by itself, the same session, nothing missing and nothing twice.
+    """After SIGKILL and a restart, the bot rejoins the channel and continues the session; no turn is lost or stored
+    twice.
 
-    Then SIGTERM: the session is closed and stored, and the status is 0.
+    After SIGTERM, the session is closed and stored, and the bot ends without a traceback and with status 0.
     """
     async with LocalDiscord() as local, ada_in(local) as ada:
         async with roomtone_run(local, tmp_path, whisper_model_dir) as bot:

@@ -1,4 +1,4 @@
-"""What is changed of Python itself while the bot runs."""
+"""The interpreter settings that are changed while the bot runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.runtime_tuning import SWITCH_INTERVAL_S, low_latency_interpreter
 
 
 def test_turns_are_short_and_collections_too_while_it_lasts() -> None:
-    """What stands when it begins is no collection's business, and everything is as before at the end."""
+    """Inside the context, thread switches are short and existing objects are frozen. At its end, all is as before."""
     before_s = sys.getswitchinterval()
     with low_latency_interpreter():
         assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)

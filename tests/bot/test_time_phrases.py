@@ -1,4 +1,4 @@
-"""Reading times that people write, and writing times that can be spoken."""
+"""Reading times that people write, and writing times that a voice can speak."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from bot.time_phrases import TimeNotUnderstoodError, format_ago, format_time_range, parse_moment
 
 ZONE = timezone(timedelta(hours=2))
-# Wednesday, half past midnight there.
+# Wednesday, half past midnight in `ZONE`.
 NOW = datetime(2026, 3, 4, 0, 30, tzinfo=ZONE).timestamp()
 
 
 def at(day: int, hour: int, minute: int = 0) -> float:
-    """A moment of March 2026 there."""
+    """Return the epoch time of a moment in March 2026 in `ZONE`."""
     return datetime(2026, 3, day, hour, minute, tzinfo=ZONE).timestamp()
 
 
@@ -44,7 +44,7 @@ def at(day: int, hour: int, minute: int = 0) -> float:
     ],
 )
 def test_people_and_models_write_times_in_many_ways(text: str, meant: float) -> None:
-    """A time of day is the last one that has been."""
+    """Many notations of a time are understood; a time of day means its last occurrence."""
     assert parse_moment(text, now=NOW, zone=ZONE) == pytest.approx(meant)
 
 
@@ -52,14 +52,14 @@ def test_people_and_models_write_times_in_many_ways(text: str, meant: float) -> 
     "text", ["", "soon", "25:00", "m", "12", "9" * 400, "nan", "inf", "2026-13-01", "45 minutes to"]
 )
 def test_what_nobody_understands_is_told_with_examples(text: str) -> None:
-    """The sentence says how to write it."""
+    """The error for a text that is not a time shows how to write one."""
     with pytest.raises(TimeNotUnderstoodError, match="21:04"):
         parse_moment(text, now=NOW, zone=ZONE)
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_time_or_a_sentence(text: str) -> None:
-    """Nothing else comes out."""
+    """Any text gives a time or a `TimeNotUnderstoodError`, and the same text always gives the same time."""
     try:
         found = parse_moment(text, now=NOW, zone=ZONE)
     except TimeNotUnderstoodError:
@@ -84,7 +84,7 @@ def test_any_text_is_a_time_or_a_sentence(text: str) -> None:
     ],
 )
 def test_how_long_ago(seconds: float, words: str) -> None:
-    """Precise when it is fresh, round when it is not, always in words that a voice can say."""
+    """Short spans are given to the minute and longer ones rounded, in words that a voice can speak."""
     assert format_ago(seconds) == words
 
 
@@ -104,5 +104,5 @@ def utc(day: int, hour: int, minute: int) -> float:
     ],
 )
 def test_a_time_range(since: float, until: float, words: str) -> None:
-    """The part of the day and the clock, as the listener's own day has them."""
+    """A time range is described by the day or part of the day and the clock times, in the listener's time zone."""
     assert format_time_range(since, until, now=utc(20, 20, 0), zone=UTC) == words

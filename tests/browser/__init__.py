@@ -1,1 +1,1 @@
-"""The page that shares a screen, in a real browser: the system's own Chromium."""
+"""The page that shares a screen, tested in a real browser: the Chromium installed on the system."""

@@ -1,4 +1,4 @@
-"""The system's own Chromium, driven by Playwright."""
+"""The Chromium installed on the system, controlled by Playwright."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SWITCHES = (
 
 
 def executable() -> str:
-    """Return Chromium's path. Fails with the remedy when there is none."""
+    """Return Chromium's path. Fails with the command to install it when there is none."""
     for name in NAMES:
         if (found := shutil.which(name)) is not None:
             return found
@@ -34,11 +34,11 @@ def executable() -> str:
 
 @asynccontextmanager
 async def browser(*extra: str) -> AsyncIterator[Browser]:
-    """Start Chromium without a window; it shares the tab called `SHARED_TITLE` when a page asks."""
+    """Start Chromium without a window. When a page asks to share, it gets the tab with the title `SHARED_TITLE`."""
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(
             executable_path=executable(),
-            # Playwright's own way of hiding the window can't capture a tab.
+            # Playwright's own switch for running without a window cannot capture a tab.
             ignore_default_args=["--headless", "--hide-scrollbars", "--mute-audio"],
             args=[*SWITCHES, *extra],
         )

@@ -1,4 +1,4 @@
-"""An evening for the browser: a room with people and a real memory, the pages, the real reader, and a game in a tab."""
+"""A room with real session memory, the web server, the real screen reader, and a browser tab with a game to share."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
 
 GUILD = 10
-# Chromium, the reader's process and the tests share what cores there are.
+# Chromium, the reader's process and the tests share the machine's cores.
 PATIENCE_S = 120.0
 LAPTOP, PHONE = (1280, 800), (390, 844)
-# With this a picture of each state is left there, in light and in dark.
+# If set, a screenshot of each state of the page is saved in this folder, in light and in dark.
 SHOTS = os.environ.get("ROOMTONE_SCREENSHOTS", "")
 EVENING = SessionId("evening")
 
 
 class Evening:
-    """All of it. `complaints` is what the browser's console said was wrong."""
+    """The room, its web server and the browser. `complaints`: errors from the browser's console."""
 
     def __init__(self, web: WebServer, screens: Screens, context: BrowserContext) -> None:
         self.web = web
@@ -75,7 +75,7 @@ class Evening:
         return self.web.share_link(self.screens.invite(GUILD, ADA.id))
 
     async def open(self, link: str | None = None) -> Page:
-        """Open our page."""
+        """Open the share page in a new tab."""
         self.page = await self.context.new_page()
         self.page.set_default_timeout(1000 * PATIENCE_S)
         self.page.on("console", lambda message: self._complain(message.type, message.text))
@@ -84,12 +84,12 @@ class Evening:
         return self.page
 
     def _complain(self, kind: str, text: str) -> None:
-        # A broken connection is an error to the console and everyday business to the page.
+        # A broken connection is an error to the console, but an ordinary event to the page.
         if kind == "error" and "WebSocket" not in text:
             self.complaints.append(text)
 
     async def state(self, state: str, shot: str = "") -> str:
-        """Wait until the page is in a state; return what it says. `shot`: leave pictures of it under that name."""
+        """Wait until the page is in a state and return its text. `shot`: save screenshots under this name."""
         await self.page.wait_for_selector(f"body[data-state={state}]")
         if SHOTS and shot:
             for scheme in ("light", "dark"):
@@ -101,7 +101,7 @@ class Evening:
         return await self.page.inner_text("main")
 
     async def share(self) -> None:
-        """Open our page, share the game, and wait for the first note."""
+        """Open the share page, share the game, and wait for the first note."""
         await self.open()
         await self.state("ready")
         await self.page.click("#choose")
@@ -109,21 +109,21 @@ class Evening:
         await until(lambda: self.notes)
 
     async def show(self, where: str, text: str) -> None:
-        """Write something somewhere in the game."""
+        """Show a text in one element of the game."""
         await show(self.game, where, text)
 
     async def scene(self, number: int) -> None:
-        """Go to another scene of the game."""
+        """Change to another scene of the game."""
         await scene(self.game, number)
 
     def saw(self, text: str) -> bool:
-        """Return whether a note tells of it, whatever spaces the reader saw."""
+        """Return whether a note contains the text, ignoring spaces."""
         bare = text.replace(" ", "")
         return any(bare in note.what.replace(" ", "") for note in self.notes)
 
 
 async def until(met: Callable[[], object]) -> None:
-    """Wait until something is true."""
+    """Wait until the condition is true."""
     async with asyncio.timeout(PATIENCE_S):
         while not met():  # noqa: ASYNC110 - neither a browser nor a reader says when it is done
             await asyncio.sleep(0.02)
@@ -131,8 +131,8 @@ async def until(met: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def evening(*switches: str, public_url: str = "", script: str = "") -> AsyncIterator[Evening]:
-    """Open all of it. `switches`: more for the browser; `script`: what each page runs first."""
-    # Nobody speaks here, so the reader may have the processor.
+    """Open the room, its web server and the browser. `switches`: for Chromium. `script`: runs first in each page."""
+    # Nobody speaks in these tests, so the reader may use the whole processor.
     clock, settings = SystemClock(), ScreenSettings(busy_share=1.0)
     async with (
         open_readers(settings, LlmSettings(), monotonic=clock.monotonic) as readers,

@@ -1,4 +1,4 @@
-"""The game in a tab that is shared: a page with a head-up display over a chequered ground."""
+"""The game in the shared tab: a page with a head-up display over a chequered background."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-# The tab of that title is what `getDisplayMedia` gives without asking.
+# `getDisplayMedia` returns the tab with this title without asking.
 SHARED_TITLE = "A game to share"
 GAME = f"""<!doctype html><meta charset="utf-8"><title>{SHARED_TITLE}</title>
 <style>
@@ -40,12 +40,12 @@ DISTRICTS = (
 
 
 async def show(game: Page, where: str, text: str) -> None:
-    """Write something somewhere in the game."""
+    """Show a text in one element of the game."""
     await game.evaluate("([where, text]) => { document.getElementById(where).textContent = text }", [where, text])
 
 
 async def scene(game: Page, number: int) -> None:
-    """Go to another scene: another district, by day or by night."""
+    """Change to another scene: another district, by day or by night."""
     await game.evaluate(
         "([colour, text]) => { document.body.style.background = colour;"
         " document.getElementById('map').textContent = text }",

@@ -1,7 +1,7 @@
-"""The whole bot in a local Discord, somebody in front of Chromium, and somebody else who only listens.
+"""The complete bot in a local Discord, with one person who uses Chromium and a second one who only listens.
 
-Real Discord protocol, encryption, sound, recogniser, voice, store, summaries and pages; only the language model is a
-local server that says what the test wants, and keeps what it was sent.
+Discord protocol, encryption, sound, recogniser, voice, store, summaries and pages are real. Only the language model is
+a local server, which says what the test wants and keeps what it was sent.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Seen = TypeVar("_Seen")
 
 
 class LivingRoom:
-    """All of it. `says`: what the language model answers from now on."""
+    """The local Discord, the bot, its people and the browser. `says`: what the language model answers from now on."""
 
     def __init__(
         self, discord: LocalDiscord, model: LocalChatServer, listener: ScriptedPerson, ear: RehearsalRecognizer
@@ -54,7 +54,7 @@ class LivingRoom:
         self.says = SKIP
         self.seen: list[Observation] = []
         self._ear = ear
-        # Ada's, in the voice channel; closing it is her leaving.
+        # Holds Ada in the voice channel. Closing the stack makes her leave.
         self.stay: AsyncExitStack
         self.page: Page
         self.game: Page
@@ -64,7 +64,7 @@ class LivingRoom:
         return self.says
 
     def of(self, kind: type[_Seen]) -> list[_Seen]:
-        """Return what the bot has told of one kind, oldest first."""
+        """Return the bot's observations of one kind, oldest first."""
         return [each for each in self.seen if isinstance(each, kind)]
 
     @property
@@ -73,36 +73,36 @@ class LivingRoom:
         return max((turn.seq for turn in self.of(ObservedTurn)), default=-1) + 1
 
     async def command(self, name: str, **options: str) -> str:
-        """Let Ada use a slash command; return its answer."""
+        """Let Ada use a slash command and return the bot's answer."""
         return (await self.discord.invoke(ADA_ID, name, options)).content
 
     async def open_link(self) -> str:
-        """Let Ada open a new link in the browser; return it."""
+        """Let Ada open a new link in the browser. Returns the link."""
         found = _LINK.search(await self.command("watch start"))
         assert found is not None
         await self.page.goto(found[1])
         return found[1]
 
     async def state(self, state: str) -> str:
-        """Wait until the page is in a state; return what it says."""
+        """Wait until the page is in a state and return its text."""
         await self.page.wait_for_selector(f"body[data-state={state}]")
         return await self.page.inner_text("main")
 
     async def noted(self, text: str) -> None:
-        """Wait until the page tells of a note with this text, whatever spaces the reader saw."""
+        """Wait until the page shows a note with this text, ignoring spaces."""
         bare = "".join(text.split())
         async with asyncio.timeout(PATIENCE_S):
-            # The page's own rules keep the browser from evaluating what would wait there.
+            # The page's Content Security Policy forbids evaluating code, which Playwright's `wait_for_function` needs.
             while bare not in "".join((await self.page.inner_text("#notes")).split()):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
 
     async def heard_saying(self, words: str, *, since: float) -> bool:
-        """Return whether the listener received these words since then, by the sound alone."""
+        """Return whether the listener heard these words since then, recognised from the sound."""
         pcm = self.listener.heard(ROOMTONE_BOT_ID).pcm(since=since)
         return sounds_like(await self._ear.transcribe(pcm), words)
 
     async def come_and_go(self, times: int) -> None:
-        """Let Ben come in and go again; each is a turn."""
+        """Let Ben join and leave. Each adds a turn to the session."""
         for _ in range(times):
             before = self.turns
             await self.discord.join(BEN_ID)
@@ -111,15 +111,15 @@ class LivingRoom:
             await until(lambda before=before: self.turns > before + 1)  # type: ignore[misc]
 
     def sent(self) -> str:
-        """Return what the language model was sent last, as one text."""
+        """Return the messages that the language model was sent last."""
         return str(self.model.calls[-1].messages)
 
 
 @asynccontextmanager
 async def living_room(*history: str, **settings: object) -> AsyncIterator[LivingRoom]:
-    """Open all of it, with Ada in the channel, the bot with her, and the game in a tab.
+    """Start everything, with Ada and the bot in the channel and the game in a tab.
 
-    `history`: what Ada has said in this session already. `settings`: by name with two underscores for the dot.
+    `history`: what Ada has said in this session before. `settings`: names have two underscores in place of the dot.
     """
     async with AsyncExitStack() as stack:
         discord = await stack.enter_async_context(LocalDiscord())

@@ -1,6 +1,7 @@
-"""Chromium without Playwright, which makes every page believe that it is in front: tabs that really are hidden.
+"""Chromium without Playwright, so that tabs in the background really are hidden.
 
-It speaks as much of the browser's own protocol as that takes.
+Playwright makes every page believe that it is in front. This module implements the few requests of the DevTools
+protocol that the tests need.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PORT = re.compile(rb"DevTools listening on (ws://127\.0\.0\.1:\d+)/")
 
 
 class Tab:
-    """One tab. One request at a time."""
+    """One tab. It handles one request at a time."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -41,19 +42,19 @@ class Tab:
         return told["result"]
 
     async def evaluate(self, script: str) -> Any:
-        """Run something as if the person did it, and return what it comes to."""
+        """Run a script with a user gesture, as if the person had clicked, and return its value."""
         result = await self.ask("Runtime.evaluate", expression=script, userGesture=True, returnByValue=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
     async def until(self, script: str) -> None:
-        """Wait until something is true in the page."""
+        """Wait until the script returns a true value in the page."""
         async with asyncio.timeout(_ANSWER_TIMEOUT_S):
             while not await self.evaluate(script):  # noqa: ASYNC110 - the page is another process
                 await asyncio.sleep(0.05)
 
     async def to_front(self) -> None:
-        """Bring the tab to the front, and so the other one behind it."""
+        """Bring the tab to the front, which puts the other tab behind it."""
         await self.ask("Page.bringToFront")
 
 

@@ -1,6 +1,6 @@
-"""The page in a real browser: a tab with a game is shared, what changes on it is noted; and everything that goes wrong.
+"""The share page in a real browser: a tab with a game is shared, its changes are noted, and every failure is handled.
 
-With ROOMTONE_SCREENSHOTS=DIR a picture of each state of the page is left there, in light and in dark.
+With ROOMTONE_SCREENSHOTS=DIR, a screenshot of each state of the page is saved there, in light and in dark.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from tests.browser.evening import Evening
 
 
-# Nobody can be reached; and nothing is chosen when something is to be shared.
+# Scripts for the page: with NO_SOCKETS the bot cannot be reached, and with REFUSE the person chooses nothing to share.
 NO_SOCKETS = (
     "window.WebSocket = class extends EventTarget { static OPEN = 1; send() {} close() {}"
     " constructor() { super(); setTimeout(() => this.dispatchEvent(new Event('close')), 20) } };"
 )
 REFUSE = "MediaDevices.prototype.getDisplayMedia = async () => { throw new DOMException('', 'NotAllowedError') };"
 
-# What is shared stays in reach.
+# Keeps the shared stream in `window.shared`, so that a test can use it.
 KEEPING = (
     "const real = MediaDevices.prototype.getDisplayMedia; MediaDevices.prototype.getDisplayMedia ="
     " async function (wanted) { return window.shared = await real.call(this, wanted) };"
@@ -43,7 +43,7 @@ KEEPING = (
 
 @pytest.mark.asyncio
 async def test_a_game_in_a_tab_is_watched() -> None:
-    """Its text is noted from the first picture on, then what changes; the page tells what was noted and stops."""
+    """The game's text is noted from the first picture, then each change. The page shows the notes and can stop."""
     async with evening() as here:
         await here.open()
         told = await here.state("ready", "ready")
@@ -79,7 +79,7 @@ async def test_a_game_in_a_tab_is_watched() -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_behind_the_game_goes_on() -> None:
-    """The person is in the game, so the browser hides the page; what changes is noted all the same."""
+    """Changes are noted while the browser hides the share page because the person is in the game."""
     async with evening() as here, tabs() as chromium:
         game = await chromium.open("data:text/html;base64," + base64.b64encode(GAME.encode()).decode())
         page = await chromium.open(here.link())
@@ -96,8 +96,10 @@ async def test_a_page_behind_the_game_goes_on() -> None:
 
 @pytest.mark.asyncio
 async def test_notes_that_leave_the_screen_stay_in_the_memory() -> None:
-    """More scenes than fit into the live notes: all are in the store, the live ones before the model, and what left
-    them in the closing segment."""
+    """With more scenes than fit into the live notes, the store has all notes.
+
+    The model is sent the live notes. The older ones are in the segment that closes the session.
+    """
     async with evening() as here:
         await here.share()
         for number, district in enumerate(DISTRICTS):
@@ -119,7 +121,7 @@ async def test_notes_that_leave_the_screen_stay_in_the_memory() -> None:
 
 @pytest.mark.asyncio
 async def test_links_that_are_no_good_are_refused_with_a_reason() -> None:
-    """Used, changed, expired, missing; and the page says what to do."""
+    """The page says why a used, changed, expired or missing link is refused."""
     async with evening() as here:
         used = here.link()
         await here.open(used)
@@ -130,7 +132,7 @@ async def test_links_that_are_no_good_are_refused_with_a_reason() -> None:
         await here.open(link[:-4] + "abcd")
         assert "not one of mine" in await here.state("denied", "tampered")
         await here.open(link.partition("#")[0])
-        # Another tab's secret is none of this one's.
+        # The secret that another tab got with its link is not used in this tab.
         assert "no link in it" in await here.state("denied")
         expired = here.screens._links.give(guild_id=GUILD, user_id=ADA.id, session_id=EVENING, now=0.0)
         await here.open(here.web.share_link(expired))
@@ -139,7 +141,7 @@ async def test_links_that_are_no_good_are_refused_with_a_reason() -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_that_is_not_ours_gets_nothing() -> None:
-    """Another origin, with a link of ours in its hands: refused before it is read, and the link is still good."""
+    """A page from another origin is refused even with a valid link, and the link is not used up."""
     async with evening("--host-resolver-rules=MAP evil.example 127.0.0.1") as here:
         link = here.link()
         await here.open(link.replace("localhost", "evil.example"))
@@ -150,14 +152,14 @@ async def test_a_page_that_is_not_ours_gets_nothing() -> None:
         )
         assert outcome == "refused"
         await here.page.close()
-        # This machine by its number is no other page.
+        # 127.0.0.1 is the same machine as localhost and is accepted.
         await here.open(link.replace("localhost", "127.0.0.1"))
         await here.state("ready")
 
 
 @pytest.mark.asyncio
 async def test_who_leaves_the_channel_shares_no_more() -> None:
-    """The page says so within seconds, and nothing is sent any more."""
+    """When the person leaves the channel, the page says so and the share ends."""
     async with evening() as here:
         await here.share()
         here.place.people = [BO]
@@ -167,7 +169,7 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
 
 @pytest.mark.asyncio
 async def test_a_tab_that_is_closed_ends_its_share() -> None:
-    """As the browser's own stop button does."""
+    """When the shared tab is closed, the share ends, as with the browser's own stop button."""
     async with evening() as here:
         await here.share()
         await here.game.close()
@@ -177,7 +179,7 @@ async def test_a_tab_that_is_closed_ends_its_share() -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_connection_is_mended() -> None:
-    """The share goes on where it was; a page that was only open is there again after a reload."""
+    """After the connection breaks, the share continues. A page that was only open can be reloaded and used again."""
     async with evening() as here:
         await here.open()
         await here.state("ready")
@@ -204,7 +206,7 @@ async def test_a_broken_connection_is_mended() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("reloads", [False, True])
 async def test_who_stops_while_the_connection_is_broken_shares_no_more(reloads: bool) -> None:
-    """By the button or by loading the page anew: the page informs the bot as soon as it can reach it."""
+    """If the person presses stop or reloads while the connection is broken, the bot learns it after reconnecting."""
     async with evening() as here:
         await here.share()
         sharer = here.room.find(ADA.id)
@@ -222,7 +224,7 @@ async def test_who_stops_while_the_connection_is_broken_shares_no_more(reloads: 
 
 
 async def broken(here: Evening) -> None:
-    """Break the connection; it can't be mended before the page has `RealSocket` back, or is loaded anew."""
+    """Break the connection. The page can reconnect when it has `RealSocket` back or is reloaded."""
     await here.page.evaluate(f"() => {{ window.RealSocket = WebSocket; {NO_SOCKETS} }}")
     for socket in list(here.web._sockets):
         await socket.close(code=1012)
@@ -230,14 +232,17 @@ async def broken(here: Evening) -> None:
 
 
 def sees(here: Evening) -> bool:
-    """Return whether the bot has a picture of Ada's screen as it is now."""
+    """Return whether the bot has a current picture of Ada's screen."""
     sharer = here.room.find(ADA.id)
     return sharer is not None and sharer.share is not None and not sharer.share._stale
 
 
 @pytest.mark.asyncio
 async def test_a_bot_that_cannot_be_reached_is_tried_again() -> None:
-    """The page also shows a hint for the operator: a proxy that does not pass web sockets on has the same symptom."""
+    """The page tries again while the bot is unreachable, and shows a hint for the operator.
+
+    A proxy that does not pass websockets on looks the same.
+    """
     async with evening(script=NO_SOCKETS) as here:
         await here.open()
         assert "The bot cannot be reached yet. Trying again…" in await here.state("opening")
@@ -247,7 +252,10 @@ async def test_a_bot_that_cannot_be_reached_is_tried_again() -> None:
 
 @pytest.mark.asyncio
 async def test_something_else_may_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over the same line, with a note of its own; who thinks better of it goes on with what was there."""
+    """The person can share something else over the same connection, and the new share gets its own first note.
+
+    If nothing is chosen, the old share continues.
+    """
     monkeypatch.setattr(share_module, "CHANGE_SPACING_S", 0.0)
     async with evening() as here:
         await here.share()
@@ -270,7 +278,7 @@ async def test_something_else_may_be_shared(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_read_is_told_until_it_can() -> None:
-    """In the line for troubles, and to screen readers."""
+    """The page shows a reading problem until it is solved, and screen readers announce it."""
     sentence = "Reading the screen took too long; the reader was started again."
     async with evening() as here:
         await here.share()
@@ -286,7 +294,7 @@ async def test_what_cannot_be_read_is_told_until_it_can() -> None:
 
 @pytest.mark.asyncio
 async def test_a_window_that_is_minimised_is_told() -> None:
-    """The browser has no pictures of it then, and the person may wonder."""
+    """The page says when a minimised window delivers no pictures."""
     async with evening(script=KEEPING) as here:
         await here.share()
         for event, shown in (("mute", "#trouble:not([hidden])"), ("unmute", "#trouble[hidden]")):
@@ -298,7 +306,7 @@ async def test_a_window_that_is_minimised_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_the_bot_may_end_a_share() -> None:
-    """By command, or because it leaves: the page says which."""
+    """When the bot ends a share, the page says whether a command or the bot's leaving was the reason."""
     async with evening() as here:
         await here.share()
         sharer = here.room.find(ADA.id)
@@ -315,7 +323,7 @@ async def test_the_bot_may_end_a_share() -> None:
 
 @pytest.mark.asyncio
 async def test_browsers_without_frames_use_a_video() -> None:
-    """Firefox, Safari: looked at by the clock."""
+    """In browsers without `MediaStreamTrackProcessor` (Firefox, Safari), pictures are taken from a video by a timer."""
     async with evening(script="delete window.MediaStreamTrackProcessor") as here:
         await here.share()
         assert here.saw("Tokyo 2099")
@@ -326,14 +334,14 @@ async def test_browsers_without_frames_use_a_video() -> None:
 
 @pytest.mark.asyncio
 async def test_who_chooses_nothing_may_choose_again() -> None:
-    """The page says so and stays as it is."""
+    """If the person chooses nothing, the page says so and they can choose again."""
     async with evening(script=REFUSE) as here:
         await here.open()
         await here.state("ready")
         await here.page.click("#choose")
         await here.page.wait_for_selector("#choose-problem:not([hidden])")
         assert "Nothing was chosen" in await here.state("ready", "nothing-chosen")
-        # On a Mac the system may forbid it for every page.
+        # On a Mac the system's privacy settings may forbid recording for every page.
         await here.page.evaluate(f"() => {{ {REFUSE.replace('NotAllowed', 'NotReadable')} }}")
         await here.page.click("#choose")
         await here.page.locator("#choose-problem", has_text="its privacy settings say who may record it").wait_for()
@@ -341,7 +349,7 @@ async def test_who_chooses_nothing_may_choose_again() -> None:
 
 @pytest.mark.asyncio
 async def test_phones_and_insecure_addresses_are_told_what_to_do() -> None:
-    """And their link is not used up."""
+    """A phone and an insecure address get advice, and their link is not used up."""
     async with evening(script="delete MediaDevices.prototype.getDisplayMedia") as here:
         link = here.link()
         await here.open(link)
@@ -356,7 +364,10 @@ async def test_phones_and_insecure_addresses_are_told_what_to_do() -> None:
 
 @pytest.mark.asyncio
 async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers() -> None:
-    """The focus goes to each state's heading or its one button, and each state is announced."""
+    """The page works with the keyboard.
+
+    Focus moves to each state's heading or its only button, and each state is announced to screen readers.
+    """
     async with evening() as here:
         await here.open()
         await here.state("ready")
@@ -379,7 +390,7 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers() -> Non
 
 @pytest.mark.asyncio
 async def test_each_state_is_a_region_with_its_heading() -> None:
-    """What a screen reader finds: landmarks, one first heading, named buttons, the picture and the list of notes."""
+    """Screen readers find landmarks, one level-1 heading, named buttons, the picture and the list of notes."""
     async with evening() as here:
         page = await here.open()
         await here.state("ready")
@@ -400,7 +411,7 @@ async def test_each_state_is_a_region_with_its_heading() -> None:
         ):
             assert await _found(page, role, name) == 1, name
         assert await page.get_by_role("heading", level=1).count() == 1
-        # A live region would read every second and every note aloud over the talk.
+        # Further live regions would read every second and every note aloud during the talk.
         assert await page.locator("[aria-live]").count() == 1
 
 

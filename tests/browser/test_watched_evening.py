@@ -1,4 +1,4 @@
-"""An evening before a shared screen, from the link to the summary: Chromium, the bot, and somebody who listens."""
+"""A shared screen from the link to the summary, with Chromium, the complete bot, and a person who listens."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from tests.browser.living_room import SKIP, living_room
 pytestmark = pytest.mark.rehearsal
 
 REMARK = "Careful, Ada, you have very little health left."
-# With who comes and goes, and with the remark, the session has more turns than the window holds.
+# With Ben's joins and leaves and the bot's remark, the session then has more turns than the window holds.
 HISTORY = tuple(f"I told you about the {number} green bottles on the wall." for number in range(52))
 
 
 @pytest.mark.asyncio
 async def test_a_game_is_watched_remarked_upon_and_remembered() -> None:
-    """What changes is noted with its text; the remark is heard by another participant; notes that no longer fit are
-    found in the summary, and the model is sent both; who leaves the channel shares no more."""
+    """Changes on the screen are noted with their text, and another participant hears the bot's remark.
+
+    Notes that no longer fit are in the summary, and the model is sent the summary and the live notes. When the person
+    leaves the channel, the share ends.
+    """
     async with living_room(*HISTORY, screen__commentary_every_s=5.0, screen__busy_share=0.9) as here:
         link = await here.open_link()
         assert "You are Ada, in Evening on The local guild." in await here.state("ready")
@@ -40,7 +43,7 @@ async def test_a_game_is_watched_remarked_upon_and_remembered() -> None:
         assert await here.heard_saying("very little health left", since=began_at)
         assert "HP12" in here.sent().replace(" ", "")
 
-        # Other scenes than fit into the live notes: the first of them leave it.
+        # There are more scenes than fit into the live notes, so the first leave them.
         for number, district in enumerate(DISTRICTS):
             await scene(here.game, number)
             await here.noted(district)
@@ -51,7 +54,7 @@ async def test_a_game_is_watched_remarked_upon_and_remembered() -> None:
         await until(lambda: here.of(ObservedCompaction))
         assert DISTRICTS[0] in here.of(ObservedCompaction)[-1].summary
 
-        # What the model is sent with the next change: the summary with the first scene, the live notes with the last.
+        # With the next change, the model is sent the first scene in the summary and the last scene in the live notes.
         calls, built = len(here.model.calls), len(here.of(ObservedPrompt))
         await show(here.game, "chat", "[Ben] push the payload now")
         await until(lambda: len(here.model.calls) > calls and len(here.of(ObservedPrompt)) > built)

@@ -1,4 +1,4 @@
-"""A room for memory tests: speakers, a store, a model that can fail in several ways, virtual time."""
+"""A room for memory tests: speakers, a store, a model that can fail in several ways, and virtual time."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ CHATTER = (
 
 
 def parts(seq: int, text: str | None = None) -> tuple[TurnPart, ...]:
-    """What somebody says as turn `seq`: chatter, unless it is given."""
+    """Return what somebody says as turn `seq`: the given text, or some chatter."""
     speaker = SPEAKERS[seq % len(SPEAKERS)]
     return (TurnPart(f"id-{speaker}", speaker, CHATTER[seq * 7 % len(CHATTER)] if text is None else text),)
 
 
 class Room:
-    """One session over one store. `enter` opens it, `crash` drops it as a killed process would."""
+    """One session over one store. `enter` opens the session and `leave` closes it."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Room:
 
     @property
     def memory(self) -> SessionMemory:
-        """The open session."""
+        """Return the open session."""
         assert self._memory is not None
         return self._memory
 
@@ -111,7 +111,7 @@ class Room:
         self.events.append(event)
 
     async def leave(self) -> None:
-        """Leave the session's block."""
+        """Close the session."""
         self._memory = None
         await self._stack.aclose()
 
@@ -123,33 +123,33 @@ class Room:
         await self.leave()
 
     async def say(self, text: str | None = None, *, kind: TurnKind = TurnKind.SPEECH) -> Turn:
-        """Somebody says something; a turn takes three seconds of the session's own time."""
+        """Let somebody say something. Each turn takes three seconds of the session's own time."""
         seq = self.memory.total_turns
         at = EPOCH_S + seq * 3.0
         return await self.memory.append(kind, parts(seq, text), started_at=at, ended_at=at + 2.0)
 
     async def talk(self, count: int) -> None:
-        """People talk for so many turns."""
+        """Let people say `count` turns."""
         for _ in range(count):
             await self.say()
 
     async def wait(self, seconds: float) -> None:
-        """Time passes."""
+        """Let virtual time pass."""
         await asyncio.sleep(seconds)
 
     async def see(self, name: str, what: str = "the map of Tokyo") -> None:
-        """Bob's screen shows something."""
+        """Add a note about something seen on Bob's screen."""
         await self.memory.add_note(Note(NoteId(name), EPOCH_S, "Bob", f"{what} {name}"))
 
     def sent(self, *, max_input_tokens: int = 100_000) -> Coverage:
-        """Ask for context and return what the payload covers."""
+        """Build a context and return which turns its payload covers."""
         context = self.memory.context(max_input_tokens=max_input_tokens)
         payload = build_payload(context, system=["You take part in a conversation."])
         assert sum(each.tokens for each in payload) <= max_input_tokens
         return coverage(payload, self.memory.total_turns)
 
     def logged(self, name: str) -> list[dict[str, object]]:
-        """The fields of every log line of that name, in order."""
+        """Return the fields of every log line with this name, in order."""
         lines = [dict(call.kwargs) for call in self.log.calls if call.kwargs["event"] == name]
         for line in lines:
             del line["event"]

@@ -1,4 +1,4 @@
-"""A note is live, pending, folded, in that order, and none is lost on the way."""
+"""A note is first live, then pending, then folded, and no note is lost on the way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.compaction.turn_store_contract import note
 
 
 def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
-    """The thirteenth pushes the first out, into pending and not away."""
+    """The thirteenth live note makes the oldest one pending, and the oldest one is not lost."""
     buffer = NoteBuffer()
     for number in range(LIVE_NOTES):
         buffer = buffer.with_note(note(f"n{number}"))
@@ -23,7 +23,7 @@ def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
 
 
 def test_end_of_a_share_retires_all_live_notes() -> None:
-    """A new share starts with an empty live list, and nothing of the old one is lost."""
+    """When a screen share ends, all its live notes become pending and none is lost."""
     before = NoteBuffer(live=(note("b"), note("c")), pending=(note("a"),))
     after = before.with_all_pending()
     assert after.live == ()
@@ -32,13 +32,15 @@ def test_end_of_a_share_retires_all_live_notes() -> None:
 
 
 def test_folding_takes_only_what_the_run_carried() -> None:
-    """A note that became pending in flight waits for the next run; a live note can't be folded."""
+    """Folding removes only the notes that the run carried. A note that became pending during the run waits for the next
+    one, and a live note cannot be folded.
+    """
     buffer = NoteBuffer(live=(note("c"),), pending=(note("a"), note("b")))
     assert buffer.without_folded({NoteId("a"), NoteId("c")}) == NoteBuffer(live=(note("c"),), pending=(note("b"),))
 
 
 def test_same_note_twice_is_one_note() -> None:
-    """A repeated id changes nothing, wherever the first one is by now."""
+    """Adding a note with an id that is there already changes nothing, whether the first note is live or pending."""
     buffer = NoteBuffer(live=(note("b"),), pending=(note("a"),))
     assert buffer.with_note(note("a")) is buffer
     assert buffer.with_note(note("b")) is buffer
@@ -46,7 +48,9 @@ def test_same_note_twice_is_one_note() -> None:
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.just("retire"), st.just("fold")), max_size=120))
 def test_every_note_is_in_one_place(steps: list[int | str]) -> None:
-    """Over any schedule each note is live, pending or folded, never in two places, and in the order taken."""
+    """After any sequence of steps each note is either live, pending or folded, and the notes are in the order in which
+    they were taken.
+    """
     buffer = NoteBuffer()
     taken: list[str] = []
     folded: list[str] = []

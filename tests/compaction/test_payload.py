@@ -1,4 +1,4 @@
-"""Coverage is read from the payload itself, so a hole shows."""
+"""The covered turns are read from the payload itself, so a missing turn is noticed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def holding(kind: PartKind, start: int, end: int) -> PayloadPart:
 
 
 def test_ranges_are_inclusive_and_joined() -> None:
-    """Neighbouring turns are one range."""
+    """Neighbouring turns are joined into one range, and both ends of a range are inclusive."""
     payload = [holding(PartKind.SUMMARY, 0, 9), *(holding(PartKind.TURN, seq, seq) for seq in range(12, 15))]
     assert coverage(payload, 17) == Coverage(
         summarised=((0, 9),), verbatim=((12, 14),), evicted=(), missing=((10, 11), (15, 16))
@@ -35,7 +35,9 @@ def test_ranges_are_inclusive_and_joined() -> None:
 
 
 def test_each_turn_counts_once() -> None:
-    """Verbatim before summarised before evicted."""
+    """Each turn is counted once. A verbatim turn counts before a summarised one, and a summarised turn before an
+    evicted one.
+    """
     payload = [
         holding(PartKind.EVICTION_NOTE, 0, 5),
         holding(PartKind.SUMMARY, 0, 3),
@@ -47,14 +49,16 @@ def test_each_turn_counts_once() -> None:
 
 
 def test_parts_without_turns_cover_none() -> None:
-    """Prompts, notes and quotes stand for no turn."""
+    """Parts without turn numbers, for example prompts, notes and quotes, cover no turn."""
     payload = [make_part("system", kind, "words") for kind in PartKind]
     assert coverage(payload, 2).missing == ((0, 1),)
     assert coverage([], 0) == Coverage((), (), (), ())
 
 
 def test_built_fields_name_ranges_and_costs() -> None:
-    """Costs are by kind; an evicted range only where there is one."""
+    """The log fields list the ranges of turns and the tokens of each kind of part. An evicted range is listed only if
+    turns were evicted.
+    """
     payload = [
         make_part("system", PartKind.SYSTEM, "word"),
         holding(PartKind.EVICTION_NOTE, 0, 4),
@@ -84,7 +88,7 @@ def test_built_fields_name_ranges_and_costs() -> None:
 
 
 def test_what_a_part_was_made_of_is_told_by_its_id_alone() -> None:
-    """Notes, facts about people, quotes."""
+    """The log fields name notes, facts about people and quotes by their ids and do not contain their words."""
     payload = [
         make_part("system", PartKind.NOTE, "On Ada's screen: a map.", refs=("n1",)),
         make_part("system", PartKind.PARTICIPANTS, "Ada: I live in Lisbon.", refs=("e#1.0", "e#4.0")),
@@ -97,7 +101,8 @@ def test_what_a_part_was_made_of_is_told_by_its_id_alone() -> None:
 
 
 def test_a_digest_tells_payloads_apart() -> None:
-    """By a word, a role, a kind; never by where one part ends and the next begins."""
+    """The digest differs if a word, a role or a kind differs, or if the same words are divided into parts differently.
+    """
     one = [make_part("user", PartKind.TURN, "ab"), make_part("user", PartKind.TURN, "c")]
     others = [
         [make_part("user", PartKind.TURN, "a"), make_part("user", PartKind.TURN, "bc")],
@@ -120,7 +125,7 @@ def test_a_digest_tells_payloads_apart() -> None:
     st.integers(0, 40),
 )
 def test_every_turn_is_in_exactly_one_place(parts: list[tuple[PartKind, int, int]], total: int) -> None:
-    """The four lists together are the session."""
+    """Every turn of the session is in exactly one of the four lists."""
     found = coverage([holding(kind, start, start + more) for kind, start, more in parts], total)
     listed = [
         seq
@@ -132,7 +137,9 @@ def test_every_turn_is_in_exactly_one_place(parts: list[tuple[PartKind, int, int
 
 
 def test_parts_kept_as_they_were_sent_are_named_by_their_digest() -> None:
-    """Beside what else a kind is made of; nothing of their words is in the line."""
+    """A part that was kept as sent is named in the log line by its digest, beside the ids of other parts of its kind.
+    The line has none of its words.
+    """
     told = keep_as_sent(make_part("system", PartKind.RECALL, "Ada lives in Lisbon."))
     other = replace(make_part("system", PartKind.RECALL, "A quote."), refs=("turn:evening#3",))
     fields = context_built_fields([told, other], summary_revision=0, answer_to=7)

@@ -1,4 +1,4 @@
-"""The in-memory store that the other tests use keeps the contract of the port."""
+"""The in-memory store that the other tests use passes the contract tests of the port."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 
 
 class TestInMemoryTurnStore(TurnStoreContract):
-    """The fake, held to what the database is held to."""
+    """The in-memory store passes the same tests as the database."""
 
     @pytest.fixture
     def store(self) -> InMemoryTurnStore:

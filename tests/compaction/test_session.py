@@ -1,4 +1,4 @@
-"""A room's view of its memory: turns in, context out, restarts, modes, and no waiting on the reply path."""
+"""The memory of a room's session: adding turns, building context, restarts, modes, and replies that never wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.fakes.virtual_time import run_virtually
 
 
 def test_turns_are_numbered_and_stored_as_they_come() -> None:
-    """Each is in the store when `append` returns."""
+    """Turns are numbered in order, and each turn is in the store when `append` returns."""
 
     async def main() -> None:
         async with Room() as room:
@@ -34,7 +34,8 @@ def test_turns_are_numbered_and_stored_as_they_come() -> None:
 
 
 def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
-    """Several speakers ending together get neighbouring numbers, each once."""
+    """Turns appended at the same time get consecutive numbers in the order of the calls, and each number is used once.
+    """
 
     async def main() -> None:
         async with Room() as room:
@@ -46,7 +47,8 @@ def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
 
 
 def test_failed_store_keeps_the_turn_and_stores_it_with_the_next() -> None:
-    """The caller gets an error; the turn is stored with the next one, and no number is used twice."""
+    """If the store fails, the caller gets an error. The turn is stored with the next one, and no number is used twice.
+    """
 
     async def main() -> None:
         faults: list[Fault] = []
@@ -66,7 +68,7 @@ def test_failed_store_keeps_the_turn_and_stores_it_with_the_next() -> None:
 
 
 def test_restart_goes_on_where_the_store_says() -> None:
-    """Cursor, summary, window, live and pending notes are those of the process before."""
+    """After a restart the cursor, summary, window, live notes and pending notes are the same as before."""
 
     async def main() -> None:
         room = Room(summariser=ExtractiveSummariser())
@@ -91,7 +93,7 @@ def test_restart_goes_on_where_the_store_says() -> None:
 
 
 def test_run_cut_off_by_a_restart_is_folded_by_the_next_process() -> None:
-    """Leaving the block stops the run; the batch is due again and lands once."""
+    """Leaving the session stops its run. The next process folds the same batch, and it lands once."""
 
     async def main() -> None:
         model = MoodyModel(Mood.HANGS)
@@ -113,7 +115,7 @@ def test_run_cut_off_by_a_restart_is_folded_by_the_next_process() -> None:
 
 
 def test_leaving_stores_what_waited() -> None:
-    """A turn whose write failed is written when the block is left; if that fails too, it is said loudly."""
+    """A turn whose write failed is stored when the session is left. If that fails too, the loss is logged."""
 
     async def main() -> None:
         faults: list[Fault] = []
@@ -134,7 +136,7 @@ def test_leaving_stores_what_waited() -> None:
 
 
 def test_hole_in_the_store_is_told_and_survived() -> None:
-    """A missing turn becomes a tombstone; the others keep their numbers."""
+    """A turn that is missing in the store becomes a tombstone and is logged. The other turns keep their numbers."""
 
     async def main() -> None:
         room = Room()
@@ -152,7 +154,7 @@ def test_hole_in_the_store_is_told_and_survived() -> None:
 
 
 def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
-    """A new session has to be opened."""
+    """An ended session accepts no turns and no notes and cannot be opened again."""
 
     async def main() -> None:
         room = Room()
@@ -173,7 +175,8 @@ def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
 
 
 def test_silent_bot_stays_bounded() -> None:
-    """Without any context built, folding begins beyond 200 unfolded turns and catches up."""
+    """Even if no context is ever built, folding begins when more than 200 turns are unfolded, so memory stays bounded.
+    """
 
     async def main() -> None:
         async with Room() as room:
@@ -191,7 +194,7 @@ def test_silent_bot_stays_bounded() -> None:
 
 
 def test_trigger_at_every_turn() -> None:
-    """With `trigger = turn` the summary is there before anybody asks the bot."""
+    """With `trigger = turn` folding starts before anybody asks the bot."""
 
     async def main() -> None:
         async with Room(settings=CompactionSettings(trigger=Trigger.TURN)) as room:
@@ -203,7 +206,7 @@ def test_trigger_at_every_turn() -> None:
 
 
 def test_reply_path_never_waits_for_a_run() -> None:
-    """A hundred replies, with turns between them, during one slow run: none waits, none disturbs it."""
+    """A hundred replies, with turns between them, do not wait for a slow run and do not disturb it."""
 
     async def main() -> None:
         async with Room(model=MoodyModel(Mood.SLOW)) as room:
@@ -224,7 +227,7 @@ def test_reply_path_never_waits_for_a_run() -> None:
 
 
 def test_off_sends_the_last_fifty_turns_and_nothing_older() -> None:
-    """No summary, no run, and memory bounded all the same."""
+    """In mode `off` the payload has the last fifty turns only and no run starts, but memory stays bounded."""
 
     async def main() -> None:
         async with Room(mode=Mode.OFF) as room:
@@ -247,7 +250,7 @@ def test_off_sends_the_last_fifty_turns_and_nothing_older() -> None:
 
 
 def test_thousand_turns_have_no_hole() -> None:
-    """The case that broke the systems before: at 1,000 turns each is in the summary or in the window."""
+    """After 1,000 turns every turn is in the summary or in the window. Earlier systems failed at this length."""
 
     async def main() -> None:
         async with Room(summariser=ExtractiveSummariser()) as room:
@@ -268,7 +271,7 @@ def test_thousand_turns_have_no_hole() -> None:
 
 
 def test_model_context_built_tells_what_was_sent() -> None:
-    """Ranges and costs by part, never words."""
+    """The log line `model_context_built` has the ranges and tokens of the sent parts, but never their words."""
 
     async def main() -> None:
         async with Room(summariser=ExtractiveSummariser()) as room:
@@ -316,7 +319,7 @@ def test_model_context_built_tells_what_was_sent() -> None:
 
 
 def test_sessions_share_nothing() -> None:
-    """Two rooms over one store do not see each other's turns."""
+    """Two sessions in one store do not see each other's turns."""
 
     async def main() -> None:
         store = InMemoryTurnStore()
@@ -332,7 +335,7 @@ def test_sessions_share_nothing() -> None:
 
 
 def test_unreadable_store_is_an_error_at_once() -> None:
-    """A session whose stored turns cannot be read is not opened as an empty one."""
+    """Opening a session whose stored turns cannot be read is an error and does not give an empty session."""
 
     async def main() -> None:
         room = Room(store=InMemoryTurnStore(fault=lambda operation: Fault.REFUSED if operation == "load" else None))

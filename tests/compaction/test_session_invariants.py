@@ -1,4 +1,6 @@
-"""The seven invariants over random schedules: talk, notes, replies, a model and a store that fail, restarts, ends."""
+"""The seven invariants of COMPACTION under random sequences of talk, notes, replies, failures of the model and the
+store, restarts and session ends.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ _T = TypeVar("_T")
 
 
 class Evening(RuleBasedStateMachine):
-    """One room over as many sessions and processes as the schedule makes."""
+    """One room, with as many sessions and processes as the random sequence of steps needs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +66,7 @@ class Evening(RuleBasedStateMachine):
         return self.runner.run(main)
 
     def stored(self) -> StoredMemory:
-        """What the store holds, read without faults."""
+        """Return what the store holds, read without planned faults."""
         faults, self.faults = self.faults, []
         memory = self.run(self.store.load(self.room.session_id))
         self.faults = faults
@@ -82,7 +84,7 @@ class Evening(RuleBasedStateMachine):
 
     @initialize(trigger=st.sampled_from(Trigger), strategy=st.sampled_from(Strategy))
     def begin(self, trigger: Trigger, strategy: Strategy) -> None:
-        """A session begins."""
+        """Open the first session."""
         self.settings = CompactionSettings(trigger=trigger, strategy=strategy)
         self._open()
 
@@ -95,7 +97,7 @@ class Evening(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 40))
     def people_talk(self, count: int) -> None:
-        """Turns come; the store may fail on any of them."""
+        """People say some turns, and the store may fail on any of them."""
         for _ in range(count):
             try:
                 turn = self.run(self.room.say())
@@ -105,7 +107,7 @@ class Evening(RuleBasedStateMachine):
 
     @rule(count=st.sampled_from([1, 5, 13, PENDING_NOTES_RUN]))
     def screen_is_seen(self, count: int) -> None:
-        """Notes come."""
+        """Some notes are added, and the store may fail on any of them."""
         for _ in range(count):
             self.notes_taken += 1
             name = f"note-{self.notes_taken}"
@@ -117,7 +119,7 @@ class Evening(RuleBasedStateMachine):
 
     @rule()
     def share_ends(self) -> None:
-        """Live notes become pending."""
+        """A screen share ends, and live notes become pending."""
         try:
             self.run(self.room.memory.retire_live_notes())
         except StoreError:
@@ -125,7 +127,7 @@ class Evening(RuleBasedStateMachine):
 
     @rule(budget=st.integers(60, 4_000), answering=st.booleans())
     def bot_replies(self, budget: int, answering: bool) -> None:
-        """Context is built, whatever is in flight: it is complete, and within any budget."""
+        """A context can be built while a run is in progress. Its payload covers every turn and fits any budget."""
         memory = self.room.memory
         turns = memory.turns
 
@@ -147,12 +149,12 @@ class Evening(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.0, 0.5, 5.0, 25.0, 40.0, 300.0]))
     def time_passes(self, seconds: float) -> None:
-        """Runs land, fail or time out meanwhile."""
+        """Time passes, in which runs land, fail or time out."""
         self.run(asyncio.sleep(seconds))
 
     @rule(mood=st.sampled_from(Mood))
     def model_changes_its_mood(self, mood: Mood) -> None:
-        """From now on the model answers otherwise."""
+        """The model answers in another mood from now on."""
         self.model.mood = mood
 
     @rule(faults=st.lists(st.sampled_from([Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS]), min_size=1, max_size=4))
@@ -162,15 +164,16 @@ class Evening(RuleBasedStateMachine):
 
     @rule(kindly=st.booleans())
     def process_restarts(self, kindly: bool) -> None:
-        """The process goes, by its own will or killed, and another opens the session: nothing that was stored is
-        missing, and it goes on where the store says."""
+        """The process ends by itself or is killed, and another process opens the session. Nothing that was stored is
+        missing, and the session continues from the stored state.
+        """
         if kindly:
             self.run(self.room.leave())
         else:
             for task in asyncio.all_tasks(self.runner.get_loop()):
                 task.cancel()
             self.run(asyncio.sleep(0))
-            # Kept, since collecting it would close it, and a killed process closes nothing.
+            # The killed room is kept, because garbage collection would close it and a killed process closes nothing.
             self.killed.append(self.room)
         stored = self.stored()
         assert stored.total_turns >= self.acknowledged
@@ -185,7 +188,7 @@ class Evening(RuleBasedStateMachine):
     @precondition(lambda self: self.room.memory.total_turns > 0)
     @rule()
     def session_ends(self) -> None:
-        """The ending is stored, and another session begins."""
+        """The session ends, its end is stored, and another session begins."""
         memory = self.room.memory
         total = memory.total_turns
         self.faults.clear()
@@ -216,7 +219,9 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def cursor_only_advances_by_whole_batches(self) -> None:
-        """Invariant 2."""
+        """The cursor only moves forward, in whole batches, and never into the recent window (invariant 2 of
+        COMPACTION).
+        """
         memory = self.room.memory
         assert memory.cursor >= self.highest_cursor
         assert memory.cursor % BATCH_SIZE == 0
@@ -226,12 +231,12 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def one_run_at_a_time(self) -> None:
-        """Invariant 3."""
+        """Only one compaction runs at a time in a session (invariant 3 of COMPACTION)."""
         assert self.model.most_at_once <= 1
 
     @invariant()
     def notes_are_somewhere(self) -> None:
-        """Invariant 4: a note is live, pending, or in a stored segment."""
+        """Every note is live, pending, or in a stored segment (invariant 4 of COMPACTION)."""
         stored = self.stored()
         folded = {name for segment in stored.segments for name in segment.note_ids}
         held = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
@@ -240,7 +245,9 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def summary_is_short_and_whole(self) -> None:
-        """Invariant 5, and it says nothing that nobody said."""
+        """The summary is short, consists of whole sentences and contains nothing that nobody said (invariant 5 of
+        COMPACTION).
+        """
         summary = self.room.memory.summary
         if summary is None:
             assert self.room.memory.cursor == 0
@@ -253,7 +260,7 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_bounded(self) -> None:
-        """Invariant 6."""
+        """The number of turns in memory is bounded (invariant 6 of COMPACTION)."""
         memory = self.room.memory
         assert len(memory.turns) <= max(CAPACITY, memory.total_turns - memory.cursor)
         assert memory.turns[-1:] == memory.window[-1:]
@@ -261,7 +268,9 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def store_has_each_folded_turn_once(self) -> None:
-        """Invariant 7: segments are a chain from 0 to the cursor, and the stored summary is their view."""
+        """The stored segments form a chain from turn 0 to the cursor, and the stored summary is rendered from them
+        (invariant 7 of COMPACTION).
+        """
         stored = self.stored()
         reached = 0
         for segment in stored.segments:
@@ -279,7 +288,9 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def every_run_is_told_from_start_to_end(self) -> None:
-        """A start has one landing or failure, unless it is still in flight; skips are not repeated in a row."""
+        """Every started run has one landing or one failure, unless it is still in progress. Two skips with the same
+        reason are not reported in a row, unless the second one counts repetitions.
+        """
         started = [event.run_id for event in self.room.events if isinstance(event, FoldStarted)]
         ended = [event.run_id for event in self.room.events if isinstance(event, FoldLanded | FoldFailed)]
         assert len(set(started)) == len(started)

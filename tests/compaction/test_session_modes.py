@@ -1,4 +1,4 @@
-"""The rolling mode, its fallback, and changing the mode of a session that is under way."""
+"""The rolling mode, the mode used when search is missing, and mode changes during a session."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LIMIT = 1_500
 
 
 def rolling_room(settings: CompactionSettings | None = None) -> Room:
-    """A room in the rolling mode, with memory search."""
+    """Return a room in the rolling mode, with memory search."""
     return Room(mode=Mode.ROLLING, searchable=True, settings=settings)
 
 
 def reply(room: Room, *, limit: int = LIMIT) -> tuple[PayloadPart, ...]:
-    """Send a model what it needs for a reply, within the limit."""
+    """Build and record the payload for a reply within the limit."""
     context = room.memory.context(max_input_tokens=limit)
     payload = build_payload(context, system=["You take part."], searchable=True)
     assert sum(each.tokens for each in payload) <= limit
@@ -37,14 +37,14 @@ def reply(room: Room, *, limit: int = LIMIT) -> tuple[PayloadPart, ...]:
 
 
 def covered(room: Room, payload: tuple[PayloadPart, ...]) -> Coverage:
-    """Where each turn is, none missing."""
+    """Return where each turn is covered. No turn may be missing."""
     found = coverage(payload, room.memory.total_turns)
     assert found.missing == ()
     return found
 
 
 def note_of(payload: tuple[PayloadPart, ...]) -> str:
-    """The eviction note, of which there is one."""
+    """Return the text of the only eviction note."""
     (note,) = [each.content for each in payload if each.kind is PartKind.EVICTION_NOTE]
     return note
 
@@ -54,7 +54,9 @@ def note_of(payload: tuple[PayloadPart, ...]) -> str:
 
 @pytest.mark.slow
 def test_a_long_rolling_session_stays_within_its_bounds() -> None:
-    """3,000 turns: every payload within the budget and without a hole, memory bounded, no model asked."""
+    """In a rolling session of 3,000 turns every payload fits the budget and covers every turn, memory is bounded, and
+    no model is called.
+    """
 
     async def main() -> None:
         async with rolling_room() as room:
@@ -65,7 +67,8 @@ def test_a_long_rolling_session_stays_within_its_bounds() -> None:
             assert room.model.most_at_once == 0
             assert room.memory.cursor == 0
             rolls = room.logged("context_rolled")
-            # Down to four fifths at once: about every twentieth reply evicts.
+            # An eviction goes down to four fifths of the limit at once, so only about every twentieth reply evicts
+            # turns.
             assert 50 < len(rolls) < 400
             assert rolls[-1]["total_evicted_count"] == sum(int(str(each["evicted_count"])) for each in rolls)
 
@@ -73,7 +76,9 @@ def test_a_long_rolling_session_stays_within_its_bounds() -> None:
 
 
 def test_its_note_is_one_and_cumulative() -> None:
-    """Count, tokens, time range and the hint to search, of all that was ever evicted."""
+    """There is only one eviction note. It has the count, tokens and time range of all turns ever evicted, and the hint
+    to search.
+    """
 
     async def main() -> None:
         async with rolling_room() as room:
@@ -99,7 +104,7 @@ def test_its_note_is_one_and_cumulative() -> None:
 
 
 def test_what_was_evicted_stays_evicted() -> None:
-    """A larger budget later does not bring it back: the beginning of the prompt stays the same."""
+    """Evicted turns do not come back with a larger budget, so the beginning of the prompt stays the same."""
 
     async def main() -> None:
         async with rolling_room() as room:
@@ -111,7 +116,9 @@ def test_what_was_evicted_stays_evicted() -> None:
 
 
 def test_the_newest_ten_and_the_target_are_settings() -> None:
-    """Half of the room after an eviction, the newest twenty-five in any case, and no note."""
+    """Settings decide how much of the limit is used after an eviction (here half), how many of the newest turns stay
+    (here 25), and whether there is a note.
+    """
 
     async def main() -> None:
         settings = CompactionSettings(
@@ -128,7 +135,7 @@ def test_the_newest_ten_and_the_target_are_settings() -> None:
 
 
 def test_a_restart_covers_all_again() -> None:
-    """What was evicted is read back, and is inside the note's range at the first reply."""
+    """After a restart evicted turns are read back, and the note of the first reply covers them."""
 
     async def main() -> None:
         room = rolling_room()
@@ -145,7 +152,7 @@ def test_a_restart_covers_all_again() -> None:
 
 
 def test_a_silent_bot_lets_go_too() -> None:
-    """Memory stays bounded even if no context is built; the first reply covers every turn."""
+    """Memory stays bounded even if no context is built, and the first reply covers every turn."""
 
     async def main() -> None:
         async with rolling_room() as room:
@@ -158,7 +165,9 @@ def test_a_silent_bot_lets_go_too() -> None:
 
 
 def test_without_search_it_is_summary_with_a_warning() -> None:
-    """Rolling without recall is amnesia."""
+    """Without memory search the rolling mode is replaced by the summary mode with a warning, because evicted turns
+    could not be found again.
+    """
 
     async def main() -> None:
         async with Room(mode=Mode.ROLLING, summariser=ExtractiveSummariser()) as room:
@@ -177,7 +186,9 @@ def test_without_search_it_is_summary_with_a_warning() -> None:
 
 
 def test_from_summary_to_rolling_the_summary_stays() -> None:
-    """What it stands for is gone from the window; from there on turns are evicted."""
+    """After a change from summary to rolling the summary stays, because its turns are no longer in the window. Turns
+    after the summary are evicted.
+    """
 
     async def main() -> None:
         async with Room(searchable=True, summariser=ExtractiveSummariser()) as room:
@@ -198,7 +209,9 @@ def test_from_summary_to_rolling_the_summary_stays() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
 def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
-    """What the other mode let go of is read back from the store and folded, batch by batch, nothing left out."""
+    """After a change back to summary, the turns that the other mode removed from memory are read from the store and
+    folded batch by batch, without a gap.
+    """
 
     async def main() -> None:
         async with Room(mode=mode, searchable=True, summariser=ExtractiveSummariser()) as room:
@@ -222,7 +235,8 @@ def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
 
 
 def test_to_off_shows_the_last_fifty() -> None:
-    """From the next context on; and the same mode again changes nothing."""
+    """After a change to `off` the next context has the last fifty turns. Setting the same mode again changes nothing.
+    """
 
     async def main() -> None:
         async with Room() as room:
@@ -236,7 +250,7 @@ def test_to_off_shows_the_last_fifty() -> None:
 
 
 def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
-    """If the store fails, the mode stays unchanged."""
+    """If the store fails during a change of mode, the mode stays unchanged."""
 
     async def main() -> None:
         faults: list[Fault] = []

@@ -10,7 +10,7 @@ from compaction.settings import BudgetSettings, CompactionSettings, SummariserKi
 
 
 def test_defaults() -> None:
-    """On by default, asked when context is built, the model where there is one."""
+    """By default compaction is on, starts when context is built, and uses a model if there is one."""
     settings = CompactionSettings()
     assert (settings.mode, settings.trigger, settings.summariser) == (
         Mode.SUMMARY,
@@ -28,7 +28,7 @@ def test_every_field_is_described(model: type[CompactionSettings | BudgetSetting
 
 
 def test_shrinking_pauses_are_refused() -> None:
-    """The longest pause can't be shorter than the first."""
+    """A longest retry pause that is shorter than the first pause is refused."""
     with pytest.raises(ValidationError, match="retry_max_s must not be smaller"):
         CompactionSettings(retry_base_s=10.0, retry_max_s=5.0)
 
@@ -43,11 +43,13 @@ def test_shrinking_pauses_are_refused() -> None:
     ],
 )
 def test_room_for_the_question(settings: BudgetSettings, expected: int) -> None:
-    """What may be sent is what the model takes less what it answers: 4,096 or a quarter."""
+    """The input limit is the context of the model minus the reserve for the answer, which is 4,096 tokens, a quarter of
+    the context, or the setting.
+    """
     assert settings.max_input_tokens == expected
 
 
 def test_no_room_for_the_question_is_refused() -> None:
-    """An answer as long as the whole context leaves nothing to send."""
+    """A reserve for the answer that leaves almost nothing to send is refused."""
     with pytest.raises(ValidationError, match="less than 512"):
         BudgetSettings(max_context_tokens=4_096, reserved_output_tokens=4_000)

@@ -1,4 +1,5 @@
-"""A session under either strategy: what is stored, what a restart reads, and the effect of a change of strategy."""
+"""Sessions with each of the two strategies: what is stored, what a restart reads, and what a change of strategy does.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ RECURSIVE = CompactionSettings(strategy=Strategy.RECURSIVE)
 
 
 async def fold_until(room: Room, total: int) -> None:
-    """Talk, asking and waiting at every turn."""
+    """Say turns up to `total`. Build a context and wait for its run after each turn."""
     while room.memory.total_turns < total:
         await room.say()
         room.sent()
@@ -24,7 +25,7 @@ async def fold_until(room: Room, total: int) -> None:
 
 @pytest.mark.parametrize("strategy", list(Strategy))
 def test_strategy_is_logged_and_recorded(strategy: Strategy) -> None:
-    """In each line of the log and in each segment."""
+    """The strategy is named in each log line and in each segment."""
 
     async def main() -> None:
         async with Room(settings=CompactionSettings(strategy=strategy)) as room:
@@ -36,7 +37,7 @@ def test_strategy_is_logged_and_recorded(strategy: Strategy) -> None:
 
 
 def test_paragraph_is_retold_from_the_one_before() -> None:
-    """The next prompt has the last paragraph, and a restart begins with it."""
+    """The prompt for the next paragraph has the last paragraph, and a restart begins with the last paragraph."""
 
     async def main() -> None:
         store = InMemoryTurnStore()
@@ -56,7 +57,9 @@ def test_paragraph_is_retold_from_the_one_before() -> None:
 
 
 def test_outage_under_recursive_is_folded_without_the_model() -> None:
-    """By the extractor, in the same form, and the model goes on from there when it is back."""
+    """During an outage the extractor writes the paragraph in the same form, and the model continues from that paragraph
+    later.
+    """
 
     async def main() -> None:
         async with Room(settings=RECURSIVE, model=MoodyModel(Mood.WRONG_KEY)) as room:
@@ -77,7 +80,7 @@ def test_outage_under_recursive_is_folded_without_the_model() -> None:
 
 
 def test_strategy_may_change_between_processes() -> None:
-    """Either goes on from what the other left; every turn stays covered."""
+    """Each strategy continues from the summary of the other one, and every turn stays covered."""
 
     async def main() -> None:
         store = InMemoryTurnStore()

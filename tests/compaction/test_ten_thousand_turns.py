@@ -1,4 +1,6 @@
-"""An evening of ten thousand turns: never over budget, never a hole, and no more in memory than at its beginning."""
+"""A session of ten thousand turns never exceeds the budget, never misses a turn, and keeps a bounded number of turns in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ from tests.compaction.rooms import Room
 from tests.fakes.virtual_time import run_virtually
 
 TURNS = 10_000
-# A usual model, a small one, and one that takes next to nothing.
+# Input limits of a usual model, of a small one, and of one that accepts almost nothing.
 LIMITS = (28_672, 1_200, 200)
 
 
 class FirstWords:
-    """A quick summariser: the first thing said in each batch is what is kept of it."""
+    """A quick summariser that keeps the first words said in each batch."""
 
     name = "first-words"
     model = ""
@@ -30,7 +32,7 @@ class FirstWords:
         return extract_chapter(request)
 
     async def fold(self, request: FoldRequest) -> Fold:
-        """Keep one fact."""
+        """Return a fold with one fact."""
         turn = request.turns[0]
         (part,) = turn.parts
         fact = Fact((turn.seq,), FactKind.OTHER, part.speaker, turn.started_at, part.text)
@@ -40,7 +42,7 @@ class FirstWords:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
 def test_ten_thousand_turns(mode: Mode) -> None:
-    """A reply every tenth turn, for models of every size."""
+    """A reply at every tenth turn fits models of every size over ten thousand turns, and memory stays bounded."""
 
     async def main() -> None:
         most_in_memory = 0

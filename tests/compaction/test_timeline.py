@@ -1,4 +1,5 @@
-"""The timeline is bounded, loses nothing that is needed, and its numbers never shift (invariant 6)."""
+"""The timeline is bounded, loses no turn that is still needed, and never renumbers turns (invariant 6 of COMPACTION).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def filled(count: int, *, capacity: int = CAPACITY) -> Timeline:
 
 
 def test_turns_are_found_by_number_after_others_left() -> None:
-    """The 300th turn is number 299 whether the first is in memory or not."""
+    """A turn keeps its number after older turns have left memory."""
     timeline = filled(300)
     assert timeline.release(Seq(240)) == 80
     assert (timeline.first, timeline.total) == (80, 300)
@@ -30,7 +31,7 @@ def test_turns_are_found_by_number_after_others_left() -> None:
 
 
 def test_what_is_not_folded_stays_over_capacity() -> None:
-    """When folding is behind, the timeline grows rather than lose a turn."""
+    """Turns that are not folded yet stay in memory, even if the timeline exceeds its capacity."""
     timeline = filled(500)
     assert timeline.release(Seq(30)) == 30
     assert timeline.first == 30
@@ -38,14 +39,14 @@ def test_what_is_not_folded_stays_over_capacity() -> None:
 
 
 def test_folded_turns_stay_while_there_is_room() -> None:
-    """Below its capacity the timeline keeps folded turns too."""
+    """Folded turns stay in memory while the timeline is below its capacity."""
     timeline = filled(CAPACITY)
     assert timeline.release(Seq(100)) == 0
     assert timeline.between(Seq(0), Seq(1)) == (turn(0),)
 
 
 def test_what_left_is_not_silently_missing() -> None:
-    """Asking for turns that have left, or are yet to come, is an error, never a shorter answer."""
+    """Asking for turns that have left memory or do not exist yet is an error and never gives a shorter answer."""
     timeline = filled(300)
     timeline.release(Seq(240))
     with pytest.raises(ValueError, match="not all among"):
@@ -55,7 +56,7 @@ def test_what_left_is_not_silently_missing() -> None:
 
 
 def test_numbers_are_not_reused_or_skipped() -> None:
-    """Only the next number may follow."""
+    """A turn with any number other than the next one is refused."""
     timeline = filled(3)
     for wrong in (2, 4):
         with pytest.raises(ValueError, match="can't follow"):
@@ -63,7 +64,7 @@ def test_numbers_are_not_reused_or_skipped() -> None:
 
 
 def test_restored_timeline_goes_on_with_its_numbers() -> None:
-    """A window read back from the store starts at the cursor and takes the next turn."""
+    """A timeline that is restored from the store starts at the cursor and accepts the next turn."""
     timeline, missing = Timeline.restored([turn(seq) for seq in range(40, 75)], first=Seq(40), total=75)
     assert missing == ()
     assert (timeline.first, timeline.total) == (40, 75)
@@ -72,7 +73,7 @@ def test_restored_timeline_goes_on_with_its_numbers() -> None:
 
 
 def test_a_hole_in_the_store_becomes_tombstones() -> None:
-    """Words that are lost already don't cost the numbers of all others."""
+    """A turn that is missing in the store becomes a tombstone, so the other turns keep their numbers."""
     timeline, missing = Timeline.restored([turn(3), turn(6)], first=Seq(3), total=8)
     assert missing == (4, 5, 7)
     assert [each.tombstone for each in timeline.since(Seq(3))] == [False, True, True, False, True]
@@ -80,7 +81,7 @@ def test_a_hole_in_the_store_becomes_tombstones() -> None:
 
 
 def test_empty_timeline() -> None:
-    """A new session has no turns and says so."""
+    """A new timeline has no turns, and nothing can be released from it."""
     timeline = Timeline()
     assert (timeline.first, timeline.total, timeline.last(5)) == (0, 0, ())
     assert timeline.release(Seq(10)) == 0
@@ -88,7 +89,9 @@ def test_empty_timeline() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 400)), max_size=400), st.integers(0, 30))
 def test_any_order_of_appends_and_releases(steps: list[int | None], capacity: int) -> None:
-    """Whatever happens, the newest turns are there, and only what was released and over capacity is gone."""
+    """After any sequence of steps the newest turns are in memory. Only turns that were released and exceed the capacity
+    are gone.
+    """
     timeline = Timeline(capacity=capacity)
     total = released = 0
     for step in steps:

@@ -30,21 +30,21 @@ class Said:
         ("word", 2),
         ("I am a", 3),
         ("We decided to rent the cabin in Braemar.", 12),
-        # Figures, punctuation and ids: one a character.
+        # Digits, punctuation and ids count one token for each character.
         ("4411", 4),
         ("a1b2-c3", 7),
         ("deadbeef77", 10),
-        # Letters that make no words: capitals, humps, consonants, and what is too long for a word.
+        # Letters that form no words: all capitals, mixed case, only consonants, or too long for a word.
         ("MAX_TURNS", 8),
         ("kJhGfD", 6),
         ("mxyzptlk", 7),
         ("abacadabacadabacad", 15),
         ('{"a": 1}', 8),
-        # Everything else by its bytes.
+        # Other characters count one token for each byte.
         ("é", 2),
         ("日本", 6),
         ("🦄", 4),
-        # The space before a word is part of it; others are not.
+        # The space before a word is part of the word. Other white space counts by itself.
         ("a b", 2),
         ("room 20", 5),
         ("| 20 |", 5),
@@ -52,19 +52,23 @@ class Said:
     ],
 )
 def test_estimates(text: str, tokens: int) -> None:
-    """Letters a third, runs of them at least one, the rest one each or by its bytes."""
+    """Each letter counts a third of a token and each run of letters at least one. Other characters count one token
+    each, or one for each byte.
+    """
     assert estimate_text_tokens(text) == tokens
 
 
 def test_spoken_english_is_over_a_quarter_of_its_characters() -> None:
-    """`chars / 4` under-counts talk by up to 25 %; this stays above that."""
+    """The estimate for spoken English is at least 25 % above `chars / 4`, because that rule under-counts talk by up to
+    25 %.
+    """
     text = "I keep dying on that jump, so let's take the left door and meet Bob at the station at 9:30 on Friday."
     assert len(text) / 4 * 1.25 <= estimate_text_tokens(text) <= len(text) / 2
 
 
 @given(st.text(), st.text())
 def test_more_text_never_costs_less(one: str, other: str) -> None:
-    """Adding text adds tokens, and nothing costs more than its bytes."""
+    """Adding text never lowers the estimate, and no text counts more tokens than it has bytes."""
     assert estimate_text_tokens(one) <= estimate_text_tokens(f"{one} {other}")
     assert estimate_text_tokens(one) <= len(one.encode("utf-8", "surrogatepass"))
 
@@ -85,7 +89,9 @@ class Acted:
 
 
 def test_calls_of_tools_are_counted() -> None:
-    """What a tool is asked, and which call an answer belongs to, is sent and paid like any text."""
+    """The name and arguments of a tool call and the call's id in the answer count as tokens, because they are sent and
+    billed like any text.
+    """
     call = Acted("assistant", "", (Call("c-1", "look", "word"),))
     answer = Acted("tool", "word", tool_call_id="c-1")
     assert message_tokens(call) == MESSAGE_OVERHEAD_TOKENS + TOOL_CALL_OVERHEAD_TOKENS + 3 + 2 + 2
@@ -93,14 +99,14 @@ def test_calls_of_tools_are_counted() -> None:
 
 
 class ByCharacter:
-    """A tokeniser whose tokens are characters, for the model `letters` alone."""
+    """A tokeniser that counts each character as a token. It is for the model `letters` only."""
 
     def for_model(self, model: str) -> ByCharacter | None:
-        """Return itself for its model."""
+        """Return this tokeniser for the model `letters`, and None for other models."""
         return self if model == "letters" else None
 
     def count(self, text: str) -> int:
-        """Count characters."""
+        """Return the number of characters."""
         return len(text)
 
 
@@ -112,7 +118,7 @@ def test_the_models_own_tokeniser_counts_where_there_is_one() -> None:
 
 
 def test_each_message_has_its_overhead() -> None:
-    """Two messages cost their texts and two frames."""
+    """Each message adds a fixed overhead to the tokens of its text."""
     said = [Said("user", "word"), Said("assistant", "word")]
     assert estimate_tokens(said) == 2 * (2 + MESSAGE_OVERHEAD_TOKENS)
     assert estimate_tokens([], "any-model") == 0

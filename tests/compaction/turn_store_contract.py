@@ -1,7 +1,7 @@
-"""What every `TurnStore` does, as tests: the in-memory fake and the database adapter both run this class.
+"""Contract tests for every `TurnStore`. The in-memory fake and the database adapter both run this class.
 
-A test module inherits `TurnStoreContract` and gives a `store` fixture that yields a fresh, empty store. What
-only a real database can show (surviving SIGKILL, a full disk) is tested beside its adapter.
+A test module inherits `TurnStoreContract` and provides a `store` fixture that yields a fresh, empty store. Behaviour
+that only a real database can show (surviving SIGKILL, a full disk) is tested beside its adapter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T0 = 1_760_000_000.0
 
 
 def turn(seq: int, text: str | None = None, *, speaker: str = "Ada") -> Turn:
-    """One person saying one thing, two seconds a turn."""
+    """Return a turn in which one person says one thing. A turn begins every three seconds."""
     return Turn(
         seq=Seq(seq),
         kind=TurnKind.SPEECH,
@@ -53,12 +53,12 @@ def turn(seq: int, text: str | None = None, *, speaker: str = "Ada") -> Turn:
 
 
 def bot_turn(seq: int, text: str) -> Turn:
-    """The bot saying one thing."""
+    """Return a turn in which the bot says one thing."""
     return replace(turn(seq), kind=TurnKind.ASSISTANT, parts=(TurnPart("bot", "Roomtone", text),))
 
 
 def note(name: str, *, at: float = T0) -> Note:
-    """Something seen on Bob's screen."""
+    """Return a note about something seen on Bob's screen."""
     return Note(
         id=NoteId(name),
         at=at,
@@ -79,7 +79,7 @@ def segment(
     closing: bool = False,
     name: str | None = None,
 ) -> Segment:
-    """The record of turns `start <= seq < end`, with every field set to something of its own."""
+    """Return the segment of turns `start <= seq < end`, with a distinct value in every field."""
     return Segment(
         id=SegmentId(name or f"{session_id}:{start}-{end}{'-closing' if closing else ''}"),
         session_id=session_id,
@@ -108,7 +108,7 @@ def segment(
 def landing(
     start: int, end: int, *, revision: int, session_id: SessionId = EVENING, note_ids: Sequence[str] = ()
 ) -> Landing:
-    """The landing that folds `start..end` on top of (start, revision)."""
+    """Return the landing that folds `start..end`. It expects the cursor `start` and this revision."""
     return Landing(
         session_id=session_id,
         expected_cursor=Seq(start),
@@ -122,7 +122,7 @@ def landing(
 
 
 def repairing(start: int, end: int, *, cursor: int, revision: int) -> Landing:
-    """The landing that makes the segment of `start..end` again on top of (cursor, revision)."""
+    """Return the landing that repairs the segment `start..end`. It expects this cursor and revision."""
     return Landing(
         session_id=EVENING,
         expected_cursor=Seq(cursor),
@@ -143,13 +143,13 @@ async def fill(store: TurnStore, count: int, *, session_id: SessionId = EVENING,
 
 
 class TurnStoreContract:
-    """Inherit, and provide the `store` fixture."""
+    """A subclass provides the `store` fixture."""
 
     # -- turns -----------------------------------------------------------------------------------------------
 
     @pytest.mark.asyncio
     async def test_unknown_session_is_empty(self, store: TurnStore) -> None:
-        """`load` of a session nobody wrote to gives the state of a new one."""
+        """Loading a session that nobody wrote to gives the state of a new session."""
         memory = await store.load(EVENING)
         assert memory.total_turns == 0
         assert memory.state == CompactionState()
@@ -160,7 +160,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_turns_come_back_whole_and_in_order(self, store: TurnStore) -> None:
-        """Every field of a turn of every kind survives, several speakers and odd characters included."""
+        """Every field of a turn of every kind is stored, including several speakers and unusual characters, and turns
+        come back in order.
+        """
         turns = [
             turn(0, "Grüße, „Ada“ — 你好 🦄\nnew line"),
             Turn(
@@ -186,14 +188,14 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_same_turn_twice_is_stored_once(self, store: TurnStore) -> None:
-        """A retry after an answer that got lost changes nothing."""
+        """Storing the same turn again, as after a lost answer, changes nothing."""
         await store.append_turn(EVENING, turn(0))
         await store.append_turn(EVENING, turn(0))
         assert (await store.load(EVENING)).window == (turn(0),)
 
     @pytest.mark.asyncio
     async def test_another_turn_under_a_used_number_is_refused(self, store: TurnStore) -> None:
-        """A number is never reused: the first turn stays, and the caller hears of its mistake."""
+        """Storing another turn under a used number is an error, and the first turn stays."""
         await store.append_turn(EVENING, turn(0, "the first"))
         with pytest.raises(StoreError):
             await store.append_turn(EVENING, turn(0, "another"))
@@ -201,7 +203,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_sessions_do_not_see_each_other(self, store: TurnStore) -> None:
-        """Turns, notes, landings and endings belong to one session."""
+        """Turns, notes, landings and ends affect only their own session."""
         await fill(store, 12)
         await fill(store, 12, session_id=MORNING)
         await store.add_note(EVENING, note("n1"))
@@ -216,7 +218,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_notes_are_live_then_pending_in_their_order(self, store: TurnStore) -> None:
-        """Pending notes keep the order in which they were taken, every field included."""
+        """Notes keep their fields and the order in which they were taken, while live and while pending."""
         notes = [note(name, at=T0 + at) for at, name in enumerate(("b", "a", "d", "c"))]
         for each in notes:
             await store.add_note(EVENING, each)
@@ -229,7 +231,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_note_operations_can_be_repeated(self, store: TurnStore) -> None:
-        """The same note added or moved twice is there once, and adding it again doesn't bring it back to life."""
+        """Adding or moving the same note twice has no further effect, and adding a pending note again does not make it
+        live.
+        """
         await store.add_note(EVENING, note("a"))
         await store.add_note(EVENING, note("a"))
         await store.move_notes_to_pending(EVENING, [NoteId("a")])
@@ -243,7 +247,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_landing_moves_everything_at_once(self, store: TurnStore) -> None:
-        """Segment, cursor, revision, summary and notes land together; the window starts at the new cursor."""
+        """A landing stores the segment, cursor, revision, summary and notes together, and the window then starts at the
+        new cursor.
+        """
         turns = await fill(store, 61)
         for name in ("a", "b", "c"):
             await store.add_note(EVENING, note(name))
@@ -260,7 +266,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_landing_keeps_notes_that_came_in_flight(self, store: TurnStore) -> None:
-        """Only the carried ids leave pending, whatever the landing's own state says of pending notes."""
+        """A landing removes only the note ids that it carries from the pending notes, whatever the landing's own state
+        says about pending notes.
+        """
         await fill(store, 20)
         for name in ("a", "b"):
             await store.add_note(EVENING, note(name))
@@ -270,7 +278,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_same_landing_twice_lands_once(self, store: TurnStore) -> None:
-        """The second is told False, and nothing changes."""
+        """A repeated landing returns False and changes nothing."""
         await fill(store, 61)
         assert await store.land(landing(0, 10, revision=0)) is True
         before = await store.load(EVENING)
@@ -279,7 +287,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_stale_landing_is_refused(self, store: TurnStore) -> None:
-        """A landing made on an older cursor or revision changes nothing, notes included."""
+        """A landing made on an older cursor or revision changes nothing, not even the notes."""
         await fill(store, 80)
         await store.add_note(EVENING, note("a"))
         await store.move_notes_to_pending(EVENING, [NoteId("a")])
@@ -293,7 +301,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_a_stored_range_is_not_stored_again(self, store: TurnStore) -> None:
-        """(session, start, end) is a key of its own, whatever the segment's id."""
+        """A range of turns that is stored already is refused, even with another segment id."""
         await fill(store, 80)
         assert await store.land(landing(0, 10, revision=0))
         again = replace(
@@ -307,7 +315,8 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_notes_only_landing_has_no_segment(self, store: TurnStore) -> None:
-        """The cursor stays, the revision moves, the notes leave pending."""
+        """A landing of notes alone leaves the cursor, raises the revision and removes the notes from the pending ones.
+        """
         await fill(store, 5)
         await store.add_note(EVENING, note("a"))
         await store.move_notes_to_pending(EVENING, [NoteId("a")])
@@ -321,7 +330,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_notes_only_landing_may_keep_a_segment_of_its_own(self, store: TurnStore) -> None:
-        """A notes-only run may store a segment with the empty range `cursor..cursor`; two of them have two ids."""
+        """A run of notes alone may store a segment with the empty range `cursor..cursor`. Two such segments have
+        different ids.
+        """
         await fill(store, 5)
         first = replace(segment(0, 0, name="notes-1"), facts=())
         second = replace(segment(0, 0, name="notes-2"), facts=())
@@ -336,7 +347,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_segments_come_back_in_order_of_start(self, store: TurnStore) -> None:
-        """A chain of landings is a chain of segments."""
+        """Segments are loaded in the order of their first turns."""
         await fill(store, 100)
         for revision, start in enumerate(range(0, 50, 10)):
             assert await store.land(landing(start, start + 10, revision=revision))
@@ -350,7 +361,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_one_of_two_rival_landings_wins(self, store: TurnStore) -> None:
-        """Two writers on the same (cursor, revision): exactly one lands."""
+        """If two writers land on the same cursor and revision, exactly one of them succeeds."""
         await fill(store, 61)
         rivals = [replace(landing(0, 10, revision=0), segment=segment(0, 10, name=name)) for name in ("x", "y")]
         results = await asyncio.gather(*(store.land(each) for each in rivals))
@@ -361,7 +372,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_turns_go_on_while_a_landing_is_written(self, store: TurnStore) -> None:
-        """Appends and a landing at the same time all take effect."""
+        """Turns that are appended while a landing is written are stored, and the landing is applied too."""
         await fill(store, 61)
         late = [turn(seq) for seq in range(61, 81)]
         results = await asyncio.gather(
@@ -376,7 +387,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_repair_puts_a_segment_in_the_place_of_a_degraded_one(self, store: TurnStore) -> None:
-        """The revision moves, the cursor doesn't, and the others stay where they are."""
+        """A repair replaces a degraded segment and raises the revision. The cursor and the other segments stay
+        unchanged.
+        """
         await fill(store, 30)
         assert await store.land(landing(0, 10, revision=0))
         assert await store.land(landing(10, 20, revision=1))
@@ -388,7 +401,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_repair_comes_once_and_in_time(self, store: TurnStore) -> None:
-        """Of a segment that is well, or unknown, or on a stale state, nothing is replaced."""
+        """A repair is refused if its segment is not degraded, if its segment is unknown, or if it expects an older
+        revision.
+        """
         await fill(store, 30)
         assert await store.land(landing(0, 10, revision=0))
         assert not await store.land(repairing(0, 10, cursor=10, revision=0))
@@ -401,7 +416,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_repair_of_an_ended_session_is_refused(self, store: TurnStore) -> None:
-        """Nothing lands after the end."""
+        """Nothing lands after the end of a session, not even a repair."""
         await fill(store, 30)
         assert await store.land(landing(0, 10, revision=0))
         memory = await store.load(EVENING)
@@ -410,7 +425,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_closing_marks_the_end(self, store: TurnStore) -> None:
-        """The closing segment is stored, and the cursor, window and notes stay what they were."""
+        """Closing stores the closing segment, and the cursor, window and notes stay unchanged."""
         turns = await fill(store, 30)
         assert await store.land(landing(0, 10, revision=0))
         await store.add_note(EVENING, note("a"))
@@ -426,7 +441,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_closing_twice_changes_nothing(self, store: TurnStore) -> None:
-        """An ending may be retried after an answer that got lost."""
+        """Closing a session again, as after a lost answer, changes nothing."""
         await fill(store, 5)
         closing = segment(0, 5, closing=True)
         await store.close(EVENING, closing, CompactionState())
@@ -436,7 +451,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_late_landing_on_an_ended_session_is_refused(self, store: TurnStore) -> None:
-        """A run that outlived its session leaves no trace."""
+        """A landing that comes after the end of its session changes nothing."""
         await fill(store, 61)
         await store.close(EVENING, segment(0, 61, closing=True), CompactionState())
         before = await store.load(EVENING)
@@ -445,7 +460,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_ending_on_a_stale_state_is_refused(self, store: TurnStore) -> None:
-        """Closing says which (cursor, revision) it closes, so it can't drag a landed cursor back."""
+        """Closing on an older cursor and revision is refused, so that closing cannot move the cursor back."""
         await fill(store, 61)
         assert await store.land(landing(0, 10, revision=0))
         with pytest.raises(StoreError):
@@ -456,7 +471,7 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_empty_session_can_end(self, store: TurnStore) -> None:
-        """A room nobody spoke in ends without a segment."""
+        """A session without turns ends without a segment."""
         await store.close(EVENING, None, CompactionState())
         memory = await store.load(EVENING)
         assert memory.ended is True

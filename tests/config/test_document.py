@@ -1,4 +1,4 @@
-"""`default.toml` and the schema agree on every key and value, and explain each key."""
+"""`default.toml` and the schema agree on every key and value, and the file explains each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = DEFAULTS.read_text(encoding="utf-8")
 
 
 def in_toml(value: Any) -> Any:
-    """Return a default as TOML holds it."""
+    """Return a default as TOML represents it."""
     match value:
         case SecretStr():
             return value.get_secret_value()
@@ -29,7 +29,7 @@ def in_toml(value: Any) -> Any:
 
 
 def stated(setting: Setting) -> Any:
-    """Return what default.toml says of a setting; None when it is commented out."""
+    """Return the value of a setting in default.toml, or None if it is commented out."""
     tree: Any = tomllib.loads(TEXT)
     for part in setting.key:
         tree = {} if tree is None else tree
@@ -38,12 +38,12 @@ def stated(setting: Setting) -> Any:
 
 
 def test_the_file_is_what_the_schema_writes() -> None:
-    """After changing a settings class, `python -m config.document` writes the file anew."""
+    """`default.toml` is up to date. After a change of a settings class, `python -m config.document` writes it anew."""
     assert render() == TEXT, "default.toml is not of this schema: run `python -m config.document`"
 
 
 def test_the_reference_is_what_the_schema_writes() -> None:
-    """The page in the docs too, by the same command."""
+    """`docs/settings.md` is up to date and lists every setting. `python -m config.document` writes it too."""
     text = REFERENCE.read_text(encoding="utf-8")
     assert render_reference() == text, "docs/settings.md is not of this schema: run `python -m config.document`"
     for setting in SETTINGS.values():
@@ -51,7 +51,7 @@ def test_the_reference_is_what_the_schema_writes() -> None:
 
 
 def test_the_first_screen_holds_what_people_change() -> None:
-    """Forty lines with the usual settings and their defaults, which can be copied as they are."""
+    """The first forty lines show the common settings with their defaults, and can be copied unchanged."""
     lines = TEXT.split("\n\n", 1)[0].splitlines()
     assert len(lines) <= 40
     start = lines.index("#     [discord]")
@@ -64,7 +64,9 @@ def test_the_first_screen_holds_what_people_change() -> None:
 
 
 def test_settings_are_explained_without_their_neighbours() -> None:
-    """Each meaning is whole sentences, and all change at the same time, which is said once."""
+    """Each description is whole sentences. None says when a change takes effect, because that is the same for all
+    settings.
+    """
     for setting in SETTINGS.values():
         description = setting.field.description or ""
         assert description.endswith("."), setting.name
@@ -72,7 +74,7 @@ def test_settings_are_explained_without_their_neighbours() -> None:
 
 
 def test_every_value_is_the_schemas() -> None:
-    """Key for key: what the file states is the default in force, and it states nothing else."""
+    """Every value in the file is the default of its setting, and the file contains no other key."""
     for setting in SETTINGS.values():
         assert stated(setting) == in_toml(setting.default), setting.name
 
@@ -91,7 +93,7 @@ def test_every_value_is_the_schemas() -> None:
 
 
 def test_every_key_is_explained() -> None:
-    """Above each key, set or commented out, stands a comment that ends as a sentence."""
+    """Above each key, also a commented one, is a comment that ends with a full stop or a comma."""
     lines = TEXT.splitlines()
     for setting in SETTINGS.values():
         heading = lines.index(f"[{'.'.join(setting.key[:-1])}]")
@@ -107,14 +109,14 @@ def test_every_key_is_explained() -> None:
 
 
 def test_the_file_can_be_the_operators(tmp_path: Path) -> None:
-    """A copy of it loads, and changes nothing."""
+    """A copy of the file as `roomtone.toml` loads and changes nothing."""
     copy = tmp_path / "roomtone.toml"
     copy.write_text(TEXT, encoding="utf-8")
     assert load(directory=tmp_path, environ={}) == load(directory=tmp_path / "empty", environ={})
 
 
 def test_the_example_environment_is_valid(tmp_path: Path) -> None:
-    """`.env.example` copied as it is changes nothing; its commented lines name real settings."""
+    """An unchanged copy of `.env.example` changes nothing, and its commented lines name existing settings."""
     example = (Path(__file__).parents[2] / ".env.example").read_text(encoding="utf-8")
     (tmp_path / ".env").write_text(example, encoding="utf-8")
     assert load(directory=tmp_path, environ={}) == load(directory=tmp_path / "empty", environ={})

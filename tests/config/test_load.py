@@ -1,4 +1,4 @@
-"""Which source of a setting wins; all mistakes are reported at once, in plain words and without secrets."""
+"""Which source of a setting has precedence. All mistakes are reported together, in plain words and without secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "never-to-be-seen-123456789"
 
 
 def problems_of(directory: Path, environ: Mapping[str, str] | None = None, **overrides: object) -> tuple[str, ...]:
-    """Return what is wrong with a configuration that must not load."""
+    """Load a configuration that is wrong, and return its problems."""
     with pytest.raises(ConfigError) as caught:
         load(directory=directory, environ=environ or {}, overrides=overrides)
     assert str(caught.value).splitlines() == list(caught.value.problems)
@@ -37,12 +37,12 @@ def write(directory: Path, text: str, name: str = "roomtone.toml") -> Path:
 
 
 def test_nothing_set_gives_the_defaults(tmp_path: Path) -> None:
-    """An empty directory and environment are a whole configuration."""
+    """An empty directory and environment give the default settings."""
     assert load(directory=tmp_path, environ={}) == Settings()
 
 
 def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
-    """Defaults < roomtone.toml < .env < environment < overrides."""
+    """The precedence is: defaults < roomtone.toml < .env < environment < overrides."""
     write(tmp_path, '[brain]\nname = "file"\n[llm]\nmodel = "file"\n')
     assert load(directory=tmp_path, environ={}).brain.name == "file"
     write(tmp_path, "ROOMTONE_BRAIN__NAME=dotenv\nexport ROOMTONE_LLM__MODEL='dotenv' # mine\n", ".env")
@@ -55,7 +55,7 @@ def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
 
 
 def test_the_process_environment_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without arguments the working directory and the process's variables count."""
+    """Without arguments, `load` uses the working directory and the environment variables of the process."""
     for name in [each for each in os.environ if each.startswith("ROOMTONE_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -65,7 +65,9 @@ def test_the_process_environment_is_the_default(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_file_can_be_named(tmp_path: Path) -> None:
-    """ROOMTONE_CONFIG wins over roomtone.toml, and may stand in .env; some editors put a mark before UTF-8."""
+    """ROOMTONE_CONFIG names a file to use instead of roomtone.toml, and may be set in .env. A byte order mark is
+    allowed.
+    """
     write(tmp_path, '[brain]\nname = "usual"\n')
     write(tmp_path, '\ufeff[brain]\nname = "variable"\n', "variable.toml")
     environ = {"ROOMTONE_CONFIG": "variable.toml"}
@@ -75,7 +77,8 @@ def test_the_file_can_be_named(tmp_path: Path) -> None:
 
 
 def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
-    """DISCORD_TOKEN and OPENAI_API_KEY are taken, without stray blanks; a setting's own variable is stronger."""
+    """DISCORD_TOKEN and OPENAI_API_KEY are read, without surrounding blanks. The setting's own variable has precedence.
+    """
     write(tmp_path, f"DISCORD_TOKEN={SECRET}\nSOMETHING_ELSE=1\n", ".env")
     settings = load(directory=tmp_path, environ={"OPENAI_API_KEY": f" {SECRET}2\n"})
     assert settings.discord.token is not None
@@ -87,13 +90,15 @@ def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
 
 
 def test_empty_variables_count_as_unset(tmp_path: Path) -> None:
-    """`ROOMTONE_ASR__CPU_THREADS=` in a compose file is no mistake."""
+    """An empty variable, such as `ROOMTONE_ASR__CPU_THREADS=` in a compose file, counts as unset."""
     environ = {"ROOMTONE_ASR__CPU_THREADS": "", "DISCORD_TOKEN": " ", "ROOMTONE_CONFIG": ""}
     assert load(directory=tmp_path, environ=environ) == Settings()
 
 
 def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
-    """The text of a variable is read as its setting's type; lists by commas or in TOML's notation."""
+    """The text of a variable is converted to the type of its setting. Lists are separated by commas or written as in
+    TOML.
+    """
     environ = {
         "ROOMTONE_ASR__CPU_THREADS": "3",
         "ROOMTONE_LOGS__SPEECH": "true",
@@ -112,7 +117,7 @@ def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
-    """Files, .env, variables and overrides are all read before anything is said."""
+    """The mistakes in files, .env, variables and overrides are all reported together."""
     write(
         tmp_path,
         """
@@ -152,7 +157,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> None:
-    """A rule over two keys says where each was set."""
+    """If two settings contradict each other, the message says where each was set."""
     write(tmp_path, "[budget]\nmax_context_tokens = 2048\n")
     (told,) = problems_of(tmp_path, None, **{"budget.reserved_output_tokens": 2_000})
     places = "(max_context_tokens in roomtone.toml line 2, reserved_output_tokens in an override)"
@@ -160,7 +165,7 @@ def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> 
 
 
 def test_a_key_in_the_wrong_section_is_led_home(tmp_path: Path) -> None:
-    """A name that exists elsewhere is the best guess."""
+    """For a key in the wrong section, the message suggests the section that has it."""
     write(tmp_path, 'token = "x"\n[asr]\nwake_names = ["x"]\n')
     assert problems_of(tmp_path) == (
         "section [token] in roomtone.toml line 1 is not a setting. Did you mean discord.token?",
@@ -177,7 +182,7 @@ def test_a_key_in_the_wrong_section_is_led_home(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: str) -> None:
-    """Syntax errors name the line, and the environment is still judged."""
+    """A syntax error in the file is reported with its line, and environment variables are still checked."""
     (tmp_path / "roomtone.toml").write_bytes(text)
     first, second = problems_of(tmp_path, {"ROOMTONE_ASR__CPU_THREADS": "-1"})
     assert first.startswith(f"roomtone.toml {said}")
@@ -185,7 +190,7 @@ def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: 
 
 
 def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
-    """A named file must exist and be a file."""
+    """The path in ROOMTONE_CONFIG must exist and be a file."""
     with pytest.raises(ConfigError, match=r"absent\.toml does not exist\. Check the path"):
         load(directory=tmp_path, environ={"ROOMTONE_CONFIG": "absent.toml"})
     with pytest.raises(ConfigError, match="is a directory"):
@@ -193,19 +198,19 @@ def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_dotenv_is_told(tmp_path: Path) -> None:
-    """A `.env` that is a directory or no text is one plain sentence."""
+    """A `.env` that is not text gives one plain sentence."""
     (tmp_path / ".env").write_bytes(b"DISCORD_TOKEN=\xff\xfe")
     assert problems_of(tmp_path) == (".env cannot be read: it is not UTF-8 text. Check the file, or remove it.",)
 
 
 def test_an_unlikely_variable_gets_the_rule(tmp_path: Path) -> None:
-    """Where nothing is near, the way variables are named is told."""
+    """If no setting has a similar name, the message explains how variables are named."""
     (told,) = problems_of(tmp_path, {"ROOMTONE_QQQQ": "1"})
     assert told.endswith("Variables are named ROOMTONE_SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en.")
 
 
 def test_secrets_never_print(tmp_path: Path) -> None:
-    """Not in the settings' repr, str or dumps, and not in a sentence about a mistake in or beside them."""
+    """Secrets appear neither in the settings' repr, str and dumps nor in messages about mistakes."""
     settings = load(directory=tmp_path, environ={"DISCORD_TOKEN": SECRET, "OPENAI_API_KEY": SECRET})
     shown = [repr(settings), str(settings), settings.model_dump_json(), repr(settings.model_dump())]
     assert all(SECRET not in each for each in shown)
@@ -217,7 +222,7 @@ def test_secrets_never_print(tmp_path: Path) -> None:
 
 
 def test_a_failed_load_keeps_no_secret_in_its_traceback(tmp_path: Path) -> None:
-    """The error pydantic raised, which quotes values, is not chained to ours."""
+    """The ConfigError does not chain pydantic's error, because that error quotes values."""
     write(tmp_path, f'[discord]\ntoken = ["{SECRET}"]\n')
     with pytest.raises(ConfigError) as caught:
         load(directory=tmp_path, environ={})
@@ -226,7 +231,7 @@ def test_a_failed_load_keeps_no_secret_in_its_traceback(tmp_path: Path) -> None:
 
 
 def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
-    """The rehearsal sets paths and secrets in the program's own types."""
+    """Overrides accept paths and secrets as objects, which the rehearsal needs."""
     settings = load(
         directory=tmp_path, environ={}, overrides={"storage.data_dir": tmp_path, "discord.token": SecretStr("t")}
     )
@@ -247,7 +252,7 @@ def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistyped_variable_is_recognised(tmp_path: Path, wrong: str, meant: str) -> None:
-    """A part of the name, one underscore, a wrong section, a slip of the finger."""
+    """A misspelt, incomplete or misplaced variable name gets the right suggestion."""
     assert problems_of(tmp_path, {wrong: "1"})[0].endswith(f"Did you mean {meant}?")
 
 
@@ -261,7 +266,7 @@ values = st.recursive(
 
 @given(overrides=st.dictionaries(names, values, max_size=5))
 def test_any_value_is_taken_or_told(overrides: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever is set gives settings or plain one-line sentences, nothing else."""
+    """Any overrides give either settings or problems of one line each."""
     told: tuple[str, ...] = ("the settings are good",)
     try:
         load(directory=tmp_path_factory.getbasetemp(), environ={}, overrides=overrides)
@@ -273,7 +278,7 @@ def test_any_value_is_taken_or_told(overrides: dict[str, object], tmp_path_facto
 
 @given(st.binary(max_size=40) | st.text('[]asr.="\n#1 brain', max_size=40).map(str.encode))
 def test_any_file_is_taken_or_told(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    """Whatever stands in the file and in `.env`, nothing but a ConfigError comes of it."""
+    """Any content of the file and of `.env` gives either settings or a ConfigError."""
     directory = tmp_path_factory.getbasetemp()
     for name in ("any.toml", ".env"):
         (directory / name).write_bytes(content)
@@ -288,7 +293,7 @@ def test_any_file_is_taken_or_told(tmp_path_factory: pytest.TempPathFactory, con
 
 
 def test_every_secret_is_found(tmp_path: Path) -> None:
-    """Also those of servers and models in lists: whoever writes logs keeps them out."""
+    """`secrets_in` also finds the secrets in lists of servers and models, so that logs can leave them out."""
     (tmp_path / "roomtone.toml").write_text(
         '[discord]\ntoken = "token-1"\n[llm]\napi_key = "key-2"\n[[llm.fallback_models]]\nmodel = "b"\n'
         'base_url = "http://b/v1"\napi_key = "key-3"\n[[mcp.servers]]\nname = "x"\nurl = "https://x/mcp"\n'

@@ -1,4 +1,4 @@
-"""Retired keys: each is reported with its replacement, and none stops the bot."""
+"""Retired keys: each is reported with its replacement, and only a renamed key with a wrong value stops the bot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from config.load import load
 from config.retired import RETIRED, RETIRED_SECTIONS
 from config.schema import INTERNAL, SETTINGS, Settings, variable_of
 
-# Every key of default.toml before the settings were cut down. Frozen: it is what stands in people's files.
+# Every key of default.toml before the number of settings was reduced. This list never changes: people's files still
+# contain these keys.
 FORMER_KEYS = {
     "discord": "token api_base gateway ca_file message_content connect_timeout_s",
     "room": "leave_when_empty_s resume_within_s notice",
@@ -78,13 +79,13 @@ FORMER = {(section, key) for section, keys in FORMER_KEYS.items() for key in key
 
 
 def test_every_former_key_is_a_setting_or_retired() -> None:
-    """None of the former keys is unknown, and the table tells of no key that never was."""
+    """Every former key is either a setting or retired, and no other key is listed as retired."""
     assert len(FORMER) == 195
     assert FORMER - set(SETTINGS) == set(RETIRED)
 
 
 def test_retired_keys_are_no_settings_and_their_successors_are() -> None:
-    """What takes over can be set, and gets a value of its kind."""
+    """A retired key is not a setting, and its successor is one."""
     assert not set(RETIRED) & set(SETTINGS)
     for key, retired in RETIRED.items():
         assert retired.fate.endswith("."), key
@@ -95,7 +96,10 @@ def test_retired_keys_are_no_settings_and_their_successors_are() -> None:
 def test_a_retired_key_is_named_and_harmless(
     key: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a file and in a variable: one sentence with the place, and the defaults hold."""
+    """A retired key in a file or a variable gives one sentence with its place, and the defaults apply.
+
+    A renamed key keeps its value, so a wrong value of it is an error under the new name.
+    """
     (tmp_path / "roomtone.toml").write_text(f'[{key[0]}]\n{key[1]} = "auto"\n', "utf-8")
     environ = {variable_of(key): "auto"} if RETIRED[key].values is not None else {}
     told: list[str] = []
@@ -136,14 +140,14 @@ def test_a_renamed_key_keeps_its_value(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_switched_off_stays_off(tmp_path: Path, line: str, successor: tuple[str, str], value: object) -> None:
-    """A retired switch that another setting takes over is obeyed."""
+    """The value of a retired switch is passed on to the setting that replaced it."""
     (tmp_path / "roomtone.toml").write_text(line, "utf-8")
     settings = load(directory=tmp_path, environ={}, notify=lambda _: None)
     assert getattr(getattr(settings, successor[0]), successor[1]) == value
 
 
 def test_the_notice_goes_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nobody asks for it otherwise: the logs are not set up yet."""
+    """Without a `notify` callback, the notice goes to stderr, because the logs are not set up yet."""
     (tmp_path / "roomtone.toml").write_text("[transport]\nopus_complexity = 9\n", "utf-8")
     load(directory=tmp_path, environ={})
     told = "transport.opus_complexity in roomtone.toml line 2 is no setting any more: it is fixed at 5. Delete it.\n"
@@ -151,7 +155,7 @@ def test_the_notice_goes_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_key_that_never_was_stays_a_mistake(tmp_path: Path) -> None:
-    """In a section that is gone too, and a section that is no table."""
+    """A key that never existed is a mistake, also in a retired section; so is a retired section that is not a table."""
     assert ("transport",) in RETIRED_SECTIONS
     for text in ("[transport]\nnonsense = 1\n", "transport = 3\n"):
         (tmp_path / "roomtone.toml").write_text(text, "utf-8")
@@ -160,7 +164,7 @@ def test_a_key_that_never_was_stays_a_mistake(tmp_path: Path) -> None:
 
 
 def test_no_file_or_variable_sets_an_internal_field(tmp_path: Path) -> None:
-    """Only the program does: rehearsals and benchmarks."""
+    """Internal fields can only be set by overrides, which rehearsals and benchmarks use."""
     for key in INTERNAL:
         assert key in RETIRED, key
     settings = load(directory=tmp_path, environ={"ROOMTONE_SPEAKING__VARIETY": "0"}, notify=lambda _: None)
@@ -169,12 +173,12 @@ def test_no_file_or_variable_sets_an_internal_field(tmp_path: Path) -> None:
 
 
 def test_few_settings() -> None:
-    """An operator holds them in the head, and the rest are constants beside the code that uses them."""
+    """There are at most 90 settings, so that an operator can know them; other values are constants in the code."""
     assert len(SETTINGS) <= 90
 
 
 def test_the_docs_name_no_retired_key() -> None:
-    """Nobody is told to set what cannot be set; the reference alone lists what is gone."""
+    """No documentation page names a retired key, except the settings reference."""
     docs = Path(__file__).parents[2]
     pages = [docs / "README.md", *(page for page in (docs / "docs").rglob("*.md") if page.name != "settings.md")]
     named = {

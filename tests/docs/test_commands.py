@@ -1,4 +1,4 @@
-"""Every command in the documentation is run here, or by the test named on this page."""
+"""Every command in the documentation is run here, or by another test that is named here."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
-# A shell fence, indented or not; a trailing comment is for the reader.
+# A code block marked `sh`, indented or not. A comment at the end of a line is for the reader.
 _FENCE = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"\s{2,}#.*$")
 
-# Run here, in a folder with a transcript and the log of a replay: the command and its exit status.
+# Command -> its exit status. Run here, in a folder with a transcript and the log of a replay.
 RUN_HERE = {
     "roomtone doctor": 0,
     "roomtone models list": 0,
-    # A replay keeps its memory to itself, so here there is none yet; the sentence says so.
+    # A replay does not write to the bot's database, so there is no memory to list, and the command says so.
     "roomtone memory list": 1,
     "roomtone replay transcript.jsonl --report replay.json": 0,
     "roomtone tail --event compaction": 0,
@@ -36,7 +36,8 @@ RUN_HERE = {
     "roomtone tail --json": 0,
     "roomtone bench": 0,
 }
-# Run by another test, because it takes minutes or another process: the command, the file, and what stands there.
+# Command -> the file that runs it and a text in that file. Another test runs it, because it takes minutes or needs
+# another process.
 RUN_THERE = {
     "make test": (".ci/run", "make test"),
     "make quick": ("Makefile", "--jobs 3 lint types fast"),
@@ -51,9 +52,9 @@ RUN_THERE = {
     "roomtone rehearse three-hours": ("tests/scenarios/test_three_hours.py", '"rehearse", "three-hours"'),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
-# Setting something up; what can be shown without doing it is shown below.
+# Commands that install or configure something. The tests below check them without running them.
 SHOWN = {"make setup", "cp .env.example .env"}
-# No container engine where the tests run: what the file copies and calls is checked instead.
+# The tests have no container engine, so a test checks what the Dockerfile copies and calls.
 CONTAINER = {
     "docker build -t roomtone .",
     "docker run --env-file .env -v roomtone-data:/app/data roomtone",
@@ -63,7 +64,7 @@ NOBODY_THERE = re.compile(r"Join first|Let them join first|No bot has registered
 
 
 def commands() -> dict[str, list[str]]:
-    """Return every command of every page, with the pages it stands in."""
+    """Return every command in the documentation, with the pages that contain it."""
     found: dict[str, list[str]] = {}
     for page in PAGES:
         for block in _FENCE.findall(page.read_text("utf-8")):
@@ -76,12 +77,12 @@ def commands() -> dict[str, list[str]]:
 
 COMMANDS = commands()
 CURLS = [command for command in COMMANDS if command.startswith("curl ")]
-# The benchmarks' options; they are parsed here and run in tests/benchmarks.
+# The options of the benchmarks are checked here; tests/benchmarks runs the benchmarks.
 BENCHES = [command for command in COMMANDS if command.startswith("roomtone bench ")]
 
 
 def test_every_command_has_its_proof() -> None:
-    """No example without a test, and no proof of an example that is gone."""
+    """Every command in the documentation is tested, and every command listed here is in the documentation."""
     proven = {*RUN_HERE, *RUN_THERE, *SHOWN, *CONTAINER, *CURLS, *BENCHES}
     unproven = {command: pages for command, pages in COMMANDS.items() if command not in proven}
     unproven = {command: pages for command, pages in unproven.items() if not command.startswith("CONTROL=")}
@@ -91,7 +92,7 @@ def test_every_command_has_its_proof() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a transcript long enough to be folded, and the log that its replay leaves."""
+    """A folder with a transcript that is long enough for compaction."""
     place = tmp_path_factory.mktemp("docs")
     lines = [{"speaker": "Ada", "text": f"Point {n} is settled for Friday.", "at": n * 5} for n in range(75)]
     (place / "transcript.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
@@ -100,7 +101,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", RUN_HERE)
 def test_a_quick_command_does_what_the_page_says(command: str, folder: Path) -> None:
-    """It ends with the expected status and without a traceback."""
+    """The command prints something and ends with the expected status and without a traceback."""
     program = Program(folder, *shlex.split(command)[1:])
     ended = program.wait()
     assert ended.status == RUN_HERE[command], ended.printed
@@ -110,14 +111,14 @@ def test_a_quick_command_does_what_the_page_says(command: str, folder: Path) -> 
 
 @pytest.mark.parametrize("command", RUN_THERE)
 def test_a_long_command_is_run_where_it_says(command: str) -> None:
-    """The named file exists and runs just this."""
+    """The file that `RUN_THERE` names contains the command."""
     file, evidence = RUN_THERE[command]
     assert evidence in (REPOSITORY / file).read_text("utf-8")
 
 
 @pytest.mark.parametrize("command", BENCHES)
 def test_a_benchmark_knows_its_options(command: str) -> None:
-    """The words of the example are options that exist: help is asked for instead of the hour it takes."""
+    """The benchmark has every option of the example. Only its help is run, because the benchmark takes an hour."""
     words = shlex.split(command.replace(" NAME", " memory"))[1:]
     shown = subprocess.run(
         [sys.executable, "-m", "bot", *words[:2], "--help"],
@@ -131,7 +132,7 @@ def test_a_benchmark_knows_its_options(command: str) -> None:
 
 
 def test_setting_up_is_one_target() -> None:
-    """`make setup` and the others exist, and need nothing that is not there to say what they would do."""
+    """`make setup`, `make run` and `make test` exist, and a dry run of each works."""
     for target in ("setup", "run", "test"):
         planned = subprocess.run(
             ["make", "--dry-run", target], capture_output=True, text=True, check=True, cwd=REPOSITORY
@@ -140,7 +141,7 @@ def test_setting_up_is_one_target() -> None:
 
 
 def test_the_example_environment_loads(tmp_path: Path) -> None:
-    """A copied `.env.example` is valid as it is, and means: no token, no key."""
+    """An unchanged copy of `.env.example` is valid and sets no Discord token."""
     shutil.copy(REPOSITORY / ".env.example", tmp_path / ".env")
     ended = Program(tmp_path, "doctor").wait()
     assert ended.status == 0, ended.printed
@@ -148,7 +149,7 @@ def test_the_example_environment_loads(tmp_path: Path) -> None:
 
 
 def test_the_image_copies_and_calls_what_exists() -> None:
-    """Every path the Dockerfile copies is in the repository, and its commands are ours."""
+    """Every path that the Dockerfile copies exists in the repository, and its commands are commands of Roomtone."""
     text = (REPOSITORY / "Dockerfile").read_text("utf-8")
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)
     assert copied
@@ -160,7 +161,7 @@ def test_the_image_copies_and_calls_what_exists() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("command", CURLS)
 async def test_a_control_request_is_understood(command: str) -> None:
-    """The example is sent as it stands; where nobody is there to be struck, the answer says just that."""
+    """The local Discord accepts the example as it is written, or answers that the person or bot in it is not there."""
     words = shlex.split(command)[1:]
     method = words[words.index("-X") + 1] if "-X" in words else "GET"
     body = words[words.index("-d") + 1] if "-d" in words else None
@@ -171,5 +172,6 @@ async def test_a_control_request_is_understood(command: str) -> None:
             told = await answer.json()
     assert isinstance(told, dict)
     if answer.status != 200:
-        # Nobody is in voice and no bot is there; every other objection would be to the request itself.
+        # No person is in voice and no bot is connected. Any other objection would mean that the request itself is
+        # wrong.
         assert NOBODY_THERE.search(told["error"]), told

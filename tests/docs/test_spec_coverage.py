@@ -11,7 +11,7 @@ _NAMED = re.compile(r"`([\w*/]+)`(:)?")
 
 
 def named_tests() -> list[tuple[str, str | None]]:
-    """Return each test file that the page's last columns name, with each test of it that is named (or None)."""
+    """Return each test file named in the last columns of the page's tables, with the test named in it or None."""
     found: list[tuple[str, str | None]] = []
     for line in PAGE.read_text("utf-8").splitlines():
         if not line.startswith("| ") or line.startswith("| asked"):
@@ -30,7 +30,7 @@ def named_tests() -> list[tuple[str, str | None]]:
 
 
 def test_named_tests_exist() -> None:
-    """Files by their path, tests by their name."""
+    """Every test file that the page names exists, and contains the tests that the page names."""
     missing: list[str] = []
     for place, name in named_tests():
         folder, _, file = place.rpartition("/")

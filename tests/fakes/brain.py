@@ -1,4 +1,6 @@
-"""A responder, a voice and a listener for tests of the brain: scripted, instant, and failing where asked."""
+"""Test doubles for the brain: a scripted responder, a fake voice and a listener. They answer without delay and fail
+where the test asks for it.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,16 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from voice.speaking.playback import Playback
 
-# So many frames a word, so that a share of the sound is a share of the words.
+# Every word has the same number of frames, so a share of the sound corresponds to the same share of the words.
 FRAMES_A_WORD = 2
 
 
-# Turns of the event loop after which what a test waits for is not coming.
+# Turns of the event loop after which `until` gives up.
 PATIENCE = 10_000
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Let the loop turn until `holds`."""
+    """Let the event loop run until `holds` returns true, for at most `PATIENCE` turns of the loop."""
     for _ in range(PATIENCE):
         if holds():
             return
@@ -36,14 +38,16 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 class ScriptedResponder:
-    """Yields its pieces; an exception among them is raised, an event is waited for. Keeps every context."""
+    """Yields its pieces in order. A piece that is an exception is raised, and a piece that is an event is waited for.
+    `contexts` keeps every context that was passed.
+    """
 
     def __init__(self, *pieces: str | Exception | asyncio.Event) -> None:
         self.pieces = pieces
         self.contexts: list[ModelContext] = []
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the script."""
+        """Yield the pieces of the script."""
         self.contexts.append(context)
         for piece in self.pieces:
             if isinstance(piece, Exception):
@@ -55,7 +59,11 @@ class ScriptedResponder:
 
 
 class FakeVoice:
-    """Speaks some frames a word. Texts in `mute` fail; text and word number: `breaks` fail there, `waits` wait."""
+    """Speaks each word as a fixed number of frames.
+
+    A text in `mute` fails at once. `breaks` and `waits` name a text and the number of a word: at that word the voice
+    fails, or waits for the event.
+    """
 
     def __init__(self) -> None:
         self.spoken: list[str] = []
@@ -79,7 +87,7 @@ class FakeVoice:
 
 
 class Listener:
-    """Pulls frames off a playback as a voice connection does, but as fast as the loop turns."""
+    """Pulls frames from a playback as a voice connection does, but as fast as the event loop runs."""
 
     def __init__(self, playback: Playback) -> None:
         self._playback = playback
@@ -87,14 +95,14 @@ class Listener:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """Pull in the background."""
+        """Pull frames in the background until the block ends."""
         async with asyncio.TaskGroup() as tasks:
             pulling = tasks.create_task(self._pull(), name="listener")
             yield
             pulling.cancel()
 
     def pull(self, frames: int) -> None:
-        """Take so many frames now."""
+        """Pull `frames` frames now."""
         for _ in range(frames):
             self.frames += self._playback.next_frame() is not None
 

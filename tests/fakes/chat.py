@@ -1,4 +1,4 @@
-"""A text chat without Discord: files put in by hand, and what was posted."""
+"""A text chat without Discord. A test adds files and reads what was posted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FakeChat:
-    """`bot.channel.port.Chat` for tests. `error`: everything fails with this."""
+    """Implements `bot.channel.port.Chat` for tests. If `error` is set, every operation raises it."""
 
     def __init__(self) -> None:
         self.contents: dict[int, tuple[DroppedFile, bytes]] = {}
@@ -21,26 +21,26 @@ class FakeChat:
         self.error: ChatError | None = None
 
     def drop(self, name: str, content: bytes, *, by: str = "Ada", content_type: str = "text/plain") -> DroppedFile:
-        """Let somebody drop a file; each is a minute newer than the one before."""
+        """Add a file to the chat. Each file is one minute newer than the one before."""
         number = len(self.contents)
         file = DroppedFile(number, name, len(content), content_type, by, 1_760_000_000.0 + 60 * number)
         self.contents[number] = (file, content)
         return file
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
-        """Return the newest files."""
+        """Return at most `most` files, newest first."""
         if self.error is not None:
             raise self.error
         return [file for file, _ in reversed(self.contents.values())][:most]
 
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
-        """Return what is in a file."""
+        """Return the first `max_bytes` bytes of a file."""
         if self.error is not None:
             raise self.error
         return self.contents[file.id][1][:max_bytes]
 
     async def post(self, text: str) -> None:
-        """Keep what is posted."""
+        """Store the posted text."""
         if self.error is not None:
             raise self.error
         self.posted.append(text)

@@ -1,4 +1,4 @@
-"""The stores of guilds' choices and opt-outs, in memory."""
+"""In-memory stores for the choices of guilds and for opt-outs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from compaction.errors import StoreError
 
 
 class FakeGuildChoices:
-    """`bot.store.guilds.GuildStore` without a database. `broken`: everything fails."""
+    """Implements `bot.store.guilds.GuildStore` without a database. If `broken` is set, every operation fails."""
 
     def __init__(self) -> None:
         self.stored: dict[int, GuildChoice] = {}
@@ -15,13 +15,13 @@ class FakeGuildChoices:
         self.broken = False
 
     async def choice(self, guild_id: int) -> GuildChoice:
-        """Return what the guild has chosen."""
+        """Return the guild's choice."""
         if self.broken:
             raise StoreError("The disk is full. Make room.")
         return self.stored.get(guild_id, GuildChoice())
 
     async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Keep it."""
+        """Store the guild's choice and the id of the person who made it."""
         if self.broken:
             raise StoreError("The disk is full. Make room.")
         self.stored[guild_id] = choice
@@ -29,16 +29,16 @@ class FakeGuildChoices:
 
 
 class FakeOptOuts:
-    """`bot.store.guilds.OptOutStore` without a database."""
+    """Implements `bot.store.guilds.OptOutStore` without a database."""
 
     def __init__(self) -> None:
         self.out: dict[int, frozenset[int]] = {}
 
     async def of(self, guild_id: int) -> frozenset[int]:
-        """Return who does not want to be heard there."""
+        """Return the ids of the people in this guild who do not want to be heard."""
         return self.out.get(guild_id, frozenset())
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Keep it."""
+        """Store whether this person has opted out."""
         known = self.out.get(guild_id, frozenset())
         self.out[guild_id] = known | {person_id} if out else known - {person_id}

@@ -1,4 +1,5 @@
-"""A clock the test moves: nothing waits, and sleepers wake when time is advanced past their hour."""
+"""A clock that the test advances. Nothing really waits: a sleeping task wakes when the clock is advanced to its time.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from bot.cli.rehearsal.written.clock import ManualClock
 
 
 class FakeClock(ManualClock):
-    """The clock of written evenings, and how a test learns that somebody sleeps."""
+    """The clock of written evenings, with a way for a test to learn that a task sleeps."""
 
     def __init__(self, now: float = 1_760_000_000.0) -> None:
         super().__init__(now)
@@ -25,11 +26,11 @@ class FakeClock(ManualClock):
 
     @property
     def sleeping(self) -> int:
-        """Return how many tasks wait for the clock."""
+        """Return how many tasks sleep on this clock."""
         return len(self._sleepers)
 
     async def until_somebody_sleeps(self) -> None:
-        """Wait until a task waits for the clock."""
+        """Wait until a task sleeps on this clock."""
         await self._asleep.wait()
 
     def advance(self, seconds: float) -> None:

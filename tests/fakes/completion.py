@@ -1,4 +1,4 @@
-"""A text model with moods: it answers well, or in each of the ways in which real ones fail."""
+"""A text model with a `Mood` that decides how it answers: well, or with one of the failures of real models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer, CompletionRequest
 
-# A name and a number that nobody in any test says.
+# A name and a number that nobody says in any test.
 INVENTED_NAME = "Zebulon"
 INVENTED_NUMBER = "987654"
 _TURN = re.compile(r"^\[(\d+)\] \d\d:\d\d (.+?): (.*)$", re.MULTILINE)
@@ -40,11 +40,13 @@ class Mood(Enum):
 
 
 class MoodyModel:
-    """A `Completion` whose mood can be set between calls. `mood` is how it answers; `calls` what it was asked."""
+    """Implements `Completion`. `mood` decides how the model answers and can be changed between calls. `calls` keeps the
+    requests.
+    """
 
     def __init__(self, mood: Mood = Mood.GOOD) -> None:
         self.mood = mood
-        # A text whose presence in a prompt is answered with a refusal, whatever the mood.
+        # If a prompt contains this text, the model refuses to answer, in any mood.
         self.refuses: str | None = None
         self.calls: list[CompletionRequest] = []
         self.at_once = 0
@@ -56,7 +58,7 @@ class MoodyModel:
         return "moody-1"
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """Answer as the mood is."""
+        """Answer according to the mood."""
         self.calls.append(request)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -105,7 +107,7 @@ class MoodyModel:
         return CompletionAnswer(text, finish, prompt_tokens=500, completion_tokens=80)
 
     async def _paragraph(self, request: CompletionRequest) -> CompletionAnswer:
-        """Answer a request for prose."""
+        """Answer a request for a prose summary."""
         good = _retold(request)
         match self.mood:
             case Mood.SLOW:
@@ -138,7 +140,7 @@ class MoodyModel:
 
 
 def _retold(request: CompletionRequest) -> str:
-    """The last sentences of the summary so far, and some of what was said since."""
+    """Return a paragraph of the last sentences of the summary so far and the beginnings of some new turns."""
     before, new = request.prompt.split("New turns", 1)
     previous = before.split(":\n", 1)[-1].split("\n", 1)[0]
     old = [each for each in re.split(r"(?<=[.!?])\s+", previous) if each and not each.startswith("Nothing;")]

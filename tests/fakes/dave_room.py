@@ -1,6 +1,7 @@
-"""A room's end-to-end encryption without a network: real davey sessions in one MLS group, and sealed datagrams.
+"""End-to-end encryption of a voice channel without a network: real davey sessions in one MLS group, and encrypted
+datagrams.
 
-The external sender is the one the local Discord uses, so the tests' group is made as a voice gateway makes it.
+The external sender is the one that the local Discord server uses, so the group is made as a voice gateway makes it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _APPEND = davey.ProposalsOperationType.append
 
 
 class DaveRoom:
-    """Members of one group. The bot makes it, everybody else is added, one commit each."""
+    """The members of one MLS group. The bot creates the group, and every other member is added with a commit."""
 
     def __init__(self, *user_ids: int) -> None:
         self._gateway = ExternalSender(CHANNEL_ID)
@@ -41,7 +42,7 @@ class DaveRoom:
         return session, session.get_serialized_key_package()
 
     def add(self, user_id: int) -> Any:
-        """Bring a member in: every session goes one epoch on. Returns the member's session."""
+        """Add a member, which moves every session to the next epoch. Return the member's session."""
         present = [session for known, session in self.sessions.items() if known != user_id]
         session, key_package = self._session(user_id)
         proposals = append_proposals([self._gateway.add(self._epoch, key_package).message])[1:]
@@ -54,7 +55,7 @@ class DaveRoom:
         return session
 
     def renew(self) -> None:
-        """Go one epoch on, as when a stranger comes: everybody's keys change."""
+        """Move to the next epoch by adding a stranger, which changes everybody's keys."""
         self.add(900_000 + self._epoch)
 
 
@@ -70,7 +71,7 @@ class Keys:
 
 @dataclass
 class Sender:
-    """One person's microphone: Opus frames in, datagrams out as Discord's forwarder sends them."""
+    """One person's microphone. Takes Opus frames and returns datagrams as Discord's server forwards them."""
 
     user_id: int
     ssrc: int
@@ -90,7 +91,11 @@ class Sender:
         secret_key: Sequence[int] | None = None,
         kind: int = 0x78,
     ) -> bytes:
-        """Seal one frame. `extension`: the body of a header extension, whole words. `clear`: without DAVE."""
+        """Encrypt one frame and return its datagram.
+
+        The bytes of `extension` become the body of a header extension; their number must be a multiple of four. With
+        `clear` the frame is sent without DAVE encryption.
+        """
         self.sequence = (self.sequence + 1) & 0xFFFF
         self.timestamp = (self.timestamp + 960) & 0xFFFF_FFFF
         self._nonce += 1
@@ -107,6 +112,6 @@ class Sender:
         return header + body + nonce
 
     def skip(self, frames: int = 1) -> None:
-        """Lose `frames` packets on the way."""
+        """Skip `frames` packets, as if they were lost on the way."""
         self.sequence = (self.sequence + frames) & 0xFFFF
         self.timestamp = (self.timestamp + 960 * frames) & 0xFFFF_FFFF

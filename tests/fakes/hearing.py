@@ -1,4 +1,6 @@
-"""Speech detection and recognition without models: loud sound is speech, and the test chooses its text."""
+"""Speech detection and recognition without models. Loud sound counts as speech, and the test chooses the recognised
+text.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ LOUD = 8000
 
 
 class ScriptedRecognizer:
-    """`voice.asr.port.Recognizer`: gives the texts in order; an exception among them is raised."""
+    """Implements `voice.asr.port.Recognizer`. Returns the texts in order and raises those that are exceptions."""
 
     def __init__(self, *texts: str | Exception) -> None:
         self.texts = list(texts)
@@ -39,7 +41,7 @@ class ScriptedRecognizer:
         speaker_id: int | None = None,
         interim: bool = False,
     ) -> Recognition:
-        """Return the next text, once the gate is open."""
+        """Return the next text as soon as `gate` is set."""
         self.asked.append((speaker_id, language, glossary))
         self.interims.append(interim)
         self.sounds.append(pcm)
@@ -50,11 +52,11 @@ class ScriptedRecognizer:
         return Recognition(text, "en", self.mean_logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
 
     def confirm(self, speaker_id: int) -> None:
-        """Take note that a guess was right."""
+        """Record that the waiting interim of this speaker counts as finished speech."""
         self.confirmed.append(speaker_id)
 
 
 def speech(user_id: int, *, at: float, seconds: float = 2.0) -> list[SpeechFrames | TalkspurtEnded]:
-    """Return somebody's loud sound from `at` on and the end of the talkspurt."""
+    """Return the events of loud sound from one user, beginning at `at`, and of the end of the talkspurt."""
     pcm = np.full(int(seconds * LISTEN_RATE_HZ), LOUD, dtype=np.int16)
     return [SpeechFrames(user_id, user_id, at, pcm), TalkspurtEnded(user_id, user_id, at + seconds)]

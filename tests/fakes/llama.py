@@ -1,4 +1,7 @@
-"""A Python that seems to have llama.cpp's server: a script, and behind it a server with one model that says nothing."""
+"""A fake Python interpreter that seems to have llama.cpp's server installed.
+
+The interpreter is a shell script. It starts a small HTTP server with one model that never says anything.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What `python -m llama_cpp.server --host H --port P …` is asked for, as small as can be. The model's name is how the
-# server was started.
+# A minimal replacement for `python -m llama_cpp.server --host H --port P …`. The id of its only model is the list of
+# arguments with which the server was started.
 _SERVER = """
 import http.server, json, sys
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -25,7 +28,8 @@ http.server.HTTPServer(("127.0.0.1", port), Answer).serve_forever()
 
 
 def python_that(folder: Path, does: str) -> str:
-    """Return the path of a script that stands for an interpreter and does this."""
+    """Write a shell script that stands for a Python interpreter and runs the command `does`. Return the script's path.
+    """
     shim = folder / "python"
     shim.write_text(f"#!/bin/sh\n{does}\n")
     shim.chmod(0o755)
@@ -33,7 +37,7 @@ def python_that(folder: Path, does: str) -> str:
 
 
 def llama_python(folder: Path) -> str:
-    """Return the path of an interpreter that has llama.cpp's server, or so it seems."""
+    """Return the path of an interpreter that seems to have llama.cpp's server."""
     server = folder / "server.py"
     server.write_text(_SERVER)
     return python_that(folder, f'[ "$1" = -c ] && exit 0\nexec {sys.executable} {server} "$@"')

@@ -1,4 +1,4 @@
-"""A voice channel without Discord: who is in it, what was written, and sound put in by hand."""
+"""A voice channel without Discord. A test sets who is in the channel, puts in sound and reads what was written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, 
 
 
 class FakeLink:
-    """A voice connection that hears what the test puts in and pulls frames as fast as the loop turns."""
+    """A voice connection. It hears what the test puts in and pulls frames as fast as the event loop runs."""
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
@@ -31,21 +31,21 @@ class FakeLink:
         self.removed = False
 
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
-        """Break the connection for good. `removed`: somebody took the bot out of the channel."""
+        """Break the connection for good. `removed` means that somebody removed the bot from the channel."""
         self.removed = removed
         self._lost.set_result(reason)
 
     async def lost(self) -> str:
-        """Wait for the end."""
+        """Wait until the connection is lost and return the reason."""
         return await self._lost
 
     def pull(self, frames: int) -> None:
-        """Send so many frames now."""
+        """Send `frames` frames now."""
         for _ in range(frames):
             self.frames_sent += self._source.next_frame() is not None
 
     async def pull_frames(self) -> None:
-        """Send frames for ever."""
+        """Send frames until the task is cancelled."""
         while True:
             if self.pulling and self._source.next_frame() is not None:
                 self.frames_sent += 1
@@ -53,17 +53,17 @@ class FakeLink:
 
     @property
     def state(self) -> str:
-        """Return the state."""
+        """Return the state of the connection."""
         return "connected"
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Return the counters."""
+        """Return the counters of the connection."""
         return {"received": 0, "lost": 0, "concealed": 0, "dave_failures": 0}
 
 
 class FakePlace:
-    """`bot.channel.port.Place` for tests. `refuse`: the connection fails with this."""
+    """Implements `bot.channel.port.Place` for tests. If `refuse` is set, `connect` raises it."""
 
     def __init__(self, *, guild_id: int = 10, channel_id: int = 20, people: Sequence[Person] = (ADA, BO)) -> None:
         self.guild_id = guild_id
@@ -77,11 +77,11 @@ class FakePlace:
         self.refuse: LinkError | None = None
 
     def members(self) -> Sequence[Person]:
-        """Return who is here."""
+        """Return the people in the channel."""
         return tuple(self.people)
 
     async def write(self, sentence: str) -> None:
-        """Keep what is written."""
+        """Store a sentence that the bot writes."""
         self.written.append(sentence)
 
     @asynccontextmanager

@@ -22,7 +22,9 @@ async def _nothing(call: RealtimeToolCall) -> str:
 
 
 class FakeRealtime:
-    """`voice.realtime.port.Realtime` in memory. An exception in `heard` or `answers` is raised; None is not heard."""
+    """Implements `voice.realtime.port.Realtime` in memory. An exception in `heard` or `answers` is raised. None in
+    `heard` stands for speech that was not understood.
+    """
 
     def __init__(self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeNews], None]) -> None:
         self._brief = brief
@@ -33,17 +35,18 @@ class FakeRealtime:
         self.tools: tuple[str, ...] = ()
         self.heard: list[str | Exception | None] = []
         self.answers: list[str | Exception] = []
-        # The connection is lost before so many words of an answer, which is gone on with on a fresh one.
+        # If set, the connection is lost before the word of an answer with this number. The rest of the answer follows
+        # on a new connection.
         self.lost_after: int | None = None
         self.connected = False
         self.instructions = ""
-        # The conversation: item id -> its words.
+        # The conversation: the text of each item by its id.
         self.items: dict[str, str] = {}
         self.interrupted: list[int] = []
         self.sounds: list[Pcm] = []
 
     def connect(self) -> None:
-        """Begin a conversation, as at first or after a loss."""
+        """Begin a conversation, at the start or after a loss."""
         briefing = self._brief()
         self.connected = True
         self.instructions = briefing.instructions
@@ -51,18 +54,18 @@ class FakeRealtime:
         self.items = {told.id: told.text for told in briefing.items}
 
     def fail(self, sentence: str, *, lasting: bool = False) -> None:
-        """Give up."""
+        """Report that the session has failed."""
         self.usable = False
         self._on_event(RealtimeFailed(sentence, lasting=lasting))
 
     def restore(self) -> None:
-        """Come back, with a fresh conversation."""
+        """Report that the session works again, with a new conversation."""
         self.connect()
         self.usable = True
         self._on_event(RealtimeRestored())
 
     def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
-        """Take what is said into the conversation."""
+        """Add the next text of `heard` to the conversation, as the words of these speakers."""
         number = next(self._ids)
         text = self.heard.pop(0)
         self.sounds.append(pcm)
@@ -77,7 +80,7 @@ class FakeRealtime:
         return InputTranscript(text, (f"who_{number}", f"item_{number}"))
 
     async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
-        """Yield the next answer: half a second of sound a word."""
+        """Yield the next answer, with half a second of sound for each word."""
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -96,15 +99,15 @@ class FakeRealtime:
             raise RealtimeError("It broke off.")
 
     def interrupt(self, heard_ms: int) -> None:
-        """Note how far it was heard."""
+        """Record how many milliseconds of the answer were heard."""
         self.interrupted.append(heard_ms)
 
     def add_item(self, told: ConversationItem) -> None:
-        """Take an item in."""
+        """Add an item to the conversation."""
         self.items[told.id] = told.text
 
     def delete_items(self, item_ids: Iterable[str]) -> None:
-        """Take items out."""
+        """Remove items from the conversation."""
         for item_id in item_ids:
             self.items.pop(item_id, None)
 
@@ -113,5 +116,5 @@ class FakeRealtime:
         self.instructions = instructions
 
     def set_tools(self, tools: Iterable[RealtimeTool]) -> None:
-        """Change what may be called."""
+        """Change the tools that the model may call."""
         self.tools = tuple(tool.name for tool in tools)

@@ -1,4 +1,6 @@
-"""A `RecallIndex` that looks at everything it was told, each time: slow, short, and what the real one is held to."""
+"""A slow and simple `RecallIndex` that looks at every stored passage at each search. It is the reference for the real
+index.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from compaction.ports import Embedder
 
-# As SQLite's FTS5 has them.
+# The constants of BM25 that SQLite's FTS5 uses.
 K1, B = 1.2, 0.75
 COLUMN_WEIGHTS = (1.0, 0.5, 0.5)
 
@@ -50,7 +52,7 @@ class _Entry:
 
 
 class InMemoryRecallIndex:
-    """Everything told to it, in a list."""
+    """Keeps all passages in a list."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
@@ -65,7 +67,7 @@ class InMemoryRecallIndex:
         guild_id: int | None = None,
         channel_id: int | None = None,
     ) -> None:
-        """Take one thing in."""
+        """Add a turn, a note or a segment."""
         entry = _Entry(PassageId(len(self._entries) + 1), session_id, guild_id, channel_id, source)
         entry.own = terms(source_text(source))
         self._entries.append(entry)
@@ -73,7 +75,7 @@ class InMemoryRecallIndex:
             self._turns[session_id, source.seq] = entry
 
     def forget(self, session_id: SessionId, seq: int) -> None:
-        """Drop a turn."""
+        """Remove a turn."""
         del self._turns[session_id, seq]
         self._entries = [
             each
@@ -82,13 +84,13 @@ class InMemoryRecallIndex:
         ]
 
     def correct(self, session_id: SessionId, old: int, new: int) -> None:
-        """Note that folding found one turn to correct another."""
+        """Record that folding found the turn `new` to correct the turn `old`."""
         for each in self._entries:
             if each.session_id == session_id and isinstance(each.source, Turn) and each.source.seq == old:
                 each.replaced_by = Seq(new)
 
     async def embed(self, embedder: Embedder) -> None:
-        """Embed what isn't yet."""
+        """Embed every passage that has no vector yet."""
         self.model = embedder.model
         for each in self._entries:
             text = text_to_embed(each.source)
@@ -96,14 +98,14 @@ class InMemoryRecallIndex:
                 (each.vector,) = await embedder.embed([text])
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Return how many passages have each term."""
+        """Return for each term how many passages contain it."""
         counts = Counter(term for each in self._entries for term in set().union(*self._columns(each)))
         return TermCounts({term: counts[term] for term in terms if term in counts}, len(self._entries))
 
     async def full_text(
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
-        """Return the passages with any of the terms, best first."""
+        """Return the passages with any of the terms, best match first."""
         columns = [self._columns(each) for each in self._entries]
         commonness = Counter(term for each in columns for term in set().union(*each))
         average = sum(len(column) for each in columns for column in each) / max(1, len(columns))
@@ -117,7 +119,9 @@ class InMemoryRecallIndex:
     async def newest(
         self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
     ) -> Sequence[PassageId]:
-        """Return what was said last, newest first."""
+        """Return the newest passages with all of the terms, newest first. With `announcing`, return only turns that
+        announce a change.
+        """
         found = [
             each.id
             for each in reversed(self._entries)
@@ -130,7 +134,7 @@ class InMemoryRecallIndex:
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages most like `vector`."""
+        """Return the passages most similar to `vector`."""
         found = [
             (each.id, math.fsum(a * b for a, b in zip(vector, each.vector, strict=True)))
             for each in self._entries
@@ -139,12 +143,12 @@ class InMemoryRecallIndex:
         return tuple(sorted(found, key=lambda each: (-each[1], -each[0]))[:limit])
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        """Return these passages in this order."""
+        """Return the passages with these ids, in the given order."""
         by_id = {each.id: each for each in self._entries}
         return tuple(self._passage(by_id[each]) for each in dict.fromkeys(ids) if each in by_id)
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
-        """Return the passages of these turns."""
+        """Return the ids of the passages of these turns."""
         found = [
             (each.source.seq, each.id)
             for each in self._entries

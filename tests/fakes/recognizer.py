@@ -1,4 +1,6 @@
-"""Recognisers without a model: a `Recognizer` that answers from a script, and an engine to put behind the queue."""
+"""Speech recognisers without a model: a `Recognizer` that answers from a script, and an `Engine` for the queue in front
+of it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def recognition(
     duration_s: float = 2.0,
     language_probability: float = 1.0,
 ) -> Recognition:
-    """Return a believable recognition, but for what the test changes."""
+    """Return a plausible recognition, with the values that the test changes."""
     return Recognition(
         text=text,
         language=language,
@@ -41,7 +43,9 @@ def recognition(
 
 
 class FakeRecognizer:
-    """A `Recognizer` that answers with `texts` in turn, then with `otherwise`; an exception among them is raised."""
+    """A `Recognizer` that answers with each of `texts` in turn and then always with `otherwise`. An exception among
+    `texts` is raised.
+    """
 
     def __init__(self, texts: Iterable[str | RecogniserError] = (), *, otherwise: str = "we leave at nine") -> None:
         self._answers = deque(texts)
@@ -76,9 +80,9 @@ class FakeRecognizer:
 
 
 class FakeEngine:
-    """An `Engine` whose recognitions the test holds back and lets go. Answers with the first sample's value.
+    """An `Engine` whose recognitions the test can hold back and release. It answers with the value of the first sample.
 
-    A sample of -1 fails as an engine does, -2 as a bug does, -3 ends the thread.
+    If that value is -1, the engine raises its usual error; -2 raises an unexpected error; -3 ends the thread.
     """
 
     def __init__(self, *, held: bool = False) -> None:
@@ -89,7 +93,7 @@ class FakeEngine:
             self._gate.set()
 
     def release(self) -> None:
-        """Let every recognition go on."""
+        """Let all recognitions go on."""
         self._gate.set()
 
     def recognize(self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = ()) -> Recognition:

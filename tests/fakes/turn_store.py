@@ -1,4 +1,4 @@
-"""A `TurnStore` in memory, with faults one can plan: an operation fails, is done but its answer is lost, or hangs.
+"""A `TurnStore` in memory with planned faults: an operation fails, is done but its answer is lost, or never ends.
 
 It passes the same contract tests as the database adapter (`tests/compaction/turn_store_contract.py`).
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Fault(Enum):
-    """A failure of one operation."""
+    """How one operation fails."""
 
     REFUSED = "nothing is written, and the caller hears of it"
     ANSWER_LOST = "everything is written, and the caller hears of a failure"
@@ -33,7 +33,7 @@ class Fault(Enum):
 @dataclass
 class _Session:
     turns: dict[int, Turn] = field(default_factory=dict)
-    # A note's place in this dict is the order in which notes were taken.
+    # The order of this dict is the order in which the notes were taken.
     notes: dict[NoteId, Note] = field(default_factory=dict)
     live: set[NoteId] = field(default_factory=set)
     pending: set[NoteId] = field(default_factory=set)
@@ -43,17 +43,19 @@ class _Session:
 
 
 class InMemoryTurnStore:
-    """Sessions in dictionaries. `fault` is asked before each operation, by its name, and may answer a Fault."""
+    """Keeps sessions in dictionaries. Before each operation the store calls `fault` with the operation's name and
+    carries out the returned `Fault`, if there is one.
+    """
 
     def __init__(self, *, fault: Callable[[str], Fault | None] | None = None) -> None:
         self.fault = fault
         self.operations: list[str] = []
-        # How many segments were made again, by session.
+        # How many segments of each session were repaired.
         self.repairs: Counter[SessionId] = Counter()
         self._sessions: dict[SessionId, _Session] = {}
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """Return everything a restart needs; an unknown session is an empty one."""
+        """Return everything that a restart needs. An unknown session is returned as an empty one."""
         lost = await self._begin("load")
         session = self._sessions.get(session_id, _Session())
         _answer(lost)
@@ -70,7 +72,7 @@ class InMemoryTurnStore:
         )
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn once; another under the same number is an error."""
+        """Store one turn, unless it is stored already. Another turn under the same number is an error."""
         lost = await self._begin("append_turn")
         session = self._session(session_id)
         if session.turns.setdefault(turn.seq, turn) != turn:
@@ -85,7 +87,7 @@ class InMemoryTurnStore:
         return tuple(session.turns[seq] for seq in range(start, end) if seq in session.turns)
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note once."""
+        """Store one live note, unless it is stored already."""
         lost = await self._begin("add_note")
         session = self._session(session_id)
         if note.id not in session.notes:
@@ -94,7 +96,7 @@ class InMemoryTurnStore:
         _answer(lost)
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
-        """Turn live notes into pending ones."""
+        """Make live notes pending."""
         lost = await self._begin("move_notes_to_pending")
         session = self._session(session_id)
         moved = session.live.intersection(note_ids)
@@ -103,7 +105,7 @@ class InMemoryTurnStore:
         _answer(lost)
 
     async def land(self, landing: Landing) -> bool:
-        """Apply one landing, or return False and change nothing."""
+        """Apply one landing and return True, or change nothing and return False."""
         lost = await self._begin("land")
         session = self._session(landing.session_id)
         segment = landing.segment
@@ -140,7 +142,7 @@ class InMemoryTurnStore:
         _answer(lost)
 
     def lose(self, session_id: SessionId, seq: Seq) -> None:
-        """Lose one turn, as a damaged file might."""
+        """Delete one turn, as if the file were damaged."""
         del self._sessions[session_id].turns[seq]
 
     def _session(self, session_id: SessionId) -> _Session:
@@ -148,7 +150,8 @@ class InMemoryTurnStore:
 
     async def _begin(self, operation: str) -> bool:
         self.operations.append(operation)
-        # A real store always yields here; so does the fake, for the interleavings to be the same.
+        # A real store always yields to the event loop here. The fake does so too, so that tasks interleave in the same
+        # way.
         await asyncio.sleep(0)
         match self.fault(operation) if self.fault is not None else None:
             case Fault.REFUSED:

@@ -1,4 +1,4 @@
-"""Voice activity without a model: what is loud is speech."""
+"""Voice activity detection without a model: loud sound counts as speech."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LoudnessVad:
-    """A `SpeechProbability` for tests. Counts the windows it was asked about."""
+    """A `SpeechProbability` for tests. It counts the windows it has scored."""
 
     def __init__(self, *, speech_rms: float = 0.001) -> None:
         self._speech_rms = speech_rms

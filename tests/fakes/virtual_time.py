@@ -1,6 +1,6 @@
-"""An event loop whose clock jumps to the next timer as soon as nothing else is to be done.
+"""An event loop whose clock jumps to the next timer as soon as no other work is left.
 
-Timeouts, backoffs and deadlines run in no time and in the right order; nothing sleeps.
+Timeouts, backoffs and deadlines take no real time and happen in the right order. Nothing really sleeps.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 _T = TypeVar("_T")
-# The wall clock's time when the loop's clock is at zero.
+# The time of the wall clock when the clock of the loop is at zero.
 EPOCH_S = 1_760_000_000.0
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    """A selector that never waits: where it would, the clock jumps instead."""
+    """A selector that never waits. Where a usual selector would wait, this one moves the clock forward."""
 
     def __init__(self) -> None:
         super().__init__()
-        # No machine's clock says nought, and what subtracts from it should not find less.
+        # The clock does not start at zero, because the clock of a real machine is never at zero and code that subtracts
+        # from the time should not get a negative result.
         self.now_s = 1000.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -35,19 +36,20 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """The loop. It is for one thread without any real waiting: no sockets, no subprocesses."""
+    """An event loop in virtual time. It works for one thread without any real waiting: no sockets and no subprocesses.
+    """
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
 
     def time(self) -> float:
-        """Return the virtual moment. It starts at 1000."""
+        """Return the virtual time in seconds, which starts at 1000."""
         return self._jumping.now_s
 
 
 class LoopClock:
-    """The running loop's time, as the clock a session reads."""
+    """Gives a session the time of the running loop as its clock."""
 
     def now(self) -> float:
         """Return UTC epoch seconds."""

@@ -1,9 +1,9 @@
 /**
  * An independent voice client for the tests: @discordjs/voice in the local Discord, without discord.js.
  *
- * It joins through the control API with an adapter of its own, plays a tone, and records what one member says as raw
- * PCM (16 bit, 48 kHz, stereo). It tells what happens as JSON lines on stdout, and takes `play` and `stop` as lines
- * on stdin.
+ * The client joins through the control API with its own adapter, plays a tone, and records what one member says as raw
+ * PCM (16 bit, 48 kHz, stereo). It writes its events as JSON lines to stdout, and reads the commands `play`, `status`
+ * and `stop` as lines from stdin.
  *
  *   node client.mjs --control http://127.0.0.1:PORT/control --user 2003 --listen 1001 --record heard.pcm [--hertz 660]
  */
@@ -52,7 +52,7 @@ async function control(path) {
   return answer;
 }
 
-/** What discord.js would be to @discordjs/voice: it passes op 4 on and brings the two events back. */
+/** The adapter that @discordjs/voice needs in place of discord.js: it sends op 4 and returns the two voice events. */
 function adapter(methods) {
   async function change(channelId) {
     if (channelId === null) {
@@ -72,7 +72,7 @@ function adapter(methods) {
   };
 }
 
-/** A sine of one second as raw PCM. */
+/** Return a sine tone of one second as raw PCM. */
 function tone(hertz) {
   const samples = Buffer.alloc(RATE_HZ * TONE_S * CHANNELS * 2);
   for (let index = 0; index < RATE_HZ * TONE_S; index += 1) {
@@ -84,7 +84,7 @@ function tone(hertz) {
   return createAudioResource(Readable.from([samples], { objectMode: false }), { inputType: StreamType.Raw });
 }
 
-/** Decode what the member says into the file until the stream ends; returns what was counted. */
+/** Decode what the member says into the file until `close` is called. Returns the counters and `close`. */
 function record(connection) {
   const decoder = new OpusScript(RATE_HZ, CHANNELS, OpusScript.Application.VOIP);
   const file = createWriteStream(options.record);
@@ -112,7 +112,7 @@ function record(connection) {
   };
 }
 
-/** Wait for the group's keys: what is played before would go out in the clear. */
+/** Wait for the group's keys, because audio played before would be sent unencrypted. */
 async function encrypted(connection) {
   const deadline = Date.now() + PATIENCE_MS;
   while (!connection.voicePrivacyCode) {
@@ -154,5 +154,5 @@ await recording.close();
 player.stop(true);
 connection.destroy();
 tell('stopped', recording.counts);
-// The library keeps timers of its connections.
+// The library's timers would keep the process alive.
 setTimeout(() => process.exit(0), 200);

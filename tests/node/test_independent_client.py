@@ -1,6 +1,8 @@
-"""@discordjs/voice with its own DAVE, in the local Discord: it hears and is heard, and comes back after faults.
+"""@discordjs/voice with its own DAVE implementation in the local Discord: both sides hear each other, also after
+faults.
 
-Nothing of this client was written with Roomtone in mind, so that the local Discord is not right by agreement.
+This client was not written for Roomtone, so it shows that the local Discord follows the protocol and not only our
+own reading of it.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def _recorded(path: Path) -> NDArray[np.int16]:
 
 @pytest.mark.asyncio
 async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Path, tmp_path: Path) -> None:
-    """Both directions, over padding, each with the right pitch and without one frame that cannot be decrypted."""
+    """A person and the client hear each other with padding, at the right pitch, and every frame is decrypted."""
     record = tmp_path / "heard.pcm"
     async with LocalDiscord(network=NetworkConditions(padding=0.3)) as local, guest(local, ADA) as ada:
         async with node_client(local, independent_client, user_id=CHLOE, listen=ADA, record=record) as node:
@@ -56,7 +58,7 @@ async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Pat
         await until(lambda: len(heard) >= _SECOND_PACKETS, "the client's tone")
         assert abs(_loudest_hertz(heard.pcm(since=0.0), 16_000) - _HERTZ) < 5
         assert ada.counts.dave_failures == 0
-        # The first packets may overtake op 5, and this library drops those.
+        # The first packets may arrive before op 5, and this library drops them.
         assert (counted["packets"] >= said.sent_packets - 5, counted["failures"]) == (True, 0)
         pcm = _recorded(record)
         assert np.sqrt(np.mean(pcm.astype(np.float64) ** 2)) > 500
@@ -66,7 +68,7 @@ async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Pat
 
 @pytest.mark.asyncio
 async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path, tmp_path: Path) -> None:
-    """An unusable commit, a broken websocket, a new group: it goes on hearing and being heard."""
+    """After an invalid commit, a broken websocket and a new group, the client still hears the bot and is heard."""
     record = tmp_path / "heard.pcm"
     async with (
         LocalDiscord() as local,
@@ -83,20 +85,20 @@ async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path
             return int((await node.event("status"))["packets"])
 
         def agreed(*, besides: int = 0) -> bool:
-            """Say whether all three are in one epoch (another one than `besides`) and have said so."""
+            """Return whether all three are in one epoch other than `besides`, with no pending transition."""
             status = local.status()
             everybody = set(status["leaves"]) == {str(BOT), str(ADA), str(CHLOE)}
             settled = not status["channels"][0]["pending_transitions"]
             return everybody and settled and status["epoch"] != besides and voice._connection.can_encrypt
 
         async def both_ways(what: str) -> None:
-            """Let each speak, once all share an epoch."""
+            """Let the bot and the client play a tone once all share an epoch, and check that both are heard."""
             await until(agreed, what)
             before, spoken = await packets(), len(ada.heard(CHLOE))
             voice.play(Tone(0.5))
             await node.tell("play")
             await node.event("played")
-            # This library drops what overtakes op 5, so not all 25 frames of the tone.
+            # The tone has 25 frames, but this library drops those that arrive before op 5.
             assert await packets() >= before + 10, what
             await until(lambda: len(ada.heard(CHLOE)) >= spoken + 20, f"the client after {what}")
 

@@ -1,7 +1,7 @@
-"""A simulated environment and a simulated bot: they implement the runner's ports, with a script instead of sound.
+"""A simulated environment and a simulated bot. They implement the runner's ports without sound.
 
-People take as long to speak as their clip's name says (`mira-2.5.ogg` is 2.5 s). The bot hears
-perfectly, 0.5 s late, and does with each utterance what the test tells it to.
+A person speaks as long as the name of the clip says (`mira-2.5.ogg` takes 2.5 s). The bot hears perfectly after a delay
+of 0.5 s, and reacts to each utterance as the test says.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ADA = PersonSpec(key="ada", name="Ada", id=13, present=False)
 
 
 def scenario(*steps: Any, **more: Any) -> Scenario:
-    """Return a scenario of Mira, Jonas and Ada (who is not there yet), starting with Mira's /join."""
+    """Return a scenario with Mira, Jonas and Ada that begins with Mira's /join. Ada is not present at the start."""
     made: dict[str, Any] = {"title": "A test", "people": (MIRA, JONAS, ADA), "settle_s": 10.0, **more}
     return Scenario.model_validate({**made, "steps": ({"who": "mira", "command": "join"}, *steps)})
 
@@ -57,14 +57,14 @@ def say(who: str, text: str, *, seconds: float = 2.0, **more: Any) -> dict[str, 
 
 
 class SimulatedEnvironment:
-    """An environment without sound; `log` keeps what the runner did, with the virtual time since the first entry."""
+    """An environment without sound. `log` lists what the runner did, with the virtual time since the first entry."""
 
     def __init__(self) -> None:
         self.log: list[tuple[float, str]] = []
         self.bot: SimulatedBot | None = None
         self.deaf: set[str] = set()
         self.posted: list[str] = []
-        # From when until when the bot's voice is heard, besides the replies that it reports.
+        # The time during which the bot's voice is heard, apart from the replies that the bot reports.
         self.voice_span: tuple[float, float] | None = None
         self._zero: float | None = None
 
@@ -123,7 +123,7 @@ class SimulatedEnvironment:
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         if until >= asyncio.get_running_loop().time():
-            # Asked while it plays: is it speaking now?
+            # The runner asks about the present: is the bot speaking now?
             speaks = self.voice_span is not None and self.voice_span[0] <= until and since <= self.voice_span[1]
             return (since, until) if speaks else None
         return since + 0.2, until
@@ -132,7 +132,7 @@ class SimulatedEnvironment:
         return np.array([int(since * 10) % 30000], np.int16)
 
     def opener(self) -> Callable[[Scenario], AbstractAsyncContextManager[RehearsalEnvironment]]:
-        """Return what `rehearse` opens."""
+        """Return the function that `rehearse` calls to open the environment."""
 
         @asynccontextmanager
         async def opened(_: Scenario) -> AsyncIterator[RehearsalEnvironment]:
@@ -141,18 +141,18 @@ class SimulatedEnvironment:
         return opened
 
 
-# The bot's reaction to an utterance: the observations that it reports at once.
+# The bot's reaction to an utterance. It may report observations at once.
 Reaction: TypeAlias = Callable[["SimulatedBot", ObservedUtterance], None]
 
 
 def answers_its_name(bot: SimulatedBot, heard: ObservedUtterance) -> None:
-    """Answer everybody who says the bot's name."""
+    """Answer every utterance that contains the bot's name."""
     if "roomtone" in heard.text.lower():
         bot.answer(heard, "It was Ithaca, said Mira.")
 
 
 class SimulatedBot:
-    """A bot that hears what the scenario's people say. `lines`: text by speaker, in order, as it hears them."""
+    """A bot that hears what the scenario's people say and reacts with `react`."""
 
     def __init__(
         self, played: Scenario, environment: SimulatedEnvironment, *, react: Reaction = answers_its_name
@@ -185,15 +185,15 @@ class SimulatedBot:
         self.killed += 1
 
     def report(self, observation: Observation) -> None:
-        """Report something, as the test likes."""
+        """Report an observation to the runner."""
         self._report(observation)
 
     def enter(self) -> None:
-        """Come into the channel."""
+        """Report that the bot has joined the channel."""
         self.report(RoomReady("session", asyncio.get_running_loop().time()))
 
     def answer(self, heard: ObservedUtterance, text: str, *, content: str = "Mira would go to Ithaca.") -> None:
-        """Build a context and speak."""
+        """Report a prompt and, after a delay, a reply."""
         self.later(self._speak(heard, text, content), "answer")
 
     async def _speak(self, heard: ObservedUtterance, text: str, content: str) -> None:
@@ -232,12 +232,12 @@ class SimulatedBot:
         self.next_seq += 1
 
     def later(self, work: Any, name: str) -> None:
-        """Do something beside."""
+        """Run a coroutine in the background."""
         self._tasks.add(asyncio.get_running_loop().create_task(work, name=name))
 
 
 class SimulatedRecogniser:
-    """Recognises nothing: returns the same text for every sound, or fails."""
+    """A recogniser that returns the same text for every sound, or fails."""
 
     def __init__(self, text: str = "it was Ithaca said Mira", *, error: Exception | None = None) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Words are compared after normalisation: word errors, words in a text, and what a recogniser may have written."""
+"""Words are normalised before they are compared: word errors, searches in a text, and spellings of a recogniser."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from rehearsal.words import WordErrors, contains_words, normalize_words, sounds_
     ],
 )
 def test_errors(said: str, heard: str, errors: int, words: int) -> None:
-    """Punctuation, spelling and the writing of numbers are no errors; words are."""
+    """Punctuation, spelling and the notation of numbers do not count as errors. Different words do."""
     assert word_errors(said, heard) == WordErrors(errors, words)
 
 
 def test_rate_of_nothing_said() -> None:
-    """Silence heard as silence is perfect; a phantom is entirely wrong."""
+    """If nothing was said, the error rate is 0 when nothing was heard and 1 when something was heard."""
     assert WordErrors(0, 0).rate == 0.0
     assert WordErrors(2, 0).rate == 1.0
     assert WordErrors(1, 4).rate == 0.25
 
 
 def test_total_sums_errors_and_words_apart() -> None:
-    """A long speaker weighs more than a short one."""
+    """The total divides all errors by all words, so long texts weigh more than short ones."""
     assert sum_word_errors([WordErrors(1, 1), WordErrors(0, 99)]).rate == pytest.approx(0.01)
 
 
 def test_normalised_keeps_words_apart() -> None:
-    """Needed for looking words up whole."""
+    """Normalised words stay separated by spaces, so that whole words can be searched."""
     assert normalize_words("Ithaca, I think.") == "ithaca i think"
 
 
@@ -55,7 +55,7 @@ def test_normalised_keeps_words_apart() -> None:
     ],
 )
 def test_words_in_a_text(text: str, words: str, found: bool) -> None:
-    """Numbers and spellings as Whisper's normaliser sees them."""
+    """Words are found whole, with numbers and spellings as Whisper's normaliser writes them."""
     assert contains_words(text, words) is found
 
 
@@ -82,5 +82,5 @@ def test_words_in_a_text(text: str, words: str, found: bool) -> None:
     ],
 )
 def test_what_a_recogniser_writes_may_differ_a_little(heard: str, words: str, told: bool) -> None:
-    """In spelling, never in a number, and not so far that another answer would pass."""
+    """`sounds_like` accepts small differences in spelling, but no other number and no other answer."""
     assert sounds_like(heard, words) is told

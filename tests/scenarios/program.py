@@ -1,4 +1,4 @@
-"""Run the `roomtone` program as a person would: its own process, its own folder, its own environment."""
+"""Run the `roomtone` program as a user would: as its own process, with its own folder and environment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).parents[2]
-# The longest bundled scenario plays two and a half minutes of real time.
+# The longest bundled scenario takes two and a half minutes of real time.
 RUN_TIMEOUT_S = 420
 
 
 def environment(folder: Path, **extra: str) -> dict[str, str]:
-    """Return an environment in which nothing of the person who tests shows: no token, no key, data in `folder`."""
+    """Return an environment without the tester's tokens, keys and settings. The program's data goes into `folder`."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -43,14 +43,14 @@ class Outcome:
     report: dict[str, Any]
 
     def expectation(self, name: str) -> dict[str, Any]:
-        """Return the report's line on one expectation."""
+        """Return the report's entry for one expectation."""
         found = [line for line in self.report["expectations"] if line["name"] == name]
         assert found, f"{name} is not among {[line['name'] for line in self.report['expectations']]}"
         return dict(found[0])
 
 
 class Program:
-    """One run of `roomtone` with its output in a file; `wait` tells how it ended."""
+    """One run of `roomtone`, with its output in a file. `wait` returns how it ended."""
 
     def __init__(self, folder: Path, *arguments: str, **extra: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,12 +68,12 @@ class Program:
 
     @classmethod
     def rehearse(cls, folder: Path, *arguments: str) -> Program:
-        """Start `roomtone rehearse` with a report."""
+        """Start `roomtone rehearse`, which writes a report."""
         return cls(folder, "rehearse", *arguments, "--report", str(folder / "report.json"))
 
     @property
     def running(self) -> bool:
-        """Return whether the program has not ended yet."""
+        """Return whether the program is still running."""
         return self._process.poll() is None
 
     def printed(self) -> str:
@@ -81,7 +81,7 @@ class Program:
         return self.output.read_text("utf-8", errors="replace")
 
     def wait(self) -> Outcome:
-        """Wait for the end and return it. A program that does not end is killed and fails the test."""
+        """Wait for the program to end and return the outcome. If it does not end, it is killed and the test fails."""
         try:
             status = self._process.wait(RUN_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -91,13 +91,13 @@ class Program:
         return Outcome(status, self.printed(), report)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the program without warning, as a power failure would."""
         if self.running:
             self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
     def interrupt(self) -> None:
-        """End it as Ctrl-C does."""
+        """Interrupt the program as Ctrl-C does, and wait until it has ended."""
         if self.running:
             self._process.send_signal(signal.SIGINT)
         self._process.wait(60)

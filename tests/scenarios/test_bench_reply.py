@@ -1,4 +1,4 @@
-"""The reply benchmark as a person runs it, the quick way: every part measures something."""
+"""The reply benchmark in its quick form measures something in every part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.rehearsal
 
 
 def test_every_part_measures_something(tmp_path: Path) -> None:
-    """Whatever the figures are on a busy machine, none is missing, and the bot warned of nothing."""
+    """Every figure is measured, however busy the machine is, and the bot logs no warning."""
     file = tmp_path / "reply.json"
     ran = Program(tmp_path, "bench", "reply", "--quick", "--json", str(file)).wait()
     assert ran.status == 0, ran.printed

@@ -1,4 +1,4 @@
-"""The bundled evening, whole: what must hold on a good network, on a bad one, and what fails without compaction."""
+"""The bundled scenario `evening` on a good network, on a bad network, with speech-to-speech, and without compaction."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ pytestmark = pytest.mark.rehearsal
 
 
 def test_the_evening_passes(tmp_path: Path) -> None:
-    """Every expectation of the scenario is met, and the exit status says so. More is read off the same run, which
-    takes minutes."""
+    """Every expectation of the scenario is met, and the exit status is 0.
+
+    The run takes minutes, so the same run is also used for further checks.
+    """
     good = Program.rehearse(tmp_path, "evening").wait()
     assert good.status == 0, good.printed
     assert good.report["passed"]
@@ -29,7 +31,7 @@ def test_the_evening_passes(tmp_path: Path) -> None:
 
 
 def assert_everybody_was_heard_once_and_as_themselves(good: Outcome) -> None:
-    """Each live utterance became text once, under its speaker, with few wrong words and no undecrypted frame."""
+    """Each live line was heard once, under its speaker, with few wrong words, and every frame was decrypted."""
     utterances = good.report["utterances"]
     assert len(utterances) >= 17
     assert all(one["transcript"] and not one["twice"] for one in utterances)
@@ -40,8 +42,10 @@ def assert_everybody_was_heard_once_and_as_themselves(good: Outcome) -> None:
 
 
 def assert_a_compaction_landed_and_only_the_summary_knew_the_answer(good: Outcome) -> None:
-    """The cursor goes 0 -> 10 during the run; the question about the past is answered out of the summary alone,
-    and another participant hears the fact."""
+    """The cursor moves from 0 to 10 during the run.
+
+    The question about the past is answered from the summary alone, and another participant hears the fact.
+    """
     first = good.report["compactions"][0]
     assert (first["old_cursor"], first["new_cursor"], first["covered_through_turn"]) == (0, 10, 9)
     assert 0 < first["summary_chars"] <= 1200
@@ -53,7 +57,7 @@ def assert_a_compaction_landed_and_only_the_summary_knew_the_answer(good: Outcom
 
 
 def assert_latency_is_told_by_stage(good: Outcome) -> None:
-    """The report says how long text and first sound took, for every utterance and answer."""
+    """The report has the time to the text of every line, and the time to the first audio of the answers."""
     latency = good.report["latency"]
     assert latency["end_to_text_ms"]["count"] == len(good.report["utterances"])
     assert 0 < latency["end_to_text_ms"]["p50"] <= latency["end_to_text_ms"]["p95"]
@@ -61,7 +65,7 @@ def assert_latency_is_told_by_stage(good: Outcome) -> None:
 
 
 def test_a_rough_network_loses_nobody(tmp_path: Path) -> None:
-    """With 5 % loss, padding and reordering every utterance is still heard and nothing is raised."""
+    """With 5 % loss, 5 % padding and 5 % reordering, every line is still heard and nothing is raised."""
     worse = ("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05")
     rough = Program.rehearse(tmp_path, "evening", *worse).wait()
     assert rough.expectation("every_utterance_heard_once")["passed"], rough.printed
@@ -75,8 +79,11 @@ def test_a_rough_network_loses_nobody(tmp_path: Path) -> None:
 
 
 def test_a_speech_to_speech_model_knows_what_was_folded(tmp_path: Path) -> None:
-    """The same evening answered by a model that hears and speaks: the summary reaches its instructions when it lands,
-    and the fact of the folded turns is heard out of it alone. Its session is renewed twice on the way, unnoticed."""
+    """With a speech-to-speech model, the summary is added to the model's instructions when a compaction is stored.
+
+    The model answers the question about the folded turns from the summary alone. The session is renewed at least twice
+    during the run, without a problem.
+    """
     renewed = ("--set", "realtime.session_s=40")
     by_speech = Program.rehearse(tmp_path, "evening", "--realtime", *renewed).wait()
     assert by_speech.status == 0, by_speech.printed
@@ -88,7 +95,7 @@ def test_a_speech_to_speech_model_knows_what_was_folded(tmp_path: Path) -> None:
 
 
 def test_without_compaction_the_past_is_gone(tmp_path: Path) -> None:
-    """With `compaction.mode=off` the same evening fails at just the question whose answer left the window."""
+    """With `compaction.mode=off`, the run fails only at the question whose answer is no longer in the window."""
     off = Program.rehearse(tmp_path, "evening", "--set", "compaction.mode=off").wait()
     assert off.status == 1, off.printed
     assert not off.report["passed"]

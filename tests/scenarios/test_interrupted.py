@@ -1,4 +1,4 @@
-"""People speak over the bot in a real call: a listener's noise lets it speak on, words silence it at once."""
+"""People speak over the bot in a real call: a listener's "mhm" does not interrupt the bot, words silence it at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ pytestmark = [pytest.mark.rehearsal, pytest.mark.timed]
 
 @pytest.mark.asyncio
 async def test_the_bot_gives_way_to_words_and_not_to_a_backchannel(tmp_path: Path) -> None:
-    """Judged by what another participant received; the broken-off reply is remembered as far as it came."""
+    """Another participant hears the bot stop for words and continue through a backchannel.
+
+    An interrupted reply is remembered as far as it was spoken.
+    """
     played = await asyncio.to_thread(Program.rehearse(tmp_path, "interrupted").wait)
     assert played.expectation("interrupted ask-train")["passed"], played.printed
     assert played.expectation("interrupted ask-again")["passed"], played.printed

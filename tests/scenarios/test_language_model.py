@@ -1,4 +1,7 @@
-"""A whole small run with a language model behind the real client library: answering, stalling, babbling, away."""
+"""A small complete run with a language model behind the real client library.
+
+The model answers, stalls, fails, or is unreachable.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ ANSWER = "You bought a green one. I would ride it every day."
 
 
 async def hello_with(base_url: str, folder: Path, *more: str) -> Outcome:
-    """Play the small scenario with a language model at `base_url`. `more`: further settings."""
+    """Play the scenario `hello` with a language model at `base_url`. `more`: further settings."""
     settings = (f"llm.base_url={base_url}", "llm.model=local-chat", "llm.first_token_timeout_s=3.0", *more)
     options = [word for setting in settings for word in ("--set", setting)]
     return await asyncio.to_thread(Program.rehearse(folder, "hello", *options).wait)
 
 
 def assert_nobody_was_lost(played: Outcome) -> None:
-    """Whatever the model does, people are heard, each as themselves, and nothing undecrypted."""
+    """Check that every line was heard under its speaker and every frame was decrypted, whatever the model did."""
     for name in ("reached_the_end", "every_utterance_heard_once", "attributed", "dave_failures"):
         assert played.expectation(name)["passed"], played.printed
     assert "Traceback" not in played.printed
@@ -36,7 +39,7 @@ def assert_nobody_was_lost(played: Outcome) -> None:
 
 @pytest.mark.asyncio
 async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
-    """Another participant hears the text that the model streams, and the model was sent what had been said."""
+    """Another participant hears the text that the model streams, and the model was sent what people had said."""
     async with LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)) as server:
         played = await hello_with(server.base_url, tmp_path)
     assert_nobody_was_lost(played)
@@ -48,7 +51,7 @@ async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_the_next_model_answers_for_one_that_stalls(tmp_path: Path) -> None:
-    """Within the same reply, to each question, and nobody hears of it."""
+    """If the first model stalls, the second answers in the same reply, and no failure is spoken."""
     stalling = ChatBehaviour(answer=lambda call: ANSWER, mode=ChatMode.STALL)
     async with LocalChatServer(stalling) as first, LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)) as second:
         behind = f'llm.fallback_models=[{{ model = "second", base_url = "{second.base_url}" }}]'
@@ -63,8 +66,10 @@ async def test_the_next_model_answers_for_one_that_stalls(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_a_failing_model_is_told_and_nobody_is_lost(tmp_path: Path) -> None:
-    """A model that breaks from the first word on costs its answers alone, and the room is told; one that is slow,
-    stalls, babbles and recovers in the midst of the talk is the scenario `model-trouble`."""
+    """If the model fails from the first word on, only its answers are missing, and the room is told.
+
+    The scenario `model-trouble` has a model that is slow, stalls, writes nonsense and recovers during the talk.
+    """
     async with LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER, mode=ChatMode.BROKEN)) as server:
         played = await hello_with(server.base_url, tmp_path)
     assert_nobody_was_lost(played)
@@ -73,7 +78,7 @@ async def test_a_failing_model_is_told_and_nobody_is_lost(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_a_model_that_is_away_is_told_and_nobody_is_lost(tmp_path: Path) -> None:
-    """As one that breaks."""
+    """If the model is unreachable, only its answers are missing, and the room is told."""
     async with LocalChatServer() as server:
         gone = server.base_url
     played = await hello_with(gone, tmp_path)
@@ -82,7 +87,7 @@ async def test_a_model_that_is_away_is_told_and_nobody_is_lost(tmp_path: Path) -
 
 
 def assert_apologised(played: Outcome) -> None:
-    """The failure was spoken, or written where it could not be."""
+    """Check that the failure was spoken, or written if it could not be spoken."""
     told = [turn["text"] for turn in played.report["bot_turns"]] + [str(one) for one in played.report["messages"][1:]]
     assert told, played.printed
     assert not any("ride it every day" in text for text in told)

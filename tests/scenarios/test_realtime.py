@@ -1,4 +1,4 @@
-"""A whole small run by speech-to-speech: the real client library, a local server, real sound both ways."""
+"""Complete runs by speech-to-speech: the real client library, a local server, and real sound in both directions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.rehearsal
 
 
 async def hello_by_speech(folder: Path, behaviour: RealtimeBehaviour) -> tuple[Outcome, LocalRealtimeServer]:
-    """Play the small scenario against a server that behaves so; return the run and the server."""
+    """Play the scenario `hello` against a server with this behaviour. Returns the run's outcome and the server."""
     models = REPOSITORY / "data" / "models"
     settings = load(overrides={"models.directory": str(models), "asr.model_dir": str(models / "whisper-base")})
     async with (
@@ -34,7 +34,7 @@ async def hello_by_speech(folder: Path, behaviour: RealtimeBehaviour) -> tuple[O
 
 
 def assert_all_were_heard(played: Outcome) -> None:
-    """Everybody's words are in the timeline, each as themselves, and the question was answered aloud."""
+    """Check that everybody's words were heard under their speaker and that the question was answered aloud."""
     for name in ("reached_the_end", "every_utterance_heard_once", "attributed", "max_wer", "answer ask-bicycle"):
         assert played.expectation(name)["passed"], played.printed
     assert "green" in played.report["bot_turns"][-1]["heard_by_others"].lower()
@@ -51,19 +51,19 @@ async def passes(folder: Path, name: str, *options: str) -> Outcome:
 
 @pytest.mark.asyncio
 async def test_a_session_may_end_in_mid_sentence(tmp_path: Path) -> None:
-    """The next one goes on."""
+    """If the session ends in the middle of an answer, a new session continues the answer."""
     await passes(tmp_path, "realtime-expiry")
 
 
 @pytest.mark.asyncio
 async def test_several_voices_may_be_one_sound(tmp_path: Path) -> None:
-    """The mode `mixed` meets the expectations of the small scenario."""
+    """With the mode `mixed`, the scenario `hello` passes."""
     await passes(tmp_path, "hello", "--realtime", "--set", "realtime.mode=mixed")
 
 
 @pytest.mark.asyncio
 async def test_people_may_speak_over_the_model(tmp_path: Path) -> None:
-    """It falls silent, and the server knows how much of its answer was heard."""
+    """When people speak over the model, it falls silent, and the server is told how much of its answer was heard."""
     over = await passes(tmp_path, "realtime-interrupted")
     whole, broken_off = over.report["bot_turns"][:2]
     assert len(broken_off["text"]) < len(whole["text"]) / 2
@@ -72,20 +72,23 @@ async def test_people_may_speak_over_the_model(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_the_model_may_use_a_tool(tmp_path: Path) -> None:
-    """Once, and it answers out of what it found."""
+    """The model calls a tool once and answers from the result."""
     looked_up = await passes(tmp_path, "realtime-look-it-up")
     assert [use["name"] for use in looked_up.report["servers"]["tools"]] == ["memory_search"]
 
 
 @pytest.mark.asyncio
 async def test_a_screen_is_watched_until_the_model_is_told_to_be_quiet(tmp_path: Path) -> None:
-    """It remarks on what it sees, and then no more."""
+    """The model comments on a shared screen until it is told to be quiet."""
     await passes(tmp_path, "realtime-watched")
 
 
 @pytest.mark.asyncio
 async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path: Path) -> None:
-    """It breaks off in mid-answer and stays away: the others answer, and it is gone back to when it is well."""
+    """If the service breaks off during an answer and stays away, only the end of that answer is lost.
+
+    The chat model answers meanwhile, and the bot returns to speech-to-speech when the service is back.
+    """
     played = await passes(tmp_path, "realtime-trouble")
     hello, broken_off, meanwhile, again = played.report["bot_turns"]
     assert hello["heard_by_others"]
@@ -100,12 +103,12 @@ async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp
 
 @pytest.mark.asyncio
 async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> None:
-    """What the server was told when it had expired in mid-sentence."""
+    """After a session expires in the middle of an answer, the new session is sent what was said before."""
     played, server = await hello_by_speech(tmp_path, RealtimeBehaviour(expires_in_response=2))
     assert_all_were_heard(played)
     assert played.status == 0, played.printed
     assert server.sessions == 2
-    # Three answers and the one that was gone on with.
+    # Three answers, and the one that was continued.
     assert len(server.asked) == 4
     assert server.asked[2].items[-1][0] == "system"
     said = [text for role, text in server.asked[2].items if role == "user"]
@@ -118,7 +121,7 @@ async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_without_the_service_the_room_answers_otherwise(tmp_path: Path) -> None:
-    """A key that is refused is told, and the chat model answers."""
+    """If the service refuses the key, this is reported in the channel and the chat model answers."""
     without, away = await hello_by_speech(tmp_path, RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY))
     assert_all_were_heard(without)
     assert not away.asked

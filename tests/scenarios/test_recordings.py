@@ -1,4 +1,4 @@
-"""Real recordings of strangers through the whole bot, where a folder of them is at hand."""
+"""The complete bot hears real recordings, if a folder with recordings is available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.rehearsal
 
 
 def test_strangers_are_understood(speech_dir: Path, tmp_path: Path) -> None:
-    """Read speech of a dozen people, up to three at a time: every word once, under 12 % wrong."""
+    """Read speech of a dozen people, up to three at a time, is heard once and with less than 12 % wrong words."""
     played = Program.rehearse(tmp_path, "--speech", str(speech_dir), "--limit", "30").wait()
     assert played.status == 0, played.printed
     assert played.report["wer"] < 0.12

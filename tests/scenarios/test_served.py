@@ -1,4 +1,4 @@
-"""`roomtone rehearse --serve`, used as its printed lines say: somebody else's client comes in and talks to the bot."""
+"""With `roomtone rehearse --serve`, another client can join by the printed addresses and talk to the bot."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.rehearsal
 
 HELLO = REPOSITORY / "rehearsal" / "scenarios" / "hello"
-# Loading models and one answer, on a machine that is busy with other tests.
+# Enough for loading the models and one answer, on a machine that runs other tests too.
 PATIENCE_S = 90.0
 
 
 async def until(what: Callable[[], Any], why: str) -> Any:
-    """Poll another process's output until it shows something; there is no event of ours to wait for."""
+    """Poll `what` until it returns something. Another process gives no event that could be awaited."""
     deadline = time.monotonic() + PATIENCE_S
     while not (seen := what()):
         assert time.monotonic() < deadline, why
@@ -37,7 +37,7 @@ async def until(what: Callable[[], Any], why: str) -> Any:
 
 
 def addresses(program: Program) -> dict[str, str] | None:
-    """Return what the program printed, by label, once all of it is there."""
+    """Return the printed addresses by label, or None while the output is incomplete."""
     printed = program.printed()
     assert program.running, printed
     if "Press Ctrl-C to stop it." not in printed:
@@ -47,7 +47,7 @@ def addresses(program: Program) -> dict[str, str] | None:
 
 @pytest.mark.asyncio
 async def test_a_guest_joins_through_the_control_api_and_is_answered_aloud(tmp_path: Path) -> None:
-    """The printed addresses and certificate are enough to join, speak, hear the bot, and see it in the status."""
+    """With the printed addresses and certificate, a client can join, speak, hear the bot, and appear in the status."""
     served = Program(tmp_path, "rehearse", "--serve")
     try:
         printed = await until(lambda: addresses(served), "the local Discord did not come up")

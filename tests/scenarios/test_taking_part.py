@@ -1,4 +1,4 @@
-"""The whole scenarios about participation: the expectations of each file, as other participants heard the bot."""
+"""The bundled scenarios about when the bot takes part. Each is played completely, and judged by what people heard."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.rehearsal
 
 
 def assert_people_who_talked_over_each_other_are_turns_with_several_voices(outcome: Outcome) -> None:
-    """What overlapped was heard of both, and the one that was for the bot was answered for the one who asked."""
+    """Check that both of two overlapping people were heard, and that the question to the bot was answered."""
     report = outcome.report
     assert {turn["answers"] for turn in report["bot_turns"]} == {"ask-ladder", "ask-chairs"}
     assert len({one["speaker"] for one in report["utterances"]}) == 4
 
 
 def assert_both_who_asked_were_told_one_after_the_other(outcome: Outcome) -> None:
-    """In one answer, or in two of which the second begins as soon as the first is over."""
+    """Check that two questions were answered in one reply, or in two, the second at most 3 s after the first."""
     first, *more = outcome.report["bot_turns"]
     assert not first["interrupted"]
     for turn in more:
@@ -33,14 +33,14 @@ def assert_both_who_asked_were_told_one_after_the_other(outcome: Outcome) -> Non
 
 
 def assert_a_voice_in_trouble_was_told_in_the_log_and_not_to_people(outcome: Outcome) -> None:
-    """Participants hear an answer, by another voice; the operator finds the reason in the log."""
+    """Check that people heard every answer in another voice and that the log has the reason."""
     report = outcome.report
     assert len(report["bot_turns"]) == 4
     assert all(turn["heard_by_others"] for turn in report["bot_turns"])
     assert report["problems"]
 
 
-# Scenario -> what is read off the same run besides its own expectations.
+# Checks of the same run, besides the expectations of the scenario.
 EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
     "crowd": assert_people_who_talked_over_each_other_are_turns_with_several_voices,
     "model-trouble": None,
@@ -59,7 +59,7 @@ EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
 
 @pytest.mark.parametrize("name", EXTRA_CHECKS)
 def test_a_scenario_keeps_its_promises(name: str, tmp_path: Path) -> None:
-    """Every expectation of its file, and nothing breaks on the way."""
+    """Every expectation of the scenario is met, and nothing fails during the run."""
     outcome = Program.rehearse(tmp_path, name).wait()
     broken = {one["name"]: one["detail"] for one in outcome.report["expectations"] if not one["passed"]}
     assert not broken, outcome.printed

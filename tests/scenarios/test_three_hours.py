@@ -1,7 +1,8 @@
-"""An evening of three hours at the level of turns: nothing is lost, nothing grows, and what was said first is known.
+"""A written evening of three hours: no turn is lost, memory grows only by what is folded, and what was said first is
+still known.
 
-What `roomtone rehearse three-hours` says of it is asked of its report; what only this process can see, how many objects
-and tasks live, is asked here.
+The expectations are read from the report that `roomtone rehearse three-hours` makes too. The numbers of objects and
+tasks are counted here, because only this process can see them.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ pytestmark = pytest.mark.slow
 
 OURS = ("bot.", "compaction.", "voice.")
 EVENING_S = 3 * 3600.0
-# The most tokens that one prompt may have here.
+# The most tokens that a prompt may have in this evening.
 MAX_INPUT_TOKENS = 10_000
-# What holds sound or words of the moment: a few at any time, however long the evening.
+# Classes that hold recent sound or words. Only a few objects of each may exist at any time.
 PASSING = (
     "bot.room.hearing.SpokenText",
     "voice.asr.port.Recognition",
@@ -53,7 +54,7 @@ MOST_PASSING = 12
 
 @dataclass(frozen=True, slots=True)
 class Evening:
-    """What an evening left behind. `living`: objects of our own at each full hour and at the end, by class."""
+    """The result of the evening. `living`: how many of our objects existed at each full hour and at the end."""
 
     written: WrittenEvening
     record: EveningRecord
@@ -65,7 +66,7 @@ class Evening:
 
 
 def own_objects() -> Counter[str]:
-    """Count the living objects of our own classes."""
+    """Count the existing objects of our own classes."""
     gc.collect()
     names = (f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.get_objects())
     return Counter(name for name in names if name.startswith(OURS))
@@ -74,7 +75,7 @@ def own_objects() -> Counter[str]:
 async def play() -> Evening:
     """Play the whole evening."""
     before = asyncio.all_tasks()
-    # Tables of other tests hold objects of ours too.
+    # Objects of our classes that other tests keep alive are not counted.
     elsewhere = own_objects()
     written, living = read_evening(bundled_evenings()["three-hours"]), list[Counter[str]]()
     settings = load(overrides=EVENING_SETTINGS)
@@ -96,13 +97,13 @@ async def play() -> Evening:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def evening() -> Evening:
-    """Play it once for all."""
+    """Play the evening once for all tests."""
     return await play()
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_it_is_a_long_evening(evening: Evening) -> None:
-    """Three hours, hundreds of turns, dozens of folds, quiet stretches, people who go and come back."""
+    """The evening lasts three hours, with hundreds of turns, dozens of compactions, and people who leave and return."""
     assert evening.lasted_s >= EVENING_S
     kinds = Counter({turn.seq: turn.kind for turn in evening.record.turns}.values())
     assert kinds["speech"] > 400
@@ -114,7 +115,7 @@ async def test_it_is_a_long_evening(evening: Evening) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_every_expectation_is_met(evening: Evening) -> None:
-    """Every word once under its speaker; questions and nothing else answered; every prompt complete."""
+    """Every line is heard once under its speaker, only questions are answered, and every prompt is complete."""
     assert [f"{one.name}: {one.detail}" for one in evening.report.expectations if not one.passed] == []
     assert evening.report.passed
     assert evening.record.left == "left"
@@ -123,14 +124,17 @@ async def test_every_expectation_is_met(evening: Evening) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_was_said_of_a_broken_off_answer_stands_there(evening: Evening) -> None:
-    """So far and no further, and the next prompt knows."""
+    """The timeline marks exactly the interrupted answers as interrupted."""
     recorded = [turn.text for turn in evening.record.turns if turn.kind == "assistant"]
     assert [text.endswith(" (interrupted)") for text in recorded] == [one.interrupted for one in evening.record.replies]
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_was_said_first_is_still_known(evening: Evening) -> None:
-    """Out of the summary or by memory search, three hours and forty folds later."""
+    """The last questions are about the beginning and are answered from the summary or by memory search.
+
+    Three hours and some forty compactions lie between.
+    """
     speeches = evening.written.speeches
     first, last = " ".join(speech.say for speech in speeches[:20]), speeches[-4:]
     assert all(speech.answer[0] in first for speech in last)
@@ -140,7 +144,7 @@ async def test_what_was_said_first_is_still_known(evening: Evening) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_folds_are_of_one_size_and_leave_the_window(evening: Evening) -> None:
-    """A batch at a time; the summary keeps its limit; what is not folded is the window and what waits."""
+    """Each compaction folds one batch and keeps the summary within its limit. Few turns are unfolded at any time."""
     folds = evening.record.compactions
     assert all(fold.new_cursor - fold.old_cursor == BATCH_SIZE for fold in folds)
     assert all(0 < fold.summary_chars <= MAX_SUMMARY_CHARS for fold in folds)
@@ -149,22 +153,22 @@ async def test_folds_are_of_one_size_and_leave_the_window(evening: Evening) -> N
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_nothing_grows_but_what_was_folded(evening: Evening) -> None:
-    """Turns alive are those of the timeline, sound goes as it came, and each fold adds as much as the one before."""
+    """Turns in memory are limited, sound is freed, and each compaction adds a similar number of objects."""
     for living in evening.living:
-        # A fold in flight, and one that has just ended, hold their batches.
+        # A running compaction and one that has just ended hold their batches.
         assert living["compaction.model.Turn"] <= CAPACITY + 2 * BATCH_SIZE
         assert max(living[name] for name in PASSING) <= MOST_PASSING, {name: living[name] for name in PASSING}
         assert living["voice.speaking.playback._Piece"] <= REMEMBERED_PIECES + QUEUE_PIECES
     first, *_, last = evening.living
     segments = last["compaction.model.Segment"] - first["compaction.model.Segment"]
     assert segments > 10
-    # A cache of looked-at words is bounded by itself.
+    # The cache of words that were checked for the bot's name has its own limit.
     grown = sum((last - first).values()) - max(0, last["bot.brain.wakeword._Word"] - first["bot.brain.wakeword._Word"])
     assert grown < 150 * segments, (last - first).most_common(12)
 
 
 def test_a_person_can_play_it(tmp_path: Path) -> None:
-    """The command says what is promised and what was kept, for people and as JSON, and its status tells the same."""
+    """The command prints that the evening passed, writes the same as JSON, and exits with status 0."""
     report = tmp_path / "three-hours.json"
     played = Program(tmp_path, "rehearse", "three-hours", "--json", str(report)).wait()
     assert played.status == 0, played.printed
@@ -177,6 +181,6 @@ def test_a_person_can_play_it(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_it_ends_in_order(evening: Evening) -> None:
-    """No task is left, nobody had to be told of a trouble."""
+    """At the end no task is left, and nothing was logged as a warning or an error."""
     assert evening.tasks_left == ()
     assert evening.logs == ()

@@ -1,6 +1,6 @@
-"""A screen is shared with the running bot over its real web socket, as `roomtone rehearse watched` plays it.
+"""The scenario `watched`: a screen is shared with the running bot over its real websocket.
 
-With a real browser: tests/browser/test_watched_evening.py.
+tests/browser/test_watched_evening.py does the same with a real browser.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.rehearsal
 
 
 def test_a_shared_screen_is_noted_remarked_upon_and_remembered(tmp_path: Path) -> None:
-    """Command, link, pictures, notes, a remark that another participant heard, a look on demand, and the recap."""
+    """A shared screen is noted, the bot comments on a change, looks at the screen when asked, and remembers it."""
     outcome = Program.rehearse(tmp_path, "watched").wait()
     assert outcome.status == 0, outcome.printed
     assert outcome.expectation("thought danger")["passed"]

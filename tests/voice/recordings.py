@@ -1,4 +1,4 @@
-"""Recorded speech for tests: any file PyAV reads, as mono int16 at 16 kHz."""
+"""Recorded and synthetic sound for tests, as mono int16 at 16 kHz. PyAV reads the recordings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 HELLO = Path(__file__).resolve().parents[2] / "rehearsal" / "scenarios" / "hello"
-# What the bundled recording says.
+# The words of the bundled recording.
 BICYCLE_TEXT = "I bought a green bicycle at the market this morning."
 
 
 def read_recording(path: Path) -> Pcm:
-    """Return the sound of `path`."""
+    """Read the sound of `path`."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=LISTEN_RATE_HZ)
     with av.open(str(path)) as container:
         frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
@@ -28,7 +28,7 @@ def read_recording(path: Path) -> Pcm:
 
 
 def bicycle() -> Pcm:
-    """Return somebody saying `BICYCLE_TEXT`."""
+    """Return a recording of somebody who says `BICYCLE_TEXT`."""
     return read_recording(HELLO / "2-ada.ogg")
 
 
@@ -38,6 +38,6 @@ def silence(seconds: float) -> Pcm:
 
 
 def voiced(seconds: float, *, level: float = 0.3, hz: float = 200.0) -> Pcm:
-    """Return a tone: what `tests.fakes.vad` takes for speech. `level`: peak, full scale being 1."""
+    """Return a tone, which `tests.fakes.vad` takes for speech. `level` is the peak, relative to full scale."""
     times = np.arange(round(seconds * LISTEN_RATE_HZ)) / LISTEN_RATE_HZ
     return (np.sin(2 * np.pi * hz * times) * level * 32_767).astype(np.int16)

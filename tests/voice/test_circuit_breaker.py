@@ -1,4 +1,4 @@
-"""When a circuit breaker opens, who makes the trial call, and how long it stays open."""
+"""When a circuit breaker opens, which call is the trial, and how long the breaker stays open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from voice.circuit_breaker import FAILURE_THRESHOLD, OPEN_S, TRIAL_S, CircuitBre
 FIRST_OPEN_S = 15.0
 LONGEST_OPEN_S = 300.0
 
-# A step is (time, what happens, what it returns). `ask` is `admits`; `fail` and `fail for good` are failures.
+# A step is (time, what happens, result). `ask` calls `admits`; `fail` and `fail for good` record a failure.
 FIXED = [
     (0.0, "ask", True),
     (0.0, "fail", 0.0),
@@ -34,7 +34,7 @@ GROWING = [
     (15.0, "ask", True),
     (15.0, "fail", 30.0),
     (45.0, "ask", True),
-    # The trial never reports: another is admitted.
+    # The trial never reports its result, so another one is admitted.
     (45.0 + TRIAL_S, "ask", True),
     (70.0, "fail for good", 60.0),
     (130.0, "fail", 120.0),
@@ -57,7 +57,7 @@ GROWING = [
     ids=["fixed", "growing"],
 )
 def test_what_each_step_returns(breaker: CircuitBreaker, steps: list[tuple[float, str, float | bool | None]]) -> None:
-    """Open after two failures in a row; then one trial call; closed after a success."""
+    """The breaker opens after two failures in a row, then admits one trial call, and closes after a success."""
     for number, (now, what, expected) in enumerate(steps):
         match what:
             case "ask":
@@ -70,7 +70,9 @@ def test_what_each_step_returns(breaker: CircuitBreaker, steps: list[tuple[float
 
 
 def test_the_outage_lasts_until_a_trial_succeeds() -> None:
-    """It begins with the first failure in a row and carries the last one's sentence."""
+    """The outage begins with the first failure in a row, has the last failure's message, and ends when a trial
+    succeeds.
+    """
     breaker = CircuitBreaker(open_s=FIRST_OPEN_S)
     states, outages = [breaker.state], [breaker.outage]
     breaker.record_failure(1.0, "It is slow.")
@@ -92,7 +94,7 @@ def test_the_outage_lasts_until_a_trial_succeeds() -> None:
 
 @given(steps=st.lists(st.sampled_from(["fail", "succeed", "ask"]), max_size=40))
 def test_it_always_admits_again(steps: list[str]) -> None:
-    """After the longest open time a call goes through, and it never opens before the threshold."""
+    """After the longest open time a call is admitted, and the breaker never opens before the threshold."""
     breaker, now, in_a_row = CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S), 0.0, 0
     for step in steps:
         now += 1.0

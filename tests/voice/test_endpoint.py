@@ -1,4 +1,4 @@
-"""An endpoint's failures by family: one sentence each, with the setting to look at and never the key."""
+"""Each kind of failure of an endpoint gives one sentence that names the setting to check and never the key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusE
     ],
 )
 def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, remedy: str, passes: bool) -> None:
-    """What happened, which setting to look at, and whether waiting helps; what was sent never enters it."""
+    """The message says what happened and which setting to check, without anything that was sent. Each error is
+    retryable or not.
+    """
     sentence = describe_failure(error, REMEDIES)
     assert cause in sentence
     assert remedy in sentence
@@ -45,7 +47,9 @@ def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, reme
 
 @pytest.mark.asyncio
 async def test_without_an_address_it_is_openai_itself() -> None:
-    """A server without keys is sent a word in its place, since the library insists on one; nothing is tried twice."""
+    """Without an address the client uses OpenAI. Without a key it sends a word, because the library requires one. It
+    never retries.
+    """
     endpoint = Endpoint("", "m")
     async with endpoint.open() as client:
         assert str(client.base_url).rstrip("/") == endpoint.where == OPENAI_URL

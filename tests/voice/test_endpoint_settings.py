@@ -1,4 +1,4 @@
-"""A mistake in an address or key is reported when settings are read."""
+"""A mistake in an address or a key is reported when the settings are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = TypeAdapter[SecretStr](EndpointKey)
     ["", "http://127.0.0.1:11434/v1", "https://api.example.org/v1/", "http://[::1]:8000/v1", "http://gpu-box/v1"],
 )
 def test_addresses_are_taken_as_they_are(url: str) -> None:
-    """Empty means OpenAI itself."""
+    """A valid address is kept unchanged, and an empty one means OpenAI."""
     assert URL.validate_python(url) == url
 
 
@@ -33,20 +33,22 @@ def test_addresses_are_taken_as_they_are(url: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    """Before anything is asked there."""
+    """An invalid address is refused before any request."""
     with pytest.raises(ValidationError, match="no address that begins with http"):
         URL.validate_python(url)
 
 
 @pytest.mark.parametrize("key", ["", "none", "sk-proj-A_b-9", "hf_x.y=/+"])
 def test_keys_stay_secret_and_whole(key: str) -> None:
-    """Any visible ASCII."""
+    """A key may have any visible ASCII characters and is kept unchanged."""
     assert KEY.validate_python(key).get_secret_value() == key
 
 
 @pytest.mark.parametrize("key", ["…", "\u201csk-abc\u201d", "sk-abc\n", "sk abc", " sk-abc"])
 def test_what_no_header_can_carry_is_refused_without_being_shown(key: str) -> None:
-    """Curly quotes, a line break, the dots of an example."""
+    """A key with curly quotes, white space or an ellipsis does not fit into a header. It is refused without being
+    shown.
+    """
     with pytest.raises(ValidationError, match="characters that no key has") as refused:
         KEY.validate_python(SecretStr(key))
     assert "abc" not in str(refused.value)

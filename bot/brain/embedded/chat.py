@@ -128,7 +128,7 @@ def _small_talk(words: set[str], asker: str) -> str:
 
 
 def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
-    """Return whether the question only asks what people talked about."""
+    """Return whether the question asks only what people talked about."""
     own = {meaning_stem(word) for name in names for word in words_of(name)}
     wanted = content_stems(question) - own
     return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS

@@ -29,9 +29,9 @@ _DIGIT = re.compile(r"\d")
 
 # The share of the question's words, weighted by rarity, that an answer must have.
 ENOUGH = 0.4
-# Factor for that share if the question names a person and the sentence is neither by nor about them.
+# A sentence's share is multiplied by this if the question names a person and the sentence is neither by nor about them.
 ELSE_SHARE = 0.6
-# Of answers with at least this share of the best score the newest wins, because people correct themselves.
+# Among answers with at least this share of the best score the newest is chosen, because people correct themselves.
 TIE_SHARE = 0.9
 
 

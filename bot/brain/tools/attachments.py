@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Chat, DroppedFile
 
-# 'That file' is one of the last few.
+# How many of the newest files can be read. When people say 'that file', they mean one of these.
 NEWEST = 10
-# The rest of an output describes the file and lists the others.
+# The size of a page. The rest of an output describes the file and lists the other files.
 PAGE_CHARS = MAX_CHARS - 1_000
 # Downloading a file from Discord takes about a second, sometimes more.
 TIMEOUT_S = 12.0
@@ -38,7 +38,7 @@ _TEXT_NAME = re.compile(
     re.IGNORECASE,
 )
 _BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# With a larger share of undecodable characters it is not text.
+# A file with a larger share of undecodable characters is not text.
 _GARBLED_SHARE = 0.05
 
 SCHEMA: dict[str, object] = {

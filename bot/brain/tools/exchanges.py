@@ -78,7 +78,10 @@ class ToolExchanges:
 def insert_exchanges(
     messages: Iterable[tuple[ChatMessage, Seq | None]], exchanges: dict[int, list[ChatMessage]]
 ) -> tuple[ChatMessage, ...]:
-    """Return `messages` with each question's exchanges right after it. `messages`: with the turn's number, or None."""
+    """Return `messages` with each question's exchanges right after it.
+
+    `messages`: each with the number of its turn, or None.
+    """
     placed: list[ChatMessage] = []
     for message, turn in messages:
         placed.append(message)

@@ -38,7 +38,7 @@ class Asker:
     moderator: bool = False
 
 
-# For unasked replies.
+# The asker of an unasked reply, in which the bot speaks on its own.
 NOBODY = Asker()
 
 

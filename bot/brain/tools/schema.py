@@ -1,4 +1,6 @@
-"""Parses the arguments that a model writes and checks them against a tool's JSON schema. Only it uses `jsonschema`."""
+"""Parses the arguments that a model writes and checks them against a tool's JSON schema. No other module uses
+`jsonschema`.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from bot.brain.tools.tool import RoomTool
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# It may have to wait for a vision model.
+# The tool may have to wait for a vision model.
 TIMEOUT_S = 15.0
 
 SCHEMA: dict[str, object] = {

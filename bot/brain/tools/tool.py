@@ -16,11 +16,11 @@ TIMEOUT_S = 8.0
 class Permission(StrEnum):
     """On whose behalf a tool may run."""
 
-    # Also when nobody asked and the bot speaks unasked.
+    # The tool may run on anybody's behalf, and also when the bot speaks unasked.
     ANYONE = "anyone"
-    # People who are in the voice channel now.
+    # The tool runs for people who are in the voice channel now.
     MEMBERS = "members"
-    # People in the voice channel who may manage the server.
+    # The tool runs for people in the voice channel who may manage the server.
     MODERATORS = "moderators"
 
 

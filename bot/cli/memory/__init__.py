@@ -1,1 +1,1 @@
-"""`roomtone memory`: search, manage, export and delete what rooms remember. Way in: `commands.app`."""
+"""`roomtone memory`: search, manage, export and delete what rooms remember. The entry point is `commands.app`."""

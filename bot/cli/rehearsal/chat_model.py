@@ -1,8 +1,8 @@
 """The model behind the local chat server of a rehearsal: a language model if one can be served, else quoted answers.
 
-Naming a model file or a Python asks for a language model, and it is an error if there is none. Otherwise the best that
-is available is used, and the terminal says which. The quoting responder answers only from the messages it is sent, so
-its answers show what a language model would have known.
+If the user names a model file or a Python, a language model is required, and it is an error if there is none. Otherwise
+the best available backend is used, and the terminal shows which one. The quoting responder answers only from the
+messages it is sent, so its answers show what a language model would have known.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _LINE = re.compile(r"(?P<name>[^:\n]{1,60}): (?P<text>.+)")
 
 @dataclass(frozen=True, slots=True)
 class LocalLanguageModel:
-    """A model file and the Python that can serve it. `patience`: the factor for how long its answers are waited for."""
+    """A model file and the Python that can serve it. `patience`: waits for its answers are multiplied by this."""
 
     python: str
     model_file: Path
-    # On two cores it reads a prompt for half a minute before the first token.
+    # On two cores the model reads a prompt for half a minute before its first token.
     patience: float = 4.0
 
     @property
     def sentence(self) -> str:
-        """What the terminal says about it."""
+        """The sentence about this backend that the terminal shows."""
         return f"The chat server uses the language model {self.model_file.stem}, which llama.cpp loads now."
 
 
@@ -54,7 +54,7 @@ class QuotingResponder:
 
     @property
     def sentence(self) -> str:
-        """What the terminal says about it."""
+        """The sentence about this backend that the terminal shows."""
         return f"The chat server has no language model and uses the embedded responder, which quotes: {self.missing}"
 
 
@@ -89,12 +89,12 @@ def answer_messages(messages: Sequence[Mapping[str, Any]], *, names: Sequence[st
         if message.get("role") == "system" and text.startswith(SUMMARY_HEAD):
             found += _summary(text.removeprefix(SUMMARY_HEAD), len(found))
         if message.get("role") == "user":
-            # A client that formats turns differently: treat the whole message as what was said.
+            # If the client formats turns differently, the whole message is treated as what was said.
             lines = [(line["name"], line["text"]) for line in _LINE.finditer(_CLOCK.sub("", text, count=1))]
             spoken += lines or [("friend", text)]
     if not spoken:
         return "Nobody has said anything yet."
-    # The question must not answer itself.
+    # The question itself is left out of the evidence, so that it is not quoted as its own answer.
     for speaker, text in spoken[:-1]:
         found += [Evidence(each, EvidenceOrigin.TURN, len(found), speaker=speaker) for each in sentences(text)]
     asker, question = spoken[-1]

@@ -202,7 +202,7 @@ async def _play(
         local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
         chosen = {**served, **local_servers.settings, **wanted.overrides}
         if endpoints is not None and local_servers.model is None:
-            # Its requests are recorded too, like those of the scenario's own servers.
+            # The requests to this chat server are recorded too, like those to the scenario's own servers.
             local_servers.model = endpoints.chat
         companion = await stack.enter_async_context(InProcessCompanion(chosen))
         ear = await stack.enter_async_context(RehearsalRecognizer(settings.asr, names=names))

@@ -62,7 +62,7 @@ class InProcessCompanion:
         self._folder.cleanup()
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        """Start the bot and return when it is connected. See `Companion.start`."""
+        """Start the bot and return when it is connected. See `BotUnderTest.start`."""
         settings = self.settings(setup)
         if setup.history:
             await _store_history(settings, setup)
@@ -70,7 +70,7 @@ class InProcessCompanion:
         self._watch = ProblemLogHandler(report)
         logging.getLogger().addHandler(self._watch)
         ready: asyncio.Future[RunningBot] = asyncio.get_running_loop().create_future()
-        # After a crash the bot rejoins by itself; with a history somebody calls it.
+        # After a crash the bot rejoins by itself. If the scenario has a history, a person uses /join instead.
         life = self._live(settings, report, ready, rejoin=not setup.history)
         self._task = asyncio.create_task(life, name="rehearsed-bot")
         try:
@@ -104,11 +104,11 @@ class InProcessCompanion:
         await self._running.supervisor.join(place)
 
     async def stop(self) -> None:
-        """Stop properly. See `Companion.stop`."""
+        """Stop properly. See `BotUnderTest.stop`."""
         self._stopping.set()
         task = self._task
         if task is not None:
-            # A caller that stops waiting kills it, so keep the task until it has ended.
+            # A caller that stops waiting calls `kill`, so the task is kept until it has ended.
             await asyncio.wait({task})
             self._task = None
         self._forget()
@@ -116,14 +116,14 @@ class InProcessCompanion:
             raise first_cause(failure)
 
     async def kill(self) -> None:
-        """End at once, without saving. See `Companion.kill`."""
+        """End at once, without saving. See `BotUnderTest.kill`."""
         if self._running is not None:
             await self._running.supervisor.abandon()
         if self._task is not None:
             task, self._task = self._task, None
             task.cancel()
             await asyncio.wait({task})
-            # Discard its result, as after SIGKILL.
+            # The result is discarded, as after SIGKILL.
             if not task.cancelled():
                 task.exception()
         self._forget()

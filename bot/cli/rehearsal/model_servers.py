@@ -71,7 +71,7 @@ async def chat_server(stack: AsyncExitStack, settings: Settings, backend: ChatBa
     names = (settings.brain.name, *settings.brain.wake_names)
     behaviour = ChatBehaviour(answer=lambda call: answer_messages(call.messages, names=names))
     server = await stack.enter_async_context(LocalChatServer(behaviour))
-    # It cannot summarise, so folding uses the extractive summariser.
+    # The embedded responder cannot summarise, so folding uses the extractive summariser.
     quoting = {"llm.base_url": server.base_url, "llm.model": CHAT_MODEL, "compaction.summariser": "extractive"}
     return ModelServers(quoting, server)
 
@@ -82,7 +82,7 @@ async def _language_model(stack: AsyncExitStack, backend: LocalLanguageModel) ->
     server = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=upstream)))
     thinking = {
         "llm.base_url": server.base_url,
-        # Its own name, because the tokenizer is chosen by it.
+        # The bot gets the model's own name, because the tokenizer is chosen by that name.
         "llm.model": served.name,
         "budget.max_context_tokens": CONTEXT_TOKENS,
         **SLOW_MODEL,

@@ -1,6 +1,6 @@
 """The answers of the local speech-to-speech server, taken from the session's own conversation.
 
-They replace a real speech-to-speech model: what the bot did not put into the session, they cannot contain.
+They replace a real speech-to-speech model, and contain only what the bot has put into the session.
 """
 
 from __future__ import annotations
@@ -94,5 +94,5 @@ def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
         written = _TOLD.fullmatch(text)
         asker, question = (written["name"], written["text"]) if written else (speaker, text)
         found.append(Evidence(question, EvidenceOrigin.TURN, len(found), speaker=asker))
-    # The question must not answer itself.
+    # The question itself is left out of the evidence, so that it is not quoted as its own answer.
     return found[: max(known, len(found) - 1)], question, asker

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bot.cli.rehearsal.options import LanguageModelChoice
     from rehearsal.runner.observations import Observation
 
-# Nobody may be in a served Discord for hours; the bot should stay.
+# A served Discord may be empty for hours, and the bot must stay in the channel.
 SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
 NO_CHANGE: Mapping[str, float] = MappingProxyType({})
 TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"

@@ -1,4 +1,4 @@
-"""Folding while every reply is interrupted."""
+"""Folding turns into memory while every reply is interrupted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compaction.settings import CompactionSettings
 
 @pytest.mark.asyncio
 async def test_every_fold_that_is_asked_for_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody's interruption costs a fold, however many there are."""
+    """Every fold that is requested is applied, although every reply is interrupted."""
     monkeypatch.setattr(bargein, "TURN_S", 0.001)
     monkeypatch.setattr(bargein, "SUMMARY_S", 0.005)
     made = generate_evening(1, TemplateSet.TUNING, lines=120)

@@ -34,7 +34,7 @@ SMALL = MemoryBenchOptions(
 
 @pytest.fixture(autouse=True)
 def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of seconds, without settings from elsewhere."""
+    """Make a run take seconds, in a directory without settings."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "_BARGE_IN_TURNS", 62)
     monkeypatch.setattr(bargein, "TURN_S", 0.001)
@@ -45,7 +45,9 @@ def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_only_who_is_named_is_heard_and_parts_come_as_they_are_done() -> None:
-    """An hour's run that breaks leaves what it had; the whole report doesn't say that it is unfinished."""
+    """Only the named system runs. Each part is reported as unfinished when it is done, so a run that breaks off leaves
+    results.
+    """
     parts: list[BenchmarkReport] = []
     before = structlog.get_config()
     report = await bench.run(SMALL, NoProgress(), on_part=parts.append)
@@ -59,6 +61,6 @@ async def test_only_who_is_named_is_heard_and_parts_come_as_they_are_done() -> N
 
 @pytest.mark.asyncio
 async def test_name_that_nobody_has_is_told() -> None:
-    """With those that can be heard in this run."""
+    """An unknown name raises an error with the names that this run has."""
     with pytest.raises(BenchmarkError, match=r"Nobody here is called ledger\. .*extractive"):
         await bench.run(replace(SMALL, only=("ledger",)), NoProgress())

@@ -1,4 +1,4 @@
-"""Choosing the conversations of a run."""
+"""Choosing the conversations of a benchmark run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def talk(folder: Path, name: str, turns: int) -> None:
-    """Write a conversation of so many turns."""
+    """Write a conversation of that many turns."""
     lines = [json.dumps({"speaker": "Ada", "text": f"This is turn {n}.", "at": n}) for n in range(turns)]
     (folder / name).write_text("\n".join(lines), "utf-8")
 
 
 def test_who_asks_a_model_hears_fewer_and_shorter_evenings() -> None:
-    """Held-out ones alone, unless the others are asked for."""
+    """Systems that use a model get fewer and shorter conversations, and only held-out ones."""
     options = MemoryBenchOptions(folds=100, evenings=2, model_folds=20, model_evenings=1)
     free, asking = ConversationSets(options).sets(needs_model=False), ConversationSets(options).sets(needs_model=True)
     assert {name: len(heard) for name, heard in free.items()} == {"tuning": 2, "held_out": 2}
@@ -33,7 +33,9 @@ def test_who_asks_a_model_hears_fewer_and_shorter_evenings() -> None:
 
 
 def test_brought_conversations_are_heard_as_far_as_they_go(tmp_path: Path) -> None:
-    """Too short ones are left out, long ones are judged after the folds they have."""
+    """Of the user's own conversations, short ones are left out, and long ones are judged after the folds that they
+    allow.
+    """
     talk(tmp_path, "short.jsonl", 61)
     talk(tmp_path, "long.jsonl", 130)
     sets = ConversationSets(MemoryBenchOptions(transcripts=tmp_path, evenings=1, model_evenings=1)).sets(
@@ -45,7 +47,7 @@ def test_brought_conversations_are_heard_as_far_as_they_go(tmp_path: Path) -> No
 
 
 def test_nothing_but_short_conversations_is_told(tmp_path: Path) -> None:
-    """The sentence says how long one has to be."""
+    """If all conversations are too short, the error says how long one has to be."""
     talk(tmp_path, "short.jsonl", 20)
     with pytest.raises(TranscriptFormatError, match="62 turns"):
         ConversationSets(MemoryBenchOptions(transcripts=tmp_path))
@@ -53,5 +55,5 @@ def test_nothing_but_short_conversations_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("longest", "looked"), [(3, (3,)), (5, (5,)), (20, (5, 20)), (150, (5, 20, 100, 150))])
 def test_checkpoints(longest: int, looked: tuple[int, ...]) -> None:
-    """After 5, 20 and 100 folds, and at the end."""
+    """Systems are judged after 5, 20 and 100 folds, and at the end."""
     assert checkpoints(longest) == looked

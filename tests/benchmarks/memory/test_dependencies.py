@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings and no models but the test's."""
+    """Run in an empty directory, so that only the test's settings and models exist."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.asyncio
 async def test_missing_model_is_a_remark() -> None:
-    """The run goes on with who needs none."""
+    """Without a language model, the run gets a remark and goes on with the systems that need none."""
     remarks: list[str] = []
     async with AsyncExitStack() as stack:
         assert await find_endpoint(MemoryBenchOptions(), stack, remarks.append, NoProgress()) is None
@@ -37,7 +37,7 @@ async def test_missing_model_is_a_remark() -> None:
 
 @pytest.mark.asyncio
 async def test_endpoint_that_was_named_must_answer() -> None:
-    """Whoever names one wants it measured."""
+    """An endpoint that the user names must answer, because the user wants it measured."""
     async with AsyncExitStack() as stack:
         with pytest.raises(EndpointError):
             await find_endpoint(MemoryBenchOptions(base_url="http://127.0.0.1:9/v1"), stack, print, NoProgress())
@@ -46,7 +46,7 @@ async def test_endpoint_that_was_named_must_answer() -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_library_that_cannot_be_installed_is_a_remark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are measured."""
+    """If a library cannot be installed, the run gets a remark and the other libraries are measured."""
     requirements = tmp_path / "none.txt"
     requirements.write_text("--no-index\nno-such-package==1.0\n", "utf-8")
     monkeypatch.setattr(equipment, "PEERS", (PeerLibrary("other", requirements, "other_peer"),))
@@ -60,7 +60,7 @@ async def test_library_that_cannot_be_installed_is_a_remark(tmp_path: Path, monk
 
 @pytest.mark.asyncio
 async def test_missing_embedder_is_a_remark() -> None:
-    """Full text alone is measured then."""
+    """Without an embedding model, the run gets a remark and only full-text search is measured."""
     remarks: list[str] = []
     async with AsyncExitStack() as stack:
         assert await find_embedder(MemoryBenchOptions(), stack, remarks.append) is None

@@ -16,7 +16,7 @@ EVENING = generate_evening(1, TemplateSet.TUNING, lines=turns_needed(6))
 
 
 class Fixed:
-    """A contender that always knows the same."""
+    """A memory system that always has the same summary."""
 
     def __init__(self, injected: str, *, cursor: int = 1_000, stored: StoredSegments | None = None) -> None:
         self._standing = MemorySnapshot(injected, 1, cursor)
@@ -24,25 +24,27 @@ class Fixed:
         self.cost = FoldCost()
 
     async def hear(self, line: ConversationLine) -> None:
-        """Forget it."""
+        """Ignore the line."""
 
     async def standing(self) -> MemorySnapshot:
-        """Return the same as ever."""
+        """Return the fixed snapshot."""
         return self._standing
 
     async def stored(self) -> StoredSegments | None:
-        """Return what was given."""
+        """Return the fixed segments."""
         return self._stored
 
 
 def all_told(conversation: RecordedConversation) -> str:
-    """Return every word of an evening."""
+    """Return all lines of a conversation as one text."""
     return "\n".join(f"{line.speaker}: {line.text}" for line in conversation.lines)
 
 
 @pytest.mark.asyncio
 async def test_our_memory_folds_as_often_as_is_due_and_keeps_to_its_budget() -> None:
-    """At each checkpoint it stands where it should, with a summary within 1,200 characters and nothing invented."""
+    """At each checkpoint our memory has made the folds that are due, its summary has at most 1,200 characters, and
+    nothing is invented.
+    """
     async with open_roomtone_memory(
         ExtractiveSummariser(), CompactionSettings(), started_at=EVENING.lines[0].at
     ) as memory:
@@ -62,7 +64,8 @@ async def test_our_memory_folds_as_often_as_is_due_and_keeps_to_its_budget() -> 
 
 @pytest.mark.asyncio
 async def test_bare_window_knows_nothing_of_what_left_it() -> None:
-    """It makes no claims, so it has no summary to be wrong."""
+    """A system that keeps only the last turns knows nothing older. It makes no claims, so it has no summaries to judge.
+    """
     course = await evaluate(LastTurnsBaseline(), EVENING, (6,), NoProgress(), claims=False)
     (checkpoint,) = course.checkpoints
     assert checkpoint.injected.facts > 0
@@ -73,7 +76,7 @@ async def test_bare_window_knows_nothing_of_what_left_it() -> None:
 
 @pytest.mark.asyncio
 async def test_only_what_fits_counts() -> None:
-    """Who says everything in too many characters is judged by the first 1,200, and the excess is counted."""
+    """Only the first 1,200 characters of a summary are judged, and longer summaries are counted."""
     course = await evaluate(Fixed("…" * 1_300 + all_told(EVENING)), EVENING, (6,), NoProgress())
     assert course.checkpoints[0].injected.kept == 0
     assert course.overlong == 1
@@ -81,7 +84,7 @@ async def test_only_what_fits_counts() -> None:
 
 @pytest.mark.asyncio
 async def test_inventions_and_unfinished_sentences_are_noticed() -> None:
-    """A name nobody said, and a summary that breaks off."""
+    """A name that nobody said and a summary that breaks off are counted."""
     course = await evaluate(Fixed("They met Zebulon and"), EVENING, (6,), NoProgress())
     assert course.invented_names == {"Zebulon"}
     assert course.unfinished == 1
@@ -89,14 +92,16 @@ async def test_inventions_and_unfinished_sentences_are_noticed() -> None:
 
 @pytest.mark.asyncio
 async def test_who_is_behind_is_asked_about_less() -> None:
-    """What is still in the window word for word is not lost."""
+    """A system with an older cursor is asked for fewer facts, because later facts are still in its window word for
+    word.
+    """
     course = await evaluate(Fixed("", cursor=0), EVENING, (6,), NoProgress())
     assert course.checkpoints[0].injected.facts == 0
 
 
 @pytest.mark.asyncio
 async def test_what_is_stored_is_judged_beside_what_is_injected() -> None:
-    """Old values count only where nothing marks them as replaced."""
+    """Stored text is judged as well as injected text. Old values count only where nothing marks them as replaced."""
     told = all_told(EVENING)
     course = await evaluate(Fixed("", stored=StoredSegments(told, "")), EVENING, (6,), NoProgress())
     stored = course.checkpoints[0].stored
@@ -106,7 +111,7 @@ async def test_what_is_stored_is_judged_beside_what_is_injected() -> None:
 
 
 def test_length_and_folds_agree() -> None:
-    """A conversation made for n folds is long enough for n, and not for one more."""
+    """A conversation that is made for n folds is long enough for n folds and not for one more."""
     for folds in (1, 5, 20):
         made = RecordedConversation(
             "one", "made up", tuple(ConversationLine("Ada", "…", 0.0) for _ in range(turns_needed(folds)))

@@ -18,7 +18,7 @@ JUDGE = FactJudge([RAID, CODE], ["Ada", "Bob"])
 
 
 def told(text: str, fact: PlantedFact = RAID, cursor: int = 100) -> FactVerdict:
-    """Return the verdict on a text."""
+    """Return the judge's verdict on a text."""
     return JUDGE.verdict(text, fact, cursor)
 
 
@@ -32,7 +32,7 @@ def told(text: str, fact: PlantedFact = RAID, cursor: int = 100) -> FactVerdict:
     ],
 )
 def test_value_that_holds_is_kept(text: str) -> None:
-    """In the key's sentence or the one after it, and an old value beside it is no harm."""
+    """A fact is kept if its value is in the key's sentence or the next one. An old value beside it does no harm."""
     assert told(text).kept
     assert not told(text).stale
 
@@ -41,31 +41,31 @@ def test_value_that_holds_is_kept(text: str) -> None:
     "text", ["Ada: No, it is Friday now.", "The picnic is on Friday.", "The raid will be fun.", ""]
 )
 def test_value_without_its_key_tells_nothing(text: str) -> None:
-    """Nobody can know what is on Friday then."""
+    """A value without its key does not count, because a reader cannot know what it belongs to."""
     assert told(text) == FactVerdict(kept=False, stale=False, attribution=None)
 
 
 def test_next_sentence_of_another_key_is_not_read_into_this_one() -> None:
-    """The garage's sentence says nothing of the raid."""
+    """The next sentence does not count for a fact if it is about another key."""
     assert not told("The raid will be fun. The garage opens on Friday.").kept
 
 
 def test_old_value_alone_is_stale() -> None:
-    """Who reads it believes something that is no longer so."""
+    """An old value alone is stale, because a reader would believe something that has changed."""
     verdict = told("Ada: The raid is on Thursday.")
     assert verdict.stale
     assert not verdict.kept
 
 
 def test_old_value_in_a_sentence_of_its_own_is_stale_beside_the_new() -> None:
-    """Both stand there, so both can be believed."""
+    """An old value in a sentence of its own is stale even beside the new one, because a reader could believe either."""
     verdict = told("Ada: The raid is on Thursday. Bob: Fine. Ada: The raid is on Friday.")
     assert verdict.stale
     assert verdict.kept
 
 
 def test_before_the_correction_the_first_value_holds() -> None:
-    """What was said later isn't known yet."""
+    """Before the correction is said, the first value is the right one."""
     assert told("The raid is on Thursday.", cursor=30).kept
     assert not told("The raid is on Thursday.", cursor=3).kept
 
@@ -80,19 +80,21 @@ def test_before_the_correction_the_first_value_holds() -> None:
     ],
 )
 def test_attribution(text: str, attribution: Attribution) -> None:
-    """Who said it is read from the sentence, or from the one before where a pronoun points there."""
+    """The speaker is read from the sentence, or from the one before if a pronoun refers to it."""
     assert told(text, CODE).attribution is attribution
 
 
 def test_facts_in_flux_are_not_asked_for() -> None:
-    """A correction between the cursor and the end is in everybody's window, so neither value counts."""
+    """A fact with a correction between the cursor and the end is not asked for, because the correction is still in
+    every window.
+    """
     assert JUDGE.due(30, 90) == (CODE,)
     assert JUDGE.due(50, 100) == (RAID, CODE)
     assert JUDGE.due(5, 20) == (RAID,)
 
 
 def test_tally_counts_each_fact_once() -> None:
-    """Sums are over facts."""
+    """A tally counts each fact once."""
     tally = JUDGE.tally("Ada: The raid is on Thursday. Bob: The garage code is 4417.", [RAID, CODE], 100)
     assert (tally.facts, tally.kept, tally.corrected, tally.stale) == (2, 1, 1, 1)
     assert (tally.attributed_right, tally.attributed_wrong) == (1, 0)

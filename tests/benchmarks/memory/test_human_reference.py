@@ -27,14 +27,14 @@ TALK = RecordedConversation(
 
 @pytest.mark.asyncio
 async def test_entities_of_human_summaries_are_looked_for() -> None:
-    """Those that were said by then: Ann, Oslo, 2019 and Ben, and not what nobody said."""
+    """Only entities of the human summary that were said count: Ann, Oslo, 2019 and Ben, but not Paris."""
     recall = await measure_reference_recall(TALK, "Ann lives in Oslo.", 2, None)
     assert (recall.entities, recall.entities_due) == (2, 4)
 
 
 @pytest.mark.asyncio
 async def test_questions_count_once_their_evidence_left() -> None:
-    """The one about Rome is still in the window at turn 2."""
+    """A question counts once its evidence has left the window. At turn 2 the evidence about Rome has not."""
     async with plain_windows() as search:
         await search.add(LINES)
         recall = await measure_reference_recall(TALK, "Ann moved to Oslo.", 2, search)
@@ -44,6 +44,6 @@ async def test_questions_count_once_their_evidence_left() -> None:
 
 @pytest.mark.asyncio
 async def test_nothing_written_means_nothing_due() -> None:
-    """A made-up evening has no human summary."""
+    """Nothing is expected for a made-up conversation, because it has no human summary."""
     recall = await measure_reference_recall(RecordedConversation("one", "made up", LINES), "", 3, None)
     assert (recall.entities_due, recall.questions) == (0, 0)

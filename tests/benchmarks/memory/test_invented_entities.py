@@ -1,4 +1,4 @@
-"""Names and numbers that nobody said."""
+"""Finding names and numbers in a summary that nobody said."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAID = SourceText(
     ],
 )
 def test_what_was_said_is_no_invention(summary: str) -> None:
-    """However it is written, and wherever a sentence or a heading asks for a capital."""
+    """A name or number that was said is no invention, however it is written or capitalised."""
     assert SAID.inventions(summary) == InventedEntities((), ())
 
 
@@ -43,7 +43,7 @@ def test_what_was_said_is_no_invention(summary: str) -> None:
     ],
 )
 def test_invented_names_are_found(summary: str, names: tuple[str, ...]) -> None:
-    """Inside a sentence by the capital, in front of it by what they do."""
+    """An invented name is found by its capital inside a sentence, and by the verb after it at the start of one."""
     assert SAID.inventions(summary).names == names
 
 
@@ -58,12 +58,12 @@ def test_invented_names_are_found(summary: str, names: tuple[str, ...]) -> None:
     ],
 )
 def test_invented_numbers_are_found(summary: str, numbers: tuple[str, ...]) -> None:
-    """In digits and in words."""
+    """Invented numbers are found in digits and in words."""
     assert SAID.inventions(summary).numbers == numbers
 
 
 def test_what_is_said_later_may_be_told_later() -> None:
-    """Sources grow with the conversation."""
+    """A name is no invention once it has been said, because the sources grow with the conversation."""
     said = SourceText(["Ada: hello"])
     assert said.inventions("Ada met Marcus.").names == ("Marcus",)
     said.add("Marcus: hello")

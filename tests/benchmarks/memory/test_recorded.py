@@ -1,4 +1,6 @@
-"""The written conversations and case tables that judge summaries: complete, consistent, and half of them held apart."""
+"""The written conversations and case tables that judge summaries are complete and consistent, and half of them are held
+apart.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ CONVERSATIONS = ("cabin", "salt_gate")
 
 
 def read_table(*path: str) -> dict[str, Any]:
-    """Return a TOML file of the benchmark."""
+    """Read a TOML file of the benchmark."""
     return tomllib.loads(FOLDER.joinpath(*path).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_labels_belong_to_turns(name: str) -> None:
-    """Each fact names a turn that is no chatter, and a fact that replaces another is one of the facts."""
+    """Each fact names a turn that is not chatter, and a replacing fact is in the list of facts too."""
     turns = [json.loads(line) for line in FOLDER.joinpath("recorded", f"{name}.jsonl").read_text("utf-8").splitlines()]
     labels = read_table("recorded", f"{name}.labels.toml")
     texts = {fact["text"] for fact in labels["fact"]}
@@ -35,7 +37,9 @@ def test_labels_belong_to_turns(name: str) -> None:
 
 @pytest.mark.parametrize("table", ["opposites", "people_alike"])
 def test_half_of_the_cases_are_apart(table: str) -> None:
-    """At least 40 cases each. Every expected statement is about somebody who speaks in the case."""
+    """Each table has at least 40 cases, half of them held apart, and every expected statement is about a speaker of its
+    case.
+    """
     cases = read_table("cases", f"{table}.toml")["case"]
     assert len(cases) >= 40
     assert sum(case.get("apart", False) for case in cases) * 2 == len(cases)
@@ -48,7 +52,7 @@ def test_half_of_the_cases_are_apart(table: str) -> None:
 
 
 def test_small_talk_has_lines_of_both_kinds() -> None:
-    """Chatter and lines worth keeping, with others of each kind held apart; none is in two lists."""
+    """The table has chatter and lines worth keeping, some of both kinds held apart, and no line twice."""
     table = read_table("cases", "small_talk.toml")
     lines = [line for kind in ("chatter", "worth", "chatter_apart", "worth_apart") for line in table[kind]]
     assert len(lines) == len(set(lines)) >= 80

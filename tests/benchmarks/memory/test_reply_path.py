@@ -11,7 +11,7 @@ from compaction.settings import CompactionSettings
 
 @pytest.mark.asyncio
 async def test_figures_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tokenising is told apart, and the session's size on the way is noted."""
+    """The figures list the time for tokenising separately and the growth of the session on the way."""
     monkeypatch.setattr(replypath, "_REPLIES", 20)
     told = await replypath.measure_reply_path(100, CompactionSettings(), NoProgress())
     assert told["turns"] == 100

@@ -1,4 +1,4 @@
-"""The baseline search that ours is compared with."""
+"""The baseline search that our search is compared with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINES = [
 
 @pytest.mark.asyncio
 async def test_turn_is_found_with_its_neighbours() -> None:
-    """The answer stands beside the question that was found."""
+    """A turn is found with its neighbours, so the answer beside a question is found too."""
     async with plain_windows() as search:
         await search.add(LINES)
         found = await search.search("When is the raid?", limit=3)
@@ -26,7 +26,7 @@ async def test_turn_is_found_with_its_neighbours() -> None:
 
 @pytest.mark.asyncio
 async def test_turns_may_come_in_pieces() -> None:
-    """However they are added, the same is found."""
+    """Turns that are added one by one are found like turns that are added together."""
     async with plain_windows() as search:
         for line in LINES:
             await search.add([line])
@@ -36,7 +36,7 @@ async def test_turns_may_come_in_pieces() -> None:
 
 @pytest.mark.asyncio
 async def test_question_without_a_word_finds_nothing() -> None:
-    """What every turn has is not searched for."""
+    """A question finds nothing if it has only words that every turn has."""
     async with plain_windows() as search:
         await search.add(LINES)
         assert await search.search("When is the", limit=5) == []

@@ -1,4 +1,4 @@
-"""Our own memory search, as the benchmark asks it."""
+"""Our own memory search, through the benchmark's interface."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_what_was_added_is_found_with_its_neighbours() -> None:
-    """In pieces or at once, the turn comes with those beside it."""
+    """A turn is found with the turns beside it, whether the turns were added in pieces or at once."""
     async with open_roomtone_search() as search:
         await search.add(LINES[:2])
         await search.add([])
@@ -35,18 +35,18 @@ async def test_what_was_added_is_found_with_its_neighbours() -> None:
 
 
 class OneAxis:
-    """An embedder to which everything is alike."""
+    """An embedder that gives every text the same vector."""
 
     model = "one axis"
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return the same vector for each."""
+        """Return the same vector for each text."""
         return [[1.0, 0.0, 0.0, 0.0] for _ in texts]
 
 
 @pytest.mark.asyncio
 async def test_vectors_may_be_real_or_random() -> None:
-    """Each passage gets one, once, and the search goes on working."""
+    """Each passage gets one vector, real or random, only once, and the search works afterwards."""
     async with open_roomtone_search() as words:
         await words.add(LINES)
         random = words.with_embedder(OneAxis())
@@ -62,7 +62,7 @@ async def test_vectors_may_be_real_or_random() -> None:
 
 @pytest.mark.asyncio
 async def test_without_an_embedder_nothing_is_embedded() -> None:
-    """Full text alone has nothing to fill."""
+    """Without an embedder nothing is embedded, and only full-text search is used."""
     async with open_roomtone_search() as search:
         await search.add(LINES)
         assert await search.embed_all() == 0
@@ -71,7 +71,7 @@ async def test_without_an_embedder_nothing_is_embedded() -> None:
 
 @pytest.mark.asyncio
 async def test_rows_are_those_of_the_store_itself(tmp_path: Path) -> None:
-    """Whatever pieces the turns come in, the passages are what storing them one by one makes."""
+    """Turns that are added in any pieces give the same passages as storing them one by one."""
     lines = generate_evening(4, TemplateSet.TUNING, lines=60).lines
     made: list[list[tuple[object, ...]]] = []
     async with open_database(tmp_path / "one.db", synchronous="normal") as database:

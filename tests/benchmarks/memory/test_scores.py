@@ -1,4 +1,4 @@
-"""Shares over all conversations."""
+"""Adding up the figures of all conversations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from benchmarks.memory.systems import FoldCost
 
 
 def course(kept_facts: int, *, names: frozenset[str] = frozenset()) -> EvaluationRun:
-    """Return a course with one checkpoint."""
+    """Return an evaluation run with one checkpoint."""
     tally = FactTally(10, kept_facts, 4, 1, kept_facts, 0)
     checkpoint = Checkpoint(20, 20, 200, tally, tally, 5, 20, 1_000, "Told.")
     return EvaluationRun([checkpoint], summaries=20, invented_names=set(names), cost=FoldCost(fold_s=[1.0, 3.0]))
 
 
 def test_shares_are_over_facts_not_over_conversations() -> None:
-    """Ten of twenty facts, whichever evening they were from."""
+    """Shares are taken over all facts: ten of twenty facts, whatever conversation they are from."""
     figures = scores([course(8, names=frozenset({"Max"})), course(2)])
     assert kept_share(figures, 20) == 0.5
     assert kept_share(figures, 100) is None
@@ -31,6 +31,6 @@ def test_shares_are_over_facts_not_over_conversations() -> None:
 
 
 def test_found_facts_are_summed() -> None:
-    """Old values are a share of the corrected facts alone."""
+    """Found facts are added up, and the share of old values counts only corrected facts."""
     told = found_scores([FoundFacts(10, 9, 4, 1, 10), FoundFacts(10, 10, 0, 0, 10)])
     assert told == {"facts": 20, "found": 0.95, "told_or_found": 1.0, "corrected": 4, "old_value_first": 0.25}

@@ -14,7 +14,7 @@ from benchmarks.progress import NoProgress
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_ours_and_the_plain_one_are_asked_the_same() -> None:
-    """Each at every checkpoint, about as many facts."""
+    """Our search and the baseline are asked for equally many facts at each checkpoint."""
     heard = PlannedConversation(generate_evening(2, TemplateSet.TUNING, lines=turns_needed(6)), (3, 6))
     figures = await measure_search_accuracy({"tuning": [heard]}, None, NoProgress())
     assert set(figures) == {"plain BM25 over windows", "memory_search, full text alone"}

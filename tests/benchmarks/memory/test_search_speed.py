@@ -12,7 +12,7 @@ from benchmarks.progress import NoProgress
 
 @pytest.mark.asyncio
 async def test_both_searches_can_be_measured() -> None:
-    """The plain one and ours, through the same port."""
+    """The baseline and our search can both be measured through the same interface."""
     async with open_roomtone_search() as ours, plain_windows() as plain:
         for retriever in (ours, plain):
             told = await measure_search_speed(retriever, await fill_index(retriever, 150, NoProgress()), NoProgress())

@@ -1,4 +1,4 @@
-"""Made-up evenings."""
+"""Made-up conversations (evenings) with planted facts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ EVENING = generate_evening(1, TemplateSet.TUNING, lines=400)
 
 
 def test_same_seed_makes_the_same_evening() -> None:
-    """And another seed another one."""
+    """The same seed makes the same evening, and another seed makes another one."""
     assert generate_evening(1, TemplateSet.TUNING, lines=400) == EVENING
     assert generate_evening(2, TemplateSet.TUNING, lines=400) != EVENING
 
 
 def test_sets_of_templates_have_no_fact_in_common() -> None:
-    """What is held out was not seen while something was tuned: no sentence, no key, no chatter of it."""
+    """The held-out set shares no sentence, no key and no speaker with the set that is used for tuning."""
     held_out = generate_evening(1, TemplateSet.HELD_OUT, lines=400)
     assert not {line.text for line in held_out.lines} & {line.text for line in EVENING.lines}
     assert not {fact.key for fact in held_out.facts} & {fact.key for fact in EVENING.facts}
@@ -30,7 +30,7 @@ def test_sets_of_templates_have_no_fact_in_common() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(TemplateSet))
 def test_every_statement_is_where_it_says(seed: int, templates: TemplateSet) -> None:
-    """Each statement's line is by its speaker and has its value, and a first one has the key."""
+    """The line of each statement is by its speaker and has its value, and the first statement's line has the key."""
     made = generate_evening(seed, templates, lines=200)
     for fact in made.facts:
         assert [each.seq for each in fact.statements] == sorted({each.seq for each in fact.statements})
@@ -43,7 +43,7 @@ def test_every_statement_is_where_it_says(seed: int, templates: TemplateSet) -> 
 
 @pytest.mark.parametrize("templates", TemplateSet)
 def test_the_judge_reads_the_evening_itself_rightly(templates: TemplateSet) -> None:
-    """A memory of every word tells every fact: nothing is lost in how the judge reads."""
+    """From the full text of an evening the judge reads every fact, so no fact is lost by the judge itself."""
     made = generate_evening(3, templates, lines=1_000)
     text = "\n".join(f"{line.speaker}: {line.text}" for line in made.lines)
     judge = FactJudge(made.facts, made.speakers)
@@ -55,7 +55,7 @@ def test_the_judge_reads_the_evening_itself_rightly(templates: TemplateSet) -> N
 
 
 def test_several_people_and_the_bot_speak() -> None:
-    """An evening has three to five people, and the bot now and then."""
+    """An evening has three to five people, and the bot speaks now and then."""
     assert 4 <= len(EVENING.speakers) <= 6
     assert any(line.by_bot for line in EVENING.lines)
     assert all(one.at < other.at for one, other in zip(EVENING.lines, EVENING.lines[1:], strict=False))

@@ -17,7 +17,7 @@ ENDPOINT = ChatEndpoint("http://127.0.0.1:9/v1", "none")
 
 
 def test_everybody_is_named_once_and_on_one_side() -> None:
-    """Ours and others, with and without a model."""
+    """Every memory system has a name of its own and is either ours or not."""
     entrants = [*systems_without_model(), *roomtone_systems(ENDPOINT), peer_system(LANGCHAIN, Path("python"), ENDPOINT)]
     names = [entrant.name for entrant in entrants]
     assert len(set(names)) == len(names)
@@ -27,7 +27,7 @@ def test_everybody_is_named_once_and_on_one_side() -> None:
 
 @pytest.mark.asyncio
 async def test_model_that_answers_nothing_useful_is_seen_in_the_cost() -> None:
-    """Its answers are refused, and the folds that were made without it are counted."""
+    """If a model's answers are useless, its failures and the folds that were made without it are counted."""
     lines = generate_evening(1, TemplateSet.TUNING, lines=turns_needed(4)).lines
     async with stub_endpoint(answer_s=0.0) as endpoint:
         (ledger,) = [entrant for entrant in roomtone_systems(endpoint) if entrant.name == "ledger"]

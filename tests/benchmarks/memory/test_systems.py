@@ -1,4 +1,4 @@
-"""The memory systems behind one port."""
+"""The memory systems behind one interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 
 
 def test_clock_passes_as_the_conversation_does() -> None:
-    """Its hours are the transcript's, and a pause of a minute is a minute for every backoff."""
+    """The clock follows the transcript's times, so a pause of a minute is a minute for every backoff."""
     clock = ConversationClock(1_000.0)
     before = clock.monotonic()
     clock.advance_to(1_060.0)
@@ -28,13 +28,13 @@ def test_clock_passes_as_the_conversation_does() -> None:
 
 
 def test_line_is_shown_with_time_and_speaker() -> None:
-    """As every model is shown it."""
+    """A line is shown with its time and speaker, as every model gets it."""
     assert format_line(ConversationLine("Ada", "Hello.", 3_661.0)) == "[01:01] Ada: Hello."
 
 
 @pytest.mark.asyncio
 async def test_bare_window_holds_fifty_turns() -> None:
-    """And counts the folds that others make meanwhile."""
+    """The baseline keeps the last fifty turns, and counts the folds that other systems make meanwhile."""
     window = LastTurnsBaseline()
     for number in range(61):
         await window.hear(ConversationLine("Ada", f"Turn {number}.", float(number)))
@@ -45,7 +45,7 @@ async def test_bare_window_holds_fifty_turns() -> None:
 
 @pytest.mark.asyncio
 async def test_our_memory_stores_what_it_folds() -> None:
-    """Facts and gists, and of the facts those that nothing replaced."""
+    """Our memory stores facts and gists when it folds, and marks the facts that nothing has replaced."""
     lines = generate_evening(1, TemplateSet.TUNING, lines=75).lines
     async with open_roomtone_memory(ExtractiveSummariser(), CompactionSettings(), started_at=lines[0].at) as memory:
         for line in lines:

@@ -1,4 +1,4 @@
-"""Reading the targets from the results."""
+"""Comparing the results with the targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def contender(share: float, *, names: tuple[str, ...] = (), over: int = 0) -> dict[str, Json]:
-    """Return a contender's figures on the held-out evenings."""
+    """Return a memory system's figures on the held-out evenings."""
     of_set: dict[str, Json] = {
         "after_folds": {"20": {"kept": share}},
         "summaries": 20,
@@ -24,7 +24,7 @@ def contender(share: float, *, names: tuple[str, ...] = (), over: int = 0) -> di
 
 
 def test_whole_run_meets_or_misses_each_target() -> None:
-    """Every target has its value."""
+    """In a complete run every target has a value and is met or missed."""
     ours: dict[str, Json] = {
         "ledger": contender(0.8, names=("Max",)),
         "recursive": contender(0.5, over=2),
@@ -41,14 +41,14 @@ def test_whole_run_meets_or_misses_each_target() -> None:
 
 
 def test_recursive_that_keeps_nothing_is_beaten_by_anything() -> None:
-    """No ratio is needed then."""
+    """If the recursive summary keeps nothing, the target is met without a ratio."""
     first = memory_targets({"ledger": contender(0.8), "recursive": contender(0.0)})[0]
     assert first.met is True
     assert first.value == "80% to none"
 
 
 def test_run_without_a_model_says_what_it_could_not_measure() -> None:
-    """Not measured is not missed."""
+    """A target that was not measured is not missed."""
     targets = memory_targets({})
     assert targets[0].met is None
     assert targets[1].met is None

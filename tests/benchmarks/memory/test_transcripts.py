@@ -84,7 +84,7 @@ def written(folder: Path, name: str, content: object) -> Path:
 
 
 def test_own_json_lines(tmp_path: Path) -> None:
-    """Speaker, text and time come through, screen notes don't speak, and the bot is known by its name."""
+    """Speaker, text and time are read, screen notes are left out, and the bot is recognised by its name."""
     lines = (
         '{"speaker": "Ada", "text": "Hello.", "at": 0}\n{"note": "a map", "at": 1}\n{"speaker": "bot", "text": "Hi."}\n'
     )
@@ -97,13 +97,13 @@ def test_own_json_lines(tmp_path: Path) -> None:
 
 
 def test_single_json_line(tmp_path: Path) -> None:
-    """A file of one turn is JSON as a whole too."""
+    """A file with a single line, which is one JSON document as a whole, is still read as JSON lines."""
     (made,) = read_conversation_file(written(tmp_path, "one.jsonl", '{"speaker": "Ada", "text": "Hello.", "at": 0}'))
     assert len(made.lines) == 1
 
 
 def test_locomo(tmp_path: Path) -> None:
-    """Sessions follow each other at their times, photos are told, questions have the numbers of their lines."""
+    """LoCoMo: sessions have their times, photos become text, and questions have the numbers of their lines."""
     (made,) = read_conversation_file(written(tmp_path, "locomo10.json", [LOCOMO]))
     assert made.name == "conv-1"
     assert made.origin == "LoCoMo"
@@ -121,7 +121,7 @@ def test_locomo(tmp_path: Path) -> None:
 
 
 def test_locomo_sample_of_its_own(tmp_path: Path) -> None:
-    """A file may hold one sample without a list; an unreadable time follows what was before."""
+    """A file may hold a single LoCoMo sample. A session with an unreadable time comes after the session before it."""
     sample = json.loads(json.dumps(LOCOMO))
     sample["conversation"]["session_2_date_time"] = "some day"
     (made,) = read_conversation_file(written(tmp_path, "sample.json", sample))
@@ -129,7 +129,7 @@ def test_locomo_sample_of_its_own(tmp_path: Path) -> None:
 
 
 def test_qmsum(tmp_path: Path) -> None:
-    """Answers are summaries of their spans, the general one of the whole."""
+    """QMSum: an answer is the summary of its span, and the general answer is the summary of the whole meeting."""
     (made,) = read_conversation_file(written(tmp_path, "ES2002a.json", QMSUM))
     assert made.origin == "QMSum"
     assert [line.speaker for line in made.lines] == ["Marketing", "Designer", "Designer"]
@@ -137,13 +137,13 @@ def test_qmsum(tmp_path: Path) -> None:
 
 
 def test_qmsum_lines(tmp_path: Path) -> None:
-    """Its .jsonl files have a meeting a line."""
+    """A .jsonl file of QMSum has one meeting in each line."""
     path = written(tmp_path, "val.jsonl", f"{json.dumps(QMSUM)}\n{json.dumps(QMSUM)}\n")
     assert [made.name for made in read_conversation_file(path)] == ["val-1", "val-2"]
 
 
 def test_crd3_aligned(tmp_path: Path) -> None:
-    """Turns that two chunks share are heard once, and each chunk is a summary of its turns."""
+    """CRD3: turns that two chunks share are read once, and each chunk is a summary of its turns."""
     (made,) = read_conversation_file(written(tmp_path, "C1E001_2_0.json", CRD3_ALIGNED))
     assert made.origin == "CRD3"
     assert [(line.speaker, line.text) for line in made.lines] == [
@@ -155,7 +155,7 @@ def test_crd3_aligned(tmp_path: Path) -> None:
 
 
 def test_crd3_cleaned(tmp_path: Path) -> None:
-    """An episode's synopsis is a summary of the whole; a turn without words or names is still a turn."""
+    """CRD3: an episode's synopsis is a summary of the whole, and a turn without words or names is kept."""
     (made,) = read_conversation_file(written(tmp_path, "C1E001.json", CRD3_CLEANED))
     assert made.summaries == (HumanSummary("Laura gets a bear.", 0, 2),)
     assert [(line.speaker, line.text) for line in made.lines] == [("Matt", "Hello."), ("Somebody", "…")]
@@ -176,14 +176,14 @@ def test_crd3_cleaned(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_file_is_told_in_a_sentence(tmp_path: Path, name: str, content: str, sentence: str) -> None:
-    """With the file's name, and where it is wrong."""
+    """The error for an invalid file names the file and the place of the mistake."""
     with pytest.raises(TranscriptFormatError, match=sentence) as caught:
         read_conversation_file(written(tmp_path, name, content))
     assert "a.json" in str(caught.value)
 
 
 def test_binary_file_is_told(tmp_path: Path) -> None:
-    """A picture is no conversation."""
+    """The error for a binary file says that the file is not UTF-8."""
     path = tmp_path / "a.json"
     path.write_bytes(b"\xff\xd8\xff")
     with pytest.raises(TranscriptFormatError, match="not UTF-8"):
@@ -191,7 +191,7 @@ def test_binary_file_is_told(tmp_path: Path) -> None:
 
 
 def test_directory_is_read_in_order(tmp_path: Path) -> None:
-    """Of a directory every file counts, in the order of names, and other files are left alone."""
+    """The conversation files of a directory are read in the order of their names, and other files are ignored."""
     written(tmp_path, "b.json", QMSUM)
     written(tmp_path, "a.json", [LOCOMO])
     written(tmp_path, "README.md", "not a conversation")
@@ -199,7 +199,7 @@ def test_directory_is_read_in_order(tmp_path: Path) -> None:
 
 
 def test_every_wrong_file_of_a_directory_is_told(tmp_path: Path) -> None:
-    """One sentence each, so that nobody has to try again and again."""
+    """The error for a directory names every invalid file, so that people can mend all of them at once."""
     written(tmp_path, "a.json", "{}")
     written(tmp_path, "b.json", "[1]")
     with pytest.raises(TranscriptFormatError, match=r"(?s)a\.json.*b\.json"):
@@ -207,7 +207,7 @@ def test_every_wrong_file_of_a_directory_is_told(tmp_path: Path) -> None:
 
 
 def test_empty_or_absent_directory_is_told(tmp_path: Path) -> None:
-    """The sentence says what should be there."""
+    """The error for an empty or absent directory says what should be there."""
     with pytest.raises(TranscriptFormatError, match="holds no conversation"):
         read_conversations(tmp_path)
     with pytest.raises(TranscriptFormatError, match="is not a directory"):

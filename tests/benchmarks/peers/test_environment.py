@@ -1,4 +1,4 @@
-"""Separate environments for other libraries."""
+"""Separate Python environments for other libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ pytestmark = pytest.mark.process
 
 @pytest.mark.parametrize("library", PEERS, ids=lambda library: str(library.name))
 def test_every_requirement_is_exact(library: PeerLibrary) -> None:
-    """Nothing else can come in tomorrow; and the module that drives it is there."""
+    """Every requirement has an exact version, so that nothing else can be installed later, and the driving module
+    exists.
+    """
     lines = library.requirements.read_text("utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
     assert len(pins) > 10
@@ -29,7 +31,7 @@ def test_every_requirement_is_exact(library: PeerLibrary) -> None:
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_installed_is_told(tmp_path: Path) -> None:
-    """With pip's own reason."""
+    """The error for a failed installation has pip's own reason."""
     requirements = tmp_path / "none.txt"
     requirements.write_text("--no-index\nno-such-package==1.0\n", "utf-8")
     with pytest.raises(PeerError, match="other could not be installed: ERROR"):
@@ -38,7 +40,7 @@ async def test_what_cannot_be_installed_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_environment_is_made_once(tmp_path: Path) -> None:
-    """The second time it is there already; other requirements get another one."""
+    """An environment is made only once, and other requirements get another environment."""
     requirements = tmp_path / "nothing.txt"
     requirements.write_text("--no-index\n", "utf-8")
     library = PeerLibrary("empty", requirements, "empty_peer")

@@ -46,7 +46,7 @@ async def open_peer(request):
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PeerLibrary:
-    """A library of our own, where a peer's module is looked for."""
+    """Return a library of the test, whose module is found like that of a real peer library."""
     (tmp_path / "own_peer.py").write_text(PEER, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     return PeerLibrary("own", tmp_path / "own.txt", "own_peer")
@@ -54,7 +54,9 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PeerLibrary:
 
 @pytest.mark.asyncio
 async def test_peer_hears_and_tells(library: PeerLibrary) -> None:
-    """Whatever it prints, its answers come through; what it no longer has word for word stands in its summary."""
+    """A peer's answers come through although its library prints, and turns that it no longer holds are covered by its
+    summary.
+    """
     async with peer_process(library, PYTHON, ENDPOINT) as peer:
         assert peer.version == "peer 1"
         for number in range(3):
@@ -68,7 +70,7 @@ async def test_peer_hears_and_tells(library: PeerLibrary) -> None:
 
 @pytest.mark.asyncio
 async def test_failure_of_the_library_is_told(library: PeerLibrary) -> None:
-    """With its own words, and the process goes on."""
+    """An error in the library is raised with the library's own message, and the process goes on."""
     async with peer_process(library, PYTHON, ENDPOINT) as peer:
         with pytest.raises(PeerError, match="own failed: RuntimeError: out of ideas"):
             await peer.hear(ConversationLine("Ada", "please fail", 0.0))
@@ -77,7 +79,7 @@ async def test_failure_of_the_library_is_told(library: PeerLibrary) -> None:
 
 @pytest.mark.asyncio
 async def test_death_of_the_library_is_told(library: PeerLibrary) -> None:
-    """No answer is an answer."""
+    """If the library's process dies, the caller gets an error."""
     async with peer_process(library, PYTHON, ENDPOINT) as peer:
         with pytest.raises(PeerError, match="own stopped answering"):
             await peer.hear(ConversationLine("Ada", "please crash", 0.0))
@@ -85,7 +87,7 @@ async def test_death_of_the_library_is_told(library: PeerLibrary) -> None:
 
 @pytest.mark.asyncio
 async def test_peer_that_does_not_open_is_told(library: PeerLibrary) -> None:
-    """Already the first request can fail."""
+    """An error while the library opens is raised at the first request."""
     with pytest.raises(PeerError, match="no such model"):
         async with peer_process(library, PYTHON, ChatEndpoint("http://127.0.0.1:9/v1", "bad")):
             pass

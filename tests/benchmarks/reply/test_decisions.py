@@ -1,4 +1,4 @@
-"""Judging decisions: recall of what was owed, and unwanted answers by the time that went by."""
+"""Scoring reply decisions: the recall of expected answers, and the unwanted answers in a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TALK = Dialogue(
 
 
 class Answers:
-    """A room that answers these texts."""
+    """A room that answers exactly these texts."""
 
     def __init__(self, *texts: str) -> None:
         self._texts = texts
@@ -32,20 +32,22 @@ class Answers:
 
 
 def test_what_was_owed_and_what_nobody_asked_for_are_counted_apart() -> None:
-    """Half of what was owed, and one unwanted answer in five minutes is two in ten; what may be counts for nothing."""
+    """Half of the expected answers is a recall of 0.5. One unwanted answer in five minutes is two in ten. Optional
+    answers do not count.
+    """
     verdicts = score_dialogues([TALK], lambda talk: Answers("Roomtone, what is it?", "Pass the salt.", "Thanks."))
     assert (verdicts.recall, verdicts.unwanted_in_10_min) == (0.5, 2.0)
     assert verdicts.mistakes == ["missed, follow_up: And then?", "unwanted, chatter: Pass the salt."]
 
 
 def test_nobody_goes_on_with_a_bot_that_has_not_answered() -> None:
-    """What follows an unanswered call counts for nothing, whatever becomes of it."""
+    """A line that follows an unanswered call does not count, because nobody goes on with a silent bot."""
     verdicts = score_dialogues([TALK], lambda talk: Answers("And then?"))
     assert (verdicts.recall, verdicts.owed.total()) == (0.0, 1)
 
 
 def test_time_alone_with_the_bot_is_no_time_in_which_it_can_be_unwanted() -> None:
-    """Where everything is for it nothing can be."""
+    """Time alone with the bot is left out of the rate, because no answer can be unwanted there."""
     alone = Dialogue("alone", ("Kim",), (), (DialogueLine("Kim", "Hello.", ReplyExpected.YES, "alone", 0, 1),), 600.0)
     verdicts = score_dialogues([TALK, alone], lambda talk: Answers("Pass the salt."))
     assert verdicts.unwanted_in_10_min == 2.0
@@ -53,7 +55,7 @@ def test_time_alone_with_the_bot_is_no_time_in_which_it_can_be_unwanted() -> Non
 
 @pytest.mark.slow
 def test_the_held_out_part_tells_no_examples() -> None:
-    """Whoever tunes must not see what it holds."""
+    """The figures of the held-out set list no mistakes, because people who tune must not see its lines."""
     figures = measure_decisions()
     assert set(figures) == {part.value for part in DialogueSet}
     tuning, held_out = figures["tuning"], figures["held_out"]

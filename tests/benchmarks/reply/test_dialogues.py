@@ -1,4 +1,4 @@
-"""The scripted talks: the same every time, large enough, and with nothing shared between the two parts."""
+"""The scripted dialogues are the same every time, there are enough of them, and the two sets share nothing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from benchmarks.reply.dialogues import ANSWER_S, DialogueSet, ReplyExpected, loa
 
 @pytest.mark.parametrize("part", DialogueSet)
 def test_the_same_part_is_the_same_talks(part: DialogueSet) -> None:
-    """On every machine, in every run."""
+    """A set always has the same dialogues."""
     assert load_dialogues(part) == load_dialogues(part)
 
 
 @pytest.mark.parametrize("part", DialogueSet)
 def test_there_is_enough_of_everything(part: DialogueSet) -> None:
-    """Hundreds of utterances in company of two to five people, most of them for nobody but each other."""
+    """Each set has hundreds of lines between one to five people, most of them meant for each other and not for the bot.
+    """
     made = load_dialogues(part)
     lines = [line for talk in made for line in talk.lines]
     owed = Counter(line.owed for line in lines)
@@ -33,7 +34,7 @@ def test_there_is_enough_of_everything(part: DialogueSet) -> None:
 
 @pytest.mark.parametrize("part", DialogueSet)
 def test_nobody_talks_over_anybody(part: DialogueSet) -> None:
-    """Times go on, and an answer that is owed has its time."""
+    """Lines do not overlap, and there is time for each expected answer."""
     for talk in load_dialogues(part):
         for before, line in zip(talk.lines, talk.lines[1:], strict=False):
             assert line.started_s > before.ended_s + (ANSWER_S if before.owed is ReplyExpected.YES else 0)
@@ -42,7 +43,9 @@ def test_nobody_talks_over_anybody(part: DialogueSet) -> None:
 
 
 def test_the_held_out_part_shares_nothing_with_the_tuning_part() -> None:
-    """No template, no name of a bot and no conversation; how the name is heard is counted for each by itself."""
+    """The two sets share no template, no bot name and no conversation. Misheard names are counted separately for each
+    set.
+    """
     tables = [
         tomllib.loads((files("benchmarks.reply") / "talks" / f"{part.value}.toml").read_text("utf-8"))
         for part in DialogueSet

@@ -15,7 +15,9 @@ def arrival(sequence: int, at: float, *, silence: bool = False) -> PacketArrival
 
 
 def test_even_packets_have_no_jitter_and_pauses_are_none() -> None:
-    """Two talkspurts, five silence frames and a pause between them; the sequence goes over its end."""
+    """Evenly spaced packets have no jitter, and neither a pause between talkspurts nor the end of the sequence numbers
+    adds any.
+    """
     first = [arrival(65_530 + n, 10.0 + 0.02 * n) for n in range(5)]
     closing = [arrival(65_535 + n, 10.1 + 0.02 * n, silence=True) for n in range(5)]
     second = [arrival(65_540 + n, 17.3 + 0.02 * n) for n in range(5)]
@@ -32,14 +34,14 @@ def test_one_late_packet_is_seen_twice_as_jitter_and_once_as_late() -> None:
 
 
 def test_a_lost_packet_is_no_jitter_and_a_stall_is() -> None:
-    """Without a silence frame before it, a gap is the sender's."""
+    """A lost packet is no jitter. A gap without a silence frame before it is the sender's stall and counts."""
     assert jitter_ms([[arrival(1, 10.0), arrival(3, 10.04)]]) == pytest.approx([0.0], abs=1e-6)
     assert jitter_ms([[arrival(1, 10.0), arrival(2, 10.5)]]) == pytest.approx([480.0], abs=1e-6)
 
 
 @given(st.lists(st.floats(0, 0.015), min_size=2, max_size=50), st.integers(0, 70_000))
 def test_delays_bound_what_is_found(delays: list[float], first: int) -> None:
-    """No figure is larger than the largest delay, and none is negative."""
+    """No figure is negative or larger than the largest delay."""
     spurt = [arrival(first + n, 10.0 + 0.02 * n + delay) for n, delay in enumerate(delays)]
     worst = 1000 * (max(delays) - min(delays)) + 1e-6
     assert all(0 <= value <= worst for value in jitter_ms([spurt]))

@@ -1,4 +1,4 @@
-"""Latency stages follow each other; work done ahead of time counts as zero."""
+"""The latency stages follow each other, and work that was done ahead of time counts as zero."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.reply.spread import spread
 
 
 def test_stages_are_the_whole() -> None:
-    """Together they are the time from the end of speech to the first sound."""
+    """The stages add up to the time from the end of speech to the first sound."""
     stages = stages_between(10.0, (10.6, 10.62, 10.65, 10.7, 10.75, 10.8))
     assert list(stages) == list(STAGES)
     assert stages["endpointing"] == pytest.approx(600)

@@ -1,4 +1,4 @@
-"""Finding what was written where the name was said; the rest needs voices that are brought for the purpose."""
+"""Finding how the recogniser wrote the bot's name. The rest of the script needs voices that are not bundled."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from benchmarks.reply.make_misheard import SENTENCES, VOICES, name_in
     ],
 )
 def test_the_name_is_what_stands_between_the_other_words(text: str, sentence: str, name: str) -> None:
-    """Only where all other words were understood."""
+    """The name is the text between the other words, if all other words were understood."""
     assert name_in(text, sentence) == name
 
 
 def test_the_parts_share_neither_voices_nor_sentences() -> None:
-    """What is held out was never heard in tuning."""
+    """The held-out set shares no voice and no sentence with the tuning set."""
     assert not set(VOICES[DialogueSet.TUNING]) & set(VOICES[DialogueSet.HELD_OUT])
     assert not set(SENTENCES[DialogueSet.TUNING]) & set(SENTENCES[DialogueSet.HELD_OUT])

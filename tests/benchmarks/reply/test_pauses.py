@@ -1,4 +1,4 @@
-"""Cutting recordings faster than they are spoken: what is inside, what is cut, when the end is known."""
+"""Cutting recordings faster than they are spoken: pauses inside speech, cuts, and when the end is known."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PATIENT = EndpointingParameters(end_silence_s=1.0)
 
 
 def listener(parameters: EndpointingParameters, folder: Path) -> PauseListener:
-    """Return a listener without the models that have to be brought."""
+    """Return a listener without the models that are not bundled."""
     return PauseListener(ModelsSettings(directory=folder), parameters=parameters)
 
 
 def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) -> None:
-    """One utterance a recording, a second and a little after its voice."""
+    """A patient listener finds one utterance in a recording and knows its end little more than a second later."""
     heard = listener(PATIENT, tmp_path).hear(load_recordings(None).recordings[0].path)
     assert (heard.utterances, heard.cuts) == (1, 0)
     assert 1.0 <= heard.end_known_s - heard.end_s < 1.15
@@ -35,7 +35,9 @@ def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) 
 
 @pytest.mark.asyncio
 async def test_a_hasty_listener_cuts_some(tmp_path: Path) -> None:
-    """Both are told, over all recordings, and so is that no model was asked."""
+    """A hasty listener cuts some recordings. The figures have the pauses and cuts, and say that no end-of-turn model
+    was used.
+    """
     figures = await measure_pauses(
         load_recordings(None).some(6),
         models=ModelsSettings(directory=tmp_path),

@@ -1,4 +1,4 @@
-"""What is spoken: the bundled scenarios' sound by default, and where its voice ends."""
+"""The recordings that are played: by default those of the bundled scenarios, and where their voices end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.reply.recordings import (
 
 
 def test_the_bundled_sound_serves_by_default() -> None:
-    """Enough of it, evenly out of all, from the beginning again where more is wanted; all of it for 0."""
+    """The bundled recordings are chosen evenly and repeated if more are wanted. A number of 0 means all of them."""
     said = load_recordings(None)
     assert not said.real
     assert len(said.recordings) >= 25
@@ -31,7 +31,7 @@ def test_the_bundled_sound_serves_by_default() -> None:
 
 
 def test_what_is_said_over_the_bot_is_long_enough_to_count() -> None:
-    """700 ms of it are voiced a little later than 700 ms after it begins."""
+    """The recording of the interruption has 700 ms of voice within 1.5 s, enough to interrupt the bot."""
     assert 0.7 <= voiced_after_s(find_recording(INTERRUPTION).path, 0.7) < 1.5
     assert find_recording(QUESTION).text == QUESTION
     with pytest.raises(LookupError):
@@ -39,7 +39,7 @@ def test_what_is_said_over_the_bot_is_long_enough_to_count() -> None:
 
 
 def test_the_voice_ends_before_the_silence_behind_it() -> None:
-    """By loudness alone, to a frame."""
+    """The end of the voice is found by loudness alone, exact to a frame."""
     tone = (8_000 * np.sin(np.arange(48_000) / 20)).astype(np.int16)
     sound = np.concatenate([np.zeros(4_800, np.int16), tone, np.zeros(48_000, np.int16)])
     assert voice_end_s(sound) == pytest.approx(1.1, abs=0.021)

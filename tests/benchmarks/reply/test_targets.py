@@ -1,4 +1,4 @@
-"""Targets are read from the figures; what was not measured says so."""
+"""Targets are read from the figures, and a target that was not measured says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIGURES: dict[str, Json] = {
 
 
 def test_each_target_is_met_or_not() -> None:
-    """By the figure that it names."""
+    """Each target is judged by the figure that it names."""
     met = {target.name: target.met for target in reply_targets(FIGURES)}
     assert [verdict for name, verdict in met.items() if "first voiced" in name] == [True, False]
     assert met["pauses inside speech that are cut"] is True
@@ -28,5 +28,5 @@ def test_each_target_is_met_or_not() -> None:
 
 
 def test_nothing_measured_meets_nothing() -> None:
-    """And misses nothing."""
+    """Without figures every target is neither met nor missed."""
     assert {target.met for target in reply_targets({})} == {None}

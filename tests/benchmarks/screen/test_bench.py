@@ -1,4 +1,4 @@
-"""The screen benchmark, small: its parts measure what they say."""
+"""A small run of the screen benchmark: its parts measure what they claim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voice.screen.note_schedule import LookIntervals
 
 
 def test_transitions_are_labelled_and_the_same_again() -> None:
-    """Every kind on every scene; a seed makes the same pictures."""
+    """Every kind of transition is made for every scene, and the same seed makes the same pictures."""
     pairs = list(generate_transitions(2, 1))
     assert len({each.kind for each in pairs}) * 2 == len(pairs)
     assert [each.after for each in generate_transitions(2, 1)] == [each.after for each in pairs]
@@ -24,7 +24,9 @@ def test_transitions_are_labelled_and_the_same_again() -> None:
 
 
 def test_an_hour_is_looked_at_both_ways() -> None:
-    """Ours looks at the first second and at nothing that stands still; a cut waits for its next look."""
+    """The adaptive schedule looks at the first picture and not at a still screen. After a cut it waits for the next
+    possible look.
+    """
     seconds = simulate_hour(random.Random(1))
     assert len(seconds) == HOUR_S
     still = [ChangeKind.FIRST, *[ChangeKind.SAME] * 99]
@@ -39,10 +41,10 @@ def test_an_hour_is_looked_at_both_ways() -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_small_run_has_a_whole_report() -> None:
-    """With the real reader."""
+    """A small run with the real reader has a complete report."""
     report = (await run(ScreenBenchOptions.quick(), NoProgress())).as_dict()
     assert report["bench"] == "screen"
     assert set(report["ours"]) == {"gate", "reading", "latency", "hour"}  # type: ignore[arg-type]
     met = [target["met"] for target in report["targets"]]  # type: ignore[union-attr,index,call-overload]
-    # Answers take the bot's other models; a small run leaves them out.
+    # Answers need the bot's other models, which a small run leaves out.
     assert [each is None for each in met] == [False] * 5 + [True] * 2

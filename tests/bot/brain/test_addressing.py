@@ -21,7 +21,7 @@ NAMES = ("Ben Okafor", "Chloe", "Juke", "Will", "Okay", "☃", "May", "Show")
     ],
 )  # fmt: skip
 def test_these_call_somebody(text: str) -> None:
-    """By name, as one calls."""
+    """These texts address a person in the room by name."""
     assert calls_any(text, NAMES)
 
 
@@ -37,7 +37,7 @@ def test_these_call_somebody(text: str) -> None:
     ],
 )  # fmt: skip
 def test_these_only_speak_of_somebody(text: str) -> None:
-    """Or call somebody who is not here."""
+    """These texts only mention a person, or address somebody who is not in the room."""
     assert not calls_any(text, NAMES)
 
 
@@ -60,7 +60,7 @@ def test_words_are_counted_in_writing_without_spaces_too(text: str, count: int) 
 
 @pytest.mark.parametrize("text", ["明天呢？", "و غدا؟", "und morgen?"])
 def test_every_writing_can_ask(text: str) -> None:
-    """Not every question mark is ours."""
+    """A follow-up question is recognised by the question marks of other scripts too."""
     assert is_follow_up(text)
     assert not needs_no_reply(text)
 
@@ -80,7 +80,7 @@ def test_every_writing_can_ask(text: str) -> None:
     ],
 )
 def test_some_words_want_no_answer(text: str, none: bool) -> None:
-    """Attention, laughter, and what closes a matter."""
+    """Signs of attention, laughter and closing words need no reply."""
     assert needs_no_reply(text) is none
 
 
@@ -109,12 +109,12 @@ def test_some_words_want_no_answer(text: str, none: bool) -> None:
     ],
 )
 def test_some_words_go_on_with_what_was_answered(text: str, goes: bool) -> None:
-    """They ask, object, correct, or want more."""
+    """A follow-up asks a question, objects, corrects the reply, or wants more."""
     assert is_follow_up(text) is goes
 
 
 @given(st.text(), st.lists(st.text(max_size=12), max_size=4))
 def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
-    """Nobody is called by a text without words."""
+    """Any text and names are accepted, and a text without words addresses nobody."""
     if calls_any(text, names):
         assert word_count(text) > 0

@@ -1,4 +1,4 @@
-"""The prompt of a reply, and which of its sentences the embedded responder may use."""
+"""The prompt of a reply, and which of its sentences the embedded responder may use as evidence."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ START = 1_760_000_000.0
 
 
 class Talk:
-    """A session's memory with lines put in."""
+    """A session's memory to which a test adds turns."""
 
     def __init__(self, memory: SessionMemory) -> None:
         self.memory = memory
         self.at = START
 
     async def say(self, speaker: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Turn:
-        """Put one turn in, ten seconds after the last."""
+        """Add one turn, ten seconds after the previous one."""
         self.at += 10
         part = TurnPart(speaker.casefold(), speaker, text)
         return await self.memory.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
@@ -57,7 +57,7 @@ class Talk:
     def context(
         self, current: Turn, *, max_input_tokens: int = 10_000, policy: PromptPolicy | None = None
     ) -> ModelContext:
-        """Return what a model is sent to answer `current`."""
+        """Return the model input for a reply to `current`."""
         return build_context_messages(
             self.memory,
             current,
@@ -86,7 +86,9 @@ async def a_talk() -> AsyncIterator[Talk]:
 
 @pytest.mark.asyncio
 async def test_messages_are_the_parts_in_their_order() -> None:
-    """System first, turns with clock and name, the bot's as its own, the question last; logged without words."""
+    """The system prompt comes first, then the turns with time and name, then the question. The log contains none of the
+    words.
+    """
     async with a_talk() as talk:
         await talk.say("Ada", "The key is under the pot.")
         await talk.say("Roomtone", "Noted.", TurnKind.ASSISTANT)
@@ -108,7 +110,7 @@ async def test_messages_are_the_parts_in_their_order() -> None:
 
 @pytest.mark.asyncio
 async def test_what_cannot_fit_is_an_error() -> None:
-    """Not even the question fits: the person is told to narrow it."""
+    """If the question alone does not fit, building the context raises `ContextOverflowError`."""
     async with a_talk() as talk:
         question = await talk.say("Bo", "Why? " * 400)
         with pytest.raises(ContextOverflowError):
@@ -116,14 +118,16 @@ async def test_what_cannot_fit_is_an_error() -> None:
 
 
 def prompt_policy(**changes: object) -> PromptPolicy:
-    """Return how a prompt is built, a token being a character."""
+    """Return a prompt policy that counts one token per character."""
     usual = PromptPolicy(Mode.SUMMARY, 10_000, enforced=True, count_tokens=len, summarise_dropped=False)
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio
 async def test_a_prompt_is_counted_as_its_model_counts() -> None:
-    """What is sent knows what it is, so that the budget can choose; whether it is enforced goes along."""
+    """Tokens are counted with the model's counter. The messages carry their kind, and the context says whether the
+    budget is enforced.
+    """
     async with a_talk() as talk:
         question = await talk.say("Bo", "Roomtone, where is the key?")
         context = talk.context(question, policy=prompt_policy(enforced=False))
@@ -135,7 +139,9 @@ async def test_a_prompt_is_counted_as_its_model_counts() -> None:
 
 @pytest.mark.asyncio
 async def test_what_has_no_room_can_be_condensed() -> None:
-    """The best sentences of it stand beside the note; within the same limit, and with every turn covered."""
+    """If the policy asks for it, the best sentences of the dropped turns are added. The prompt stays within the limit
+    and every turn stays covered.
+    """
     async with a_talk() as talk:
         for number in range(30):
             await talk.say("Ada", f"The gate code of house number {number} is {4_000 + number}.")
@@ -155,7 +161,7 @@ async def test_what_has_no_room_can_be_condensed() -> None:
 
 @pytest.mark.asyncio
 async def test_sentences_come_with_speaker_and_time() -> None:
-    """Out of turns and notes; not the question, not the bot's own words, not who came and went."""
+    """Evidence comes from turns and notes, not from the question, the bot's own turns or membership turns."""
     async with a_talk() as talk:
         await talk.say("Ada", "The key is under the pot. It is blue.")
         await talk.say("Roomtone", "Ada hid the key.", TurnKind.ASSISTANT)
@@ -174,7 +180,9 @@ async def test_sentences_come_with_speaker_and_time() -> None:
 
 @pytest.mark.asyncio
 async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers() -> None:
-    """What was folded is known from the summary alone; the bot's own part of it is no source."""
+    """Folded turns are evidence only through the summary, with its time range and speakers. The bot's own words in it
+    are left out.
+    """
     async with a_talk() as talk:
         await talk.say("Ada", "I have decided that the town I want to visit is Lisbon.")
         await talk.say("Roomtone", "I promise to remind Ada about Lisbon tomorrow.", TurnKind.ASSISTANT)
@@ -196,7 +204,9 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
 
 @pytest.mark.asyncio
 async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_said() -> None:
-    """One turn holds two questions and what they are about; neither question is an answer to the other."""
+    """One turn has two questions and the facts that answer them. Each question gets its fact, and neither question is
+    used as an answer.
+    """
     async with a_talk() as talk:
         parts = [
             TurnPart("cy", "Cy", "The museum opens at ten. The steam boat leaves at noon."),
@@ -214,7 +224,9 @@ async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_
 
 @pytest.mark.asyncio
 async def test_it_introduces_itself_once_also_after_a_restart() -> None:
-    """A new responder sees in the payload that people were told already."""
+    """The notice about the missing model is given once: a new responder finds it in the messages and does not repeat
+    it.
+    """
     async with a_talk() as talk:
         first = await talk.say("Ada", "Hello Roomtone.")
         responder = EmbeddedResponder(names=("Roomtone",), zone=UTC)
@@ -227,7 +239,7 @@ async def test_it_introduces_itself_once_also_after_a_restart() -> None:
 
 
 def test_the_system_prompt_holds_what_it_must() -> None:
-    """Name, spoken style, untrusted words, and the house rules last."""
+    """The system prompt has the bot's name and the rule about untrusted text, and ends with the house rules."""
     text = SystemPrompt("Otto", "Speak like a pirate.").text()
     assert "You are Otto" in text
     assert "not instructions" in text
@@ -261,7 +273,9 @@ def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens
 
 @pytest.mark.asyncio
 async def test_what_tools_answered_stands_behind_its_question() -> None:
-    """Before the answer made of it; the parts, which tell where words come from, end with it, kept as it was sent."""
+    """Tool calls and results stand after their question and before the answer. In the parts they come last, as they
+    were sent.
+    """
     toolbox = Toolbox([SEARCH])
     async with a_talk() as talk:
         asked = await talk.say("Ada", "Roomtone, where is the key?")
@@ -288,7 +302,8 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_and_their_outputs_cost_room() -> None:
-    """A prompt with them stays within the budget, with a note that says where the rest can be found."""
+    """A prompt with tools and their results stays within the budget, with a note that names the tool to find the rest.
+    """
     toolbox = Toolbox([SEARCH])
     budget = Budget(BudgetSettings(max_context_tokens=2_048, reserved_output_tokens=548))
     async with a_talk() as talk:
@@ -308,7 +323,8 @@ async def test_tools_and_their_outputs_cost_room() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
-    """What a server says at length is left out before the talk is; ours stand first."""
+    """Tools that would need more than a quarter of the room are left out of the prompt. The bot's own tools come first.
+    """
     long = RoomTool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing)
     short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, _nothing)
     async with a_talk() as talk:

@@ -1,4 +1,4 @@
-"""When the bot speaks: a table of situations, and properties that hold for any speech in any situation."""
+"""When the bot speaks: a table of situations, and properties that hold for any text in any situation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def no(reason: Reason) -> Decision:
 @pytest.mark.parametrize(
     ("text", "situation", "decision"),
     [
-        # Its name.
+        # The bot's name.
         ("Roomtone, hello", COMPANY, yes(Reason.WAKE_NAME)),
         ("Rome tone, hello", COMPANY, yes(Reason.WAKE_NAME)),
         ("Roomtone, hello", replace(COMPANY, mode=VoiceMode.NAME), yes(Reason.WAKE_NAME)),
@@ -44,7 +44,7 @@ def no(reason: Reason) -> Decision:
         ("I asked Roomtone yesterday.", COMPANY, no(Reason.MENTIONED)),
         ("I asked Roomtone yesterday.", replace(COMPANY, mode=VoiceMode.NAME), no(Reason.MENTIONED)),
         ("I asked Roomtone yesterday.", ALONE, yes(Reason.ALONE_TOGETHER)),
-        # Company.
+        # Several people, and the bot is not addressed.
         ("hello there", COMPANY, no(Reason.NOT_ADDRESSED)),
         (QUESTION, COMPANY, no(Reason.NOT_ADDRESSED)),
         # Alone with one person.
@@ -55,7 +55,7 @@ def no(reason: Reason) -> Decision:
         ("Mm-hm.", ALONE, no(Reason.WANTS_NO_ANSWER)),
         ("Yes.", replace(ALONE, bot_asked=True), yes(Reason.ALONE_TOGETHER)),
         ("Really?", ALONE, yes(Reason.ALONE_TOGETHER)),
-        # Somebody goes on.
+        # A person whom the bot has answered continues.
         ("And on Sunday?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("I mean the other one.", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("We have to leave at nine.", ENGAGED, no(Reason.NOT_ADDRESSED)),
@@ -73,7 +73,7 @@ def no(reason: Reason) -> Decision:
             replace(ENGAGED, pending=PendingReply.MAY_SKIP),
             yes(Reason.ENGAGED, supersedes=True, may_skip=True),
         ),
-        # The room is asked.
+        # A question to everybody in the room.
         (QUESTION, FREE, yes(Reason.ROOM_QUESTION, may_skip=True)),
         ("The concert starts at seven.", FREE, no(Reason.NOT_ADDRESSED)),
         ("What?", FREE, no(Reason.NOT_ADDRESSED)),
@@ -81,7 +81,7 @@ def no(reason: Reason) -> Decision:
         (QUESTION, replace(FREE, busy=True), no(Reason.BUSY)),
         (QUESTION, replace(FREE, can_skip=False), no(Reason.NOT_ADDRESSED)),
         (QUESTION, replace(FREE, pending=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
-        # Never.
+        # Situations in which the bot never speaks.
         ("Roomtone, hello", replace(COMPANY, silenced=True), no(Reason.SILENCED)),
         ("Roomtone, hello", replace(COMPANY, over_ceiling=True), no(Reason.OVER_CEILING)),
         ("hello there", replace(COMPANY, silenced=True), no(Reason.NOT_ADDRESSED)),
@@ -93,7 +93,7 @@ def no(reason: Reason) -> Decision:
     ],
 )
 def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
-    """Each situation has one answer and one reason."""
+    """Each text and situation leads to the expected decision with the expected reason."""
     assert decide(HeardText(text), situation) == decision
 
 
@@ -116,7 +116,9 @@ def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
     ],
 )
 def test_what_the_bot_says_of_its_own_accord(situation: Situation, decision: Decision) -> None:
-    """Only on an occasion, never over anybody, and always so that the model may find it not worth saying."""
+    """Without a question the bot speaks only after a long silence or a screen change, never while somebody speaks, and
+    the model may always skip.
+    """
     assert decide(None, situation) == decision
 
 
@@ -147,14 +149,14 @@ SITUATIONS = st.builds(
 @settings(deadline=None)
 @given(TEXTS, SITUATIONS)
 def test_another_bot_is_never_answered(text: str, situation: Situation) -> None:
-    """Whatever a bot says, in whatever company."""
+    """Speech of another bot is never answered, in any situation."""
     assert not decide(HeardText(text, by_bot=True), situation).answer
 
 
 @settings(deadline=None)
 @given(SAID, SITUATIONS)
 def test_it_never_speaks_where_it_must_not(said: HeardText | None, situation: Situation) -> None:
-    """Silenced, over the ceiling, or to somebody who has opted out."""
+    """The bot never speaks while silenced, over the hourly ceiling, or to a person who has opted out."""
     for forbidden in (
         replace(situation, silenced=True),
         replace(situation, over_ceiling=True),
@@ -166,7 +168,7 @@ def test_it_never_speaks_where_it_must_not(said: HeardText | None, situation: Si
 @settings(deadline=None)
 @given(st.text(), st.sampled_from(["Roomtone, {}", "Hey Roomtone, {}", "{}, Roomtone?", "Room tone. {}"]), SITUATIONS)
 def test_its_name_is_always_answered(text: str, form: str, situation: Situation) -> None:
-    """Said clearly, by somebody who may, while it may speak: surely, whatever else is said and goes on."""
+    """A person who may speak with the bot and calls it by name always gets an answer, and the model may not skip it."""
     allowed = replace(situation, opted_out=False, silenced=False, over_ceiling=False, wake_names=NAMES)
     said = HeardText(form.format(text))
     decision = decide(said, allowed)
@@ -178,7 +180,9 @@ def test_its_name_is_always_answered(text: str, form: str, situation: Situation)
 @settings(deadline=None)
 @given(SAID, SITUATIONS)
 def test_the_same_situation_has_the_same_answer(said: HeardText | None, situation: Situation) -> None:
-    """And only an answer takes another's place, and nothing doubtful that of something certain."""
+    """The same situation always gives the same decision. Only an answer replaces a pending one, and a reply that may be
+    skipped never replaces a certain one.
+    """
     decision = decide(said, situation)
     assert decide(said, situation) == decision
     assert decision.supersedes == (decision.answer and situation.pending is not PendingReply.NONE)

@@ -1,4 +1,4 @@
-"""Words that recognisers confuse are close, words that they tell apart are not."""
+"""Words that recognisers confuse have a small distance; words that they tell apart have a large one."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from bot.brain.phonetics import phonetic_distance, to_phonemes
     ],
 )
 def test_what_sounds_alike_is_alike(left: str, right: str) -> None:
-    """However it is spelt."""
+    """Words that sound alike have the same phonemes, however they are spelt."""
     assert to_phonemes(left) == to_phonemes(right)
 
 
 @pytest.mark.parametrize(("near", "far"), [("rome", "ring"), ("ruhm", "rack"), ("roon", "rook"), ("rooms", "roots")])
 def test_what_is_swapped_is_nearer(near: str, far: str) -> None:
-    """A neighbouring vowel or nasal is less than another sound."""
+    """Replacing a vowel or nasal by a similar one costs less than replacing a sound by a different one."""
     room = to_phonemes("room")
     assert phonetic_distance(to_phonemes(near), room) < phonetic_distance(to_phonemes(far), room)
 
 
 def test_a_swallowed_vowel_is_more_than_a_slurred_one() -> None:
-    """'Alex' is another person than 'Alexa'."""
+    """Leaving a vowel out costs more than adding one: 'Alex' is another person than 'Alexa'."""
     assert phonetic_distance(to_phonemes("alex"), to_phonemes("alexa")) > phonetic_distance(
         to_phonemes("alexa"), to_phonemes("alex")
     )
@@ -44,7 +44,7 @@ def test_a_swallowed_vowel_is_more_than_a_slurred_one() -> None:
 
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_distances_are_distances(left: str, right: str) -> None:
-    """Nothing is apart from itself; nothing is nearer than that; and the whole of it is the most."""
+    """The distance is 0 only for equal sounds, is never negative, and is at most the sum of both lengths."""
     one, other = to_phonemes(left), to_phonemes(right)
     assert phonetic_distance(one, one) == 0.0
     assert 0.0 <= phonetic_distance(one, other) <= len(one) + len(other)

@@ -1,4 +1,4 @@
-"""The quotes for a reply, and that neither a slow nor a failing search harms the reply."""
+"""Quotes from memory for a reply. A slow or failing search only leaves the reply without quotes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FACT = "The spare key hangs behind the blue boiler."
 async def talked(
     room: Room, *, fact_at: int, turns: int, index: InMemoryRecallIndex | None = None
 ) -> InMemoryRecallIndex:
-    """Let people talk, one of them of the key, and index it."""
+    """Add turns, one of which mentions the key, and index them."""
     for seq in range(turns):
         await room.say(FACT if seq == fact_at else f"Haha, level {seq} again.")
     index = index or InMemoryRecallIndex()
@@ -45,7 +45,7 @@ async def talked(
 
 
 def quoting(index: InMemoryRecallIndex, room: Room, **settings: float) -> QuoteFinder:
-    """Quotes for a room's replies."""
+    """Return a quote finder for the replies of a room."""
     recall = Recall(index, room.store)
     return QuoteFinder(
         recall,
@@ -57,7 +57,7 @@ def quoting(index: InMemoryRecallIndex, room: Room, **settings: float) -> QuoteF
 
 
 async def folded(room: Room) -> None:
-    """Ask for context until nothing is due."""
+    """Compact the memory until no compaction is due."""
     for _ in range(20):
         room.memory.context(max_input_tokens=20_000)
         await room.memory.settle()
@@ -65,7 +65,9 @@ async def folded(room: Room) -> None:
 
 @pytest.mark.asyncio
 async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
-    """The quote joins the prompt before the current turn, is evidence for the embedded responder, covers no turn."""
+    """A quote of a folded turn stands before the current turn in the prompt and is evidence for the embedded responder.
+    It covers no turn.
+    """
     async with Room(summariser=Forgetful()) as room:
         index = await talked(room, fact_at=3, turns=90)
         await folded(room)
@@ -85,7 +87,7 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
 
 @pytest.mark.asyncio
 async def test_nothing_the_model_has_before_it_is_quoted() -> None:
-    """Neither a turn of the window nor what the summary says in the same words."""
+    """Neither a turn in the window nor a sentence that the summary repeats word for word is quoted."""
     async with Room(summariser=ExtractiveSummariser()) as room:
         index = await talked(room, fact_at=3, turns=40)
         question = await room.say("Where is the spare key?")
@@ -101,7 +103,7 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_bot_told_once_it_can_tell_again() -> None:
-    """The bot's own turns don't count as sources, so what it quoted is quoted again for the next question."""
+    """The bot's own turns are not searched, so a sentence that the bot has quoted can be quoted again."""
     async with Room(summariser=Forgetful()) as room:
         index = await talked(room, fact_at=3, turns=90)
         await folded(room)
@@ -114,36 +116,35 @@ class Slow(InMemoryRecallIndex):
     """An index that never answers."""
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Wait for ever."""
         await asyncio.get_running_loop().create_future()
         return await super().count(terms)
 
 
 class Held(InMemoryRecallIndex):
-    """An index that answers when the test lets it."""
+    """An index that answers once the test sets `held`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.held = asyncio.Event()
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Wait until then."""
+        """Wait until `held` is set."""
         await self.held.wait()
         return await super().count(terms)
 
 
 class Failing(InMemoryRecallIndex):
-    """An index on a disk that is gone."""
+    """An index whose disk is gone."""
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Fail."""
         raise StoreError("The disk is gone.")
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("kind", "event"), [(Slow, "recall_timed_out"), (Failing, "recall_failed")])
 async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], event: str) -> None:
-    """A search that is late or fails is one log line, and no words are in it."""
+    """If the search is late or fails, the reply goes on without quotes. One log line says so, without any spoken words.
+    """
     async with Room() as room:
         await talked(room, fact_at=3, turns=70)
         question = await room.say("Where is the spare key?")
@@ -156,8 +157,9 @@ async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], e
 
 @pytest.mark.asyncio
 async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
-    """Who gives up waiting ends it for nobody else: who asks again in the same words goes on without it, or has what it
-    has found by then."""
+    """A reply that stops waiting does not cancel the prefetched search: a later reply with the same words uses its
+    result or goes on without one.
+    """
     async with Room(summariser=Forgetful()) as room:
         index = await talked(room, fact_at=3, turns=90, index=Held())
         await folded(room)
@@ -175,7 +177,7 @@ async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
 
 @pytest.mark.asyncio
 async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
-    """The reply that waits for it goes on without quotes."""
+    """If a newer prefetch cancels a search, the reply that waits for it goes on without quotes."""
     async with Room() as room:
         await talked(room, fact_at=3, turns=70)
         quotes = quoting(Slow(), room, wait_ms=2_000)
@@ -188,7 +190,7 @@ async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
 
 
 def test_turns_about_to_be_evicted_are_as_good_as_not_sent() -> None:
-    """The newest that surely fit are in view; all of them where there is room."""
+    """Only the newest turns that certainly fit into the prompt count as sent, because the others may be evicted."""
     turns = [turn(seq, "Some words that everybody could have said here.") for seq in range(50)]
     assert list(select_turns_surely_sent(turns, max_input_tokens=100_000)) == turns
     few = select_turns_surely_sent(turns, max_input_tokens=1_000)
@@ -198,16 +200,16 @@ def test_turns_about_to_be_evicted_are_as_good_as_not_sent() -> None:
 
 
 class Forgetful(ExtractiveSummariser):
-    """Folds batches without keeping anything of them."""
+    """A summariser that keeps no facts of what it folds."""
 
     async def fold(self, request: FoldRequest) -> Fold:
-        """Return a gist alone."""
+        """Return a fold with a gist and no facts."""
         del request
         return Fold(gist="They played.", facts=())
 
 
 class Counting(InMemoryRecallIndex):
-    """An index that counts what it is asked, and can be held up."""
+    """An index that counts its searches and can be held up with `gate`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -216,7 +218,7 @@ class Counting(InMemoryRecallIndex):
         self.gate.set()
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Count, when it may."""
+        """Count the search and wait for `gate`."""
         self.asked += 1
         await self.gate.wait()
         return await super().count(terms)
@@ -224,7 +226,9 @@ class Counting(InMemoryRecallIndex):
 
 @pytest.mark.asyncio
 async def test_a_search_ahead_is_taken_if_that_was_nearly_asked() -> None:
-    """A question that differs by a word uses the prefetched result without waiting."""
+    """A question with nearly the same words as the prefetched one uses its result without waiting. Another question is
+    searched anew.
+    """
     async with Room(summariser=Forgetful()) as room:
         index = Counting()
         for seq in range(90):
@@ -250,7 +254,7 @@ async def test_a_search_ahead_is_taken_if_that_was_nearly_asked() -> None:
 
 @pytest.mark.asyncio
 async def test_a_search_ahead_that_fails_costs_nothing() -> None:
-    """The reply goes without, as with any other."""
+    """If the prefetched search does not finish, the reply goes on without quotes."""
     async with Room() as room:
         index = Counting()
         await talked_into(index, room)
@@ -266,6 +270,6 @@ async def test_a_search_ahead_that_fails_costs_nothing() -> None:
 
 
 async def talked_into(index: InMemoryRecallIndex, room: Room) -> None:
-    """A few turns."""
+    """Add a few turns and index them."""
     for seq in range(5):
         index.tell(EVENING, await room.say(f"Level {seq}."), guild_id=1, channel_id=10)

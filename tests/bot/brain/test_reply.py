@@ -1,4 +1,4 @@
-"""Carrying replies out: order, failures, supersession, and what counts as heard."""
+"""How a reply is carried out: order, failures, newer questions, and which part counts as heard."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ FIRST, SECOND, THIRD = (
 
 
 class Censor:
-    """A moderator that objects to one word and fails over another."""
+    """A moderator that objects to one word and raises an error for another."""
 
     async def objection(self, text: str) -> str | None:
-        """Judge."""
+        """Return the objection to a text, if there is one."""
         if "unclear" in text:
             raise ModerationError("Nobody could check it. Look at the endpoint.")
         return "violence" if "violent" in text else None
 
 
 class Bench:
-    """A replier with its surroundings faked, and the replies it finished."""
+    """A replier with fake surroundings, and the replies that it has finished."""
 
     def __init__(self, responder: ScriptedResponder, *, timeout_s: float = 20.0, **pronunciations: str) -> None:
         self.replies: list[Reply] = []
@@ -77,7 +77,7 @@ class Bench:
         self.finished.set()
 
     async def next_reply(self) -> Reply:
-        """Wait for the next finished answer."""
+        """Wait for the next finished reply."""
         await self.finished.wait()
         self.finished.clear()
         return self.replies[-1]
@@ -93,7 +93,9 @@ class Bench:
 
 @pytest.mark.asyncio
 async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
-    """Sentences leave in order as the stream completes them, and all of it counts as heard."""
+    """Each sentence is spoken as soon as the stream completes it, and a reply played to its end counts as heard in
+    full.
+    """
     bench = Bench(ScriptedResponder("Bo brings ", "the lantern. He ", "said so. Twi", "ce"))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
@@ -105,7 +107,7 @@ async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
-    """Nobody waits for the end of the stream."""
+    """The first sentence is heard before the model's stream has ended."""
     thinking = asyncio.Event()
     bench = Bench(ScriptedResponder("A first sentence. ", thinking, "A second."))
     async with bench.listener.listening(), bench.running():
@@ -119,7 +121,7 @@ async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
 
 @pytest.mark.asyncio
 async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
-    """One is answered, one waits, and only the newest of those that came meanwhile is answered next."""
+    """While one question is answered, only the newest of the later questions stays waiting."""
     thinking = asyncio.Event()
     responder = ScriptedResponder("Yes. ", thinking)
     bench = Bench(responder)
@@ -137,7 +139,7 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failed_model_is_apologised_for() -> None:
-    """Nothing was said yet: the person hears that the model failed, and can read why."""
+    """If the model fails before its first word, the bot says so aloud and the reason goes into the channel."""
     bench = Bench(ScriptedResponder(ChatModelError("No model answers. Start it.", retryable=True)))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
@@ -158,7 +160,9 @@ async def test_a_model_that_fails_in_the_middle_leaves_whole_sentences() -> None
 
 @pytest.mark.asyncio
 async def test_an_answer_that_is_cut_off_ends_with_a_whole_sentence() -> None:
-    """The half one is left out, unless it is all there is; nobody is told of a failure."""
+    """If the model cuts its answer off, the incomplete sentence is not spoken unless there is no other. No failure is
+    reported.
+    """
     for pieces, heard in (
         (("Bo brings it. And Cy br",), "Bo brings it."),
         (("Bo br",), "Bo br"),
@@ -185,7 +189,7 @@ async def test_what_the_voice_could_not_say_is_written() -> None:
 
 @pytest.mark.asyncio
 async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
-    """The watchdog ends it; the next question is answered."""
+    """If an answer does not begin in time, it is given up and the next question is answered."""
     never = asyncio.Event()
     responder = ScriptedResponder(never)
     bench = Bench(responder, timeout_s=0.05)
@@ -199,7 +203,9 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
 
 @pytest.mark.asyncio
 async def test_a_context_that_does_not_fit_is_told() -> None:
-    """Aloud what to do, in writing with the figures: before a word is thought, or when the model's budget says so."""
+    """If the context is too large, the bot says aloud what to do and reports the figures in writing, whether the
+    context or the model's budget found it.
+    """
     overflow = ContextOverflowError(current=900, maximum=800)
     before = Bench(ScriptedResponder("Hello."))
     before.overflow = overflow
@@ -214,7 +220,7 @@ async def test_a_context_that_does_not_fit_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_a_memory_that_cannot_be_read_is_told() -> None:
-    """In writing; there is nothing that asking differently would help."""
+    """If the memory cannot be read, the failure is reported in writing and nothing is spoken."""
     bench = Bench(ScriptedResponder("Hello."))
     bench.overflow = StoreError("The disk is full. Make room.")
     async with bench.running():
@@ -238,7 +244,9 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
 
 @pytest.mark.asyncio
 async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
-    """The reply says how far it came, in whole words, marked as interrupted; the waiting question is dropped."""
+    """At shutdown the reply is recorded as interrupted with the whole words that were heard, and the waiting question
+    is dropped.
+    """
     bench = Bench(ScriptedResponder("One two three four five six seven eight."))
     async with bench.running():
         bench.replier.ask(FIRST)
@@ -253,7 +261,7 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
 
 @pytest.mark.asyncio
 async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dead voice connection takes no frames: the answer ends, and says so."""
+    """If the voice connection takes no frames any more, the reply ends and reports that it was not played."""
     monkeypatch.setattr("bot.brain.speech_output.PLAYBACK_SLACK_S", 0.01)
     bench = Bench(ScriptedResponder("Hm."))
     async with bench.running():
@@ -264,7 +272,7 @@ async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_spoken_is_left_out() -> None:
-    """Markup, code and directives reach neither the voice nor the memory; pronunciations reach the voice alone."""
+    """Markup, code and directives are neither spoken nor remembered. Pronunciations affect only what the voice gets."""
     bench = Bench(ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game")
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
@@ -275,7 +283,8 @@ async def test_what_cannot_be_spoken_is_left_out() -> None:
 
 @pytest.mark.asyncio
 async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> None:
-    """What was heard of it is told as interrupted, nothing more is thought or said, and no failure is told."""
+    """An interrupted reply is recorded with the heard words and no failure, and then the waiting question is answered.
+    """
     thinking = asyncio.Event()
     responder = ScriptedResponder("One two three four. ", thinking, "Five.")
     bench = Bench(responder)
@@ -298,7 +307,7 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
 
 @pytest.mark.asyncio
 async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None:
-    """The model has finished long ago, the sound has not."""
+    """A reply can be interrupted while its sound plays, after the model has finished."""
     bench = Bench(ScriptedResponder("One two three four."))
     async with bench.running():
         bench.replier.ask(FIRST)
@@ -324,7 +333,7 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
     ],
 )
 async def test_what_must_not_be_said_is_left_out_and_told(sentence: str, told: str) -> None:
-    """The rest is spoken; the blocked sentence is neither spoken, remembered nor written."""
+    """A blocked sentence is neither spoken, remembered nor written. The rest is spoken and the reason is reported."""
     bench = Bench(ScriptedResponder(f"Bo brings it. {sentence} Cy sings."))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)

@@ -20,7 +20,7 @@ DOUBTFUL = replace(FIRST, may_skip=True)
 @pytest.mark.asyncio
 @pytest.mark.parametrize("pieces", [("SKIP",), ("SK", "IP", "."), (" skip",), ("S", CutOffError("length")), ()])
 async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]) -> None:
-    """Nor is a part of it; the answer says that it was skipped, and nothing failed."""
+    """An answer of SKIP, or a part of it, is not spoken. The reply counts as skipped and not as failed."""
     bench = Bench(ScriptedResponder(*pieces))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(DOUBTFUL)
@@ -31,7 +31,7 @@ async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]
 
 @pytest.mark.asyncio
 async def test_something_is_spoken_as_ever() -> None:
-    """Although it could have been skipped."""
+    """An answer that the model could have skipped is spoken like any other."""
     bench = Bench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(DOUBTFUL)
@@ -41,7 +41,9 @@ async def test_something_is_spoken_as_ever() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failure_that_nobody_waits_for_is_not_told() -> None:
-    """Of the model before its first word, or because it is too much; in mid-answer it is told as ever."""
+    """A reply that may be skipped and fails before its first word is silently skipped. A failure in mid-answer is
+    reported.
+    """
     away = ChatModelError("The model is away. Start it.", retryable=True)
     bench = Bench(ScriptedResponder(away))
     async with bench.listener.listening(), bench.running():
@@ -64,7 +66,7 @@ async def test_a_failure_that_nobody_waits_for_is_not_told() -> None:
 
 @pytest.mark.asyncio
 async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
-    """And answers again when it is asked again."""
+    """A silence request stops the reply and drops the waiting question. A later question is answered again."""
     thinking = asyncio.Event()
     responder = ScriptedResponder("Yes. ", thinking)
     bench = Bench(responder)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Speaker:
-    """Speaks a second a word; an exception among the words is raised."""
+    """A fake speech-to-speech model that speaks one second for each word and raises the exceptions among its words."""
 
     def __init__(self, *words: str | Exception, gone_after: bool = False) -> None:
         self.words = words
@@ -30,7 +30,6 @@ class Speaker:
         self.told: list[tuple[float, bool]] = []
 
     async def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
-        """Yield the words."""
         for word in self.words:
             if isinstance(word, Exception):
                 self.usable = not self.gone_after
@@ -38,7 +37,7 @@ class Speaker:
             yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ)
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
-        """Keep what was told."""
+        """Keep the report."""
         self.told.append((round(heard_s, 2), complete))
 
 
@@ -50,7 +49,7 @@ def _bench(speaker: Speaker) -> Bench:
 
 @pytest.mark.asyncio
 async def test_it_is_played_as_it_comes() -> None:
-    """The responder and the voice are not asked."""
+    """The model's sound is played as it arrives, and neither the responder nor the voice is used."""
     speaker = Speaker("One", "two", "three")
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
@@ -63,7 +62,7 @@ async def test_it_is_played_as_it_comes() -> None:
 
 @pytest.mark.asyncio
 async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
-    """A second and a half: the first word, and half of the second."""
+    """After an interruption the model is sent the 1.5 s that were heard, and only the whole word is recorded."""
     speaker = Speaker("One", "two", "three")
     bench = _bench(speaker)
     async with bench.running():
@@ -79,7 +78,7 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failure_before_any_sound_is_answered_the_other_way() -> None:
-    """Nobody hears of it."""
+    """If speech-to-speech fails before any sound, the responder answers and no failure is reported."""
     speaker = Speaker(RealtimeError("It is away."))
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
@@ -91,7 +90,7 @@ async def test_a_failure_before_any_sound_is_answered_the_other_way() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failure_in_the_middle_is_told() -> None:
-    """What was heard stays, and the people read why it ended."""
+    """If speech-to-speech fails in mid-reply, the heard part is recorded and the failure is reported."""
     speaker = Speaker("One", RealtimeError("It is away."))
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
@@ -104,7 +103,7 @@ async def test_a_failure_in_the_middle_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_one_that_is_given_up_is_not_asked() -> None:
-    """The responder answers."""
+    """If speech-to-speech has been given up, the responder answers and the model is not asked."""
     speaker = Speaker("One")
     speaker.usable = False
     bench = _bench(speaker)
@@ -117,7 +116,9 @@ async def test_one_that_is_given_up_is_not_asked() -> None:
 
 @pytest.mark.asyncio
 async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None:
-    """What was heard stays; the people read once why speech-to-speech is gone, not twice."""
+    """If speech-to-speech is given up in mid-reply, the reply reports no failure of its own, because the end of
+    speech-to-speech is already reported elsewhere.
+    """
     speaker = Speaker("One", RealtimeError("It is away."), gone_after=True)
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
@@ -130,7 +131,7 @@ async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None
 
 @pytest.mark.asyncio
 async def test_it_may_find_that_there_is_nothing_to_say() -> None:
-    """Where it may skip: nothing sounds, and the responder is not asked."""
+    """If a reply may be skipped and the model says nothing, nothing sounds and the responder is not asked."""
     speaker = Speaker()
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
@@ -142,7 +143,7 @@ async def test_it_may_find_that_there_is_nothing_to_say() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("asker_id", "text"), [("", ""), ("1", "Otherwise."), (None, "Otherwise.")])
 async def test_a_thought_of_its_own_that_fails_is_let_be(asker_id: str | None, text: str) -> None:
-    """Nobody waits for it; who asked something is answered the other way."""
+    """If a remark that nobody asked for fails, it is skipped. A person who asked gets the responder's answer."""
     speaker = Speaker(RealtimeError("It is away."))
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():

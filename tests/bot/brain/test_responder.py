@@ -1,4 +1,4 @@
-"""The model's text is passed on, but not a heading that imitates the transcript."""
+"""The model's text is passed on without a heading that imitates the transcript."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Parrot:
-    """A chat model that streams what it was given."""
+    """A chat model that streams the given pieces."""
 
     model = "parrot"
 
@@ -35,7 +35,6 @@ class Parrot:
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the pieces."""
         self.asked.append((messages, max_output_tokens))
         for piece in self._pieces:
             yield piece
@@ -65,7 +64,7 @@ CONTEXT = ModelContext(
     ],
 )
 async def test_the_answer_comes_without_a_heading(pieces: tuple[str, ...], answer: list[str]) -> None:
-    """A clock time and a name before the answer would be read aloud; everything else passes as it comes."""
+    """A clock time and name in front of the answer are removed; everything else passes unchanged."""
     model = Parrot(*pieces)
     responder = ModelResponder(model, max_output_tokens=77)
     assert [piece async for piece in responder.respond(CONTEXT)] == answer

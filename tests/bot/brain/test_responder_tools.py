@@ -30,12 +30,12 @@ END = StreamEnd(FinishReason.STOP)
 
 
 def asks(*calls: MessageToolCall) -> StreamEnd:
-    """The end of an answer that wants tools called."""
+    """Return the end of an answer that calls tools."""
     return StreamEnd(FinishReason.TOOL_CALLS, calls)
 
 
 class Thinker:
-    """A model that streams one script a call; keeps what it was asked."""
+    """A model that streams one script for each call and keeps what it was asked."""
 
     model = "thinker"
 
@@ -51,14 +51,14 @@ class Thinker:
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the next script; the last one for ever."""
+        """Yield the next script; the last one is repeated."""
         self.asked.append((messages, tools))
         for piece in self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]:
             yield piece
 
 
 class Looking:
-    """A room with one tool. `slow`: until it is set the tool finds nothing."""
+    """A room with one tool. The tool waits until `slow` is set, if there is a `slow`."""
 
     def __init__(self) -> None:
         self.slow: asyncio.Event | None = None
@@ -72,19 +72,19 @@ class Looking:
 
     @property
     def context(self) -> ModelContext:
-        """The context of a question in this room."""
+        """The context of a question that Ada asks in this room."""
         return replace(CONTEXT, tools=self.toolbox.for_asker(Asker(1, "Ada", "Look!", present=True)))
 
 
 async def answer(model: Thinker, context: ModelContext, **settings: object) -> list[str]:
-    """The pieces of an answer."""
+    """Return the pieces of the answer."""
     responder = ModelResponder(model, max_output_tokens=77, tools=ToolsSettings.model_validate(settings))
     return [piece async for piece in responder.respond(context)]
 
 
 @pytest.mark.asyncio
 async def test_a_tool_is_called_and_its_output_read() -> None:
-    """The second call has the first one's wish and what came of it, and the answer is the second one's words."""
+    """The second request contains the tool calls with their results, and its words are the answer."""
     model, room = Thinker((asks(LOOK, AGAIN),), ("A map ", "and the sea.", END)), Looking()
     assert await answer(model, room.context) == ["A map ", "and the sea."]
     (first, offered), (second, _) = model.asked
@@ -103,18 +103,18 @@ async def test_a_tool_is_called_and_its_output_read() -> None:
 
 @pytest.mark.asyncio
 async def test_words_before_a_call_are_said_at_once() -> None:
-    """And a heading is left out of each step's words."""
+    """Words before a tool call are passed on at once, and the heading is removed from each step."""
     model = Thinker(("[21:05] Roomtone: ", "Hm, one moment.", asks(LOOK)), ("[21:05] Roomtone: A map.", END))
     assert "".join(await answer(model, Looking().context)) == "Hm, one moment.\nA map."
 
 
 @pytest.mark.asyncio
 async def test_steps_are_bounded() -> None:
-    """After two the model must answer in words; one that calls on all the same is given up."""
+    """After two steps the model must answer in words. If it calls a tool again, the answer fails."""
     model = Thinker((asks(LOOK),), (asks(LOOK),), ("A map.", END))
     assert await answer(model, Looking().context) == ["A map."]
     assert [tools.callable_now for _, tools in model.asked] == [True, True, False]
-    # And is told so behind everything else: not every server minds that no tool may be called.
+    # The last message says so too, because not every server respects that no tool may be called.
     told = [messages[-1].content for messages, _ in model.asked]
     assert told == [CONTEXT.messages[-1].content, AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS]
     stubborn = Thinker((asks(LOOK),))
@@ -127,7 +127,7 @@ async def test_steps_are_bounded() -> None:
 
 @pytest.mark.asyncio
 async def test_a_slow_tool_is_told_once() -> None:
-    """Only where nothing was said yet, and not again for the second tool."""
+    """The filler sentence for a slow tool is spoken once, and only if nothing was said yet."""
     room = Looking()
     room.slow = asyncio.Event()
     model = Thinker((asks(LOOK),), (asks(AGAIN),), ("A map.", END))
@@ -148,7 +148,7 @@ async def test_a_slow_tool_is_told_once() -> None:
 
 @pytest.mark.asyncio
 async def test_without_a_filler_it_is_silent() -> None:
-    """As the operator wants it."""
+    """With an empty filler setting, a slow tool is waited for in silence."""
     room = Looking()
     room.slow = asyncio.Event()
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
@@ -158,7 +158,7 @@ async def test_without_a_filler_it_is_silent() -> None:
 
 @pytest.mark.asyncio
 async def test_nothing_is_promised_where_nothing_may_follow() -> None:
-    """A model that may still find that there is nothing to say is not announced, however long its tool takes."""
+    """If the model may still skip, no filler sentence is spoken, however long its tool takes."""
     room = Looking()
     room.slow = asyncio.Event()
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
@@ -168,7 +168,7 @@ async def test_nothing_is_promised_where_nothing_may_follow() -> None:
 
 @pytest.mark.asyncio
 async def test_without_tools_calls_are_no_calls() -> None:
-    """A model that makes one up says what it says."""
+    """If no tools are offered, a tool call that the model makes up is ignored and its words are the answer."""
     model = Thinker(("Hm.", asks(LOOK)))
     assert await answer(model, CONTEXT) == ["Hm."]
     assert model.asked[0][1] == NO_TOOLS
@@ -177,7 +177,7 @@ async def test_without_tools_calls_are_no_calls() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("reason", [FinishReason.LENGTH, FinishReason.FILTERED])
 async def test_an_answer_that_was_cut_off_says_so(reason: FinishReason) -> None:
-    """Who speaks it leaves the half sentence out."""
+    """If the model was cut off, the stream ends with `CutOffError`."""
     stream = ModelResponder(Thinker(("Bo brings it. And Cy", StreamEnd(reason))), max_output_tokens=9).respond(CONTEXT)
     assert await anext(stream) == "Bo brings it. And Cy"
     with pytest.raises(CutOffError, match=reason.value):

@@ -1,4 +1,4 @@
-"""Recognising requests to be silent or to talk again, and nothing else."""
+"""Which texts ask the bot to be silent or to talk again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.brain.silence_requests import asks_for_silence, asks_to_talk
     ],
 )  # fmt: skip
 def test_these_ask_for_silence(text: str) -> None:
-    """However politely."""
+    """These texts ask for silence, politely or not."""
     assert asks_for_silence(text)
 
 
@@ -34,7 +34,7 @@ def test_these_ask_for_silence(text: str) -> None:
     ],
 )  # fmt: skip
 def test_these_do_not(text: str) -> None:
-    """They are about something else, or only break in."""
+    """These texts are about something else, or only ask the bot to wait."""
     assert not asks_for_silence(text)
 
 
@@ -53,7 +53,7 @@ def test_these_do_not(text: str) -> None:
     ],
 )
 def test_it_may_be_told_to_talk_again(text: str, lifts: bool) -> None:
-    """By words that mean only that."""
+    """Only words that clearly mean it let the bot talk again."""
     assert asks_to_talk(text) is lifts
 
 
@@ -70,7 +70,7 @@ def test_it_may_be_told_to_talk_again(text: str, lifts: bool) -> None:
     ],
 )
 def test_other_languages_are_understood(hush: str, speak: str, neither: str) -> None:
-    """As people say it there, without telling the bot which language it is."""
+    """Requests in other languages are recognised without a language setting."""
     assert asks_for_silence(hush)
     assert not asks_to_talk(hush)
     assert asks_to_talk(speak)
@@ -81,5 +81,5 @@ def test_other_languages_are_understood(hush: str, speak: str, neither: str) -> 
 
 @given(st.text())
 def test_any_text_can_be_looked_at(text: str) -> None:
-    """And asks for one of the two at most."""
+    """No text asks for both silence and talking."""
     assert not (asks_for_silence(text) and asks_to_talk(text))

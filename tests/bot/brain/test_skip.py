@@ -1,4 +1,4 @@
-"""SKIP is never spoken, not even in part; everything else is passed on unchanged."""
+"""SKIP is never spoken, not even in part. Every other answer is passed on unchanged."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 
 async def stream(pieces: Sequence[str]) -> AsyncGenerator[str, None]:
-    """Yield the pieces."""
     for piece in pieces:
         yield piece
 
 
 async def through(pieces: Sequence[str]) -> tuple[str, int]:
-    """Return what comes through, and how often it was told that the answer is SKIP."""
+    """Return the text that is passed on, and how often `on_skip` was called."""
     skips: list[int] = []
     said = [piece async for piece in drop_skipped(stream(pieces), on_skip=lambda: skips.append(1))]
     assert all(said)
@@ -40,7 +39,7 @@ async def through(pieces: Sequence[str]) -> tuple[str, int]:
     ],
 )  # fmt: skip
 async def test_a_skip_is_never_spoken(answer: str) -> None:
-    """Whole, letter by letter, or cut in two anywhere."""
+    """SKIP is recognised in one piece, letter by letter, or split at any place."""
     assert await through([answer] if answer else []) == ("", 1)
     assert await through(list(answer)) == ("", 1)
     for at in range(1, len(answer)):
@@ -57,14 +56,14 @@ async def test_a_skip_is_never_spoken(answer: str) -> None:
     ],
 )  # fmt: skip
 async def test_everything_else_comes_through(answer: str) -> None:
-    """To the letter, however it is cut."""
+    """Every other answer is passed on unchanged, in one piece or letter by letter."""
     assert await through([answer]) == (answer, 0)
     assert await through(list(answer)) == (answer, 0)
 
 
 @pytest.mark.asyncio
 async def test_what_a_model_thinks_first_is_no_part_of_its_answer() -> None:
-    """However it is cut."""
+    """Reasoning in tags before the answer is removed, wherever the stream is split."""
     answer = "<think>They ask the room.</think>\n<think>I know.</think>It is green."
     assert await through([answer]) == ("It is green.", 0)
     for at in range(1, len(answer)):
@@ -74,13 +73,13 @@ async def test_what_a_model_thinks_first_is_no_part_of_its_answer() -> None:
 
 @pytest.mark.asyncio
 async def test_a_skip_at_the_end_is_left_out() -> None:
-    """What was said before it stands."""
+    """A SKIP at the end is removed, and the text before it is spoken."""
     assert await through(["I have nothing to add. ", "SK", "IP."]) == ("I have nothing to add. ", 0)
 
 
 @given(st.lists(st.text(st.sampled_from("SKIPskip .!*abc\n"), min_size=1, max_size=6), max_size=12))
 def test_no_piece_ends_in_the_word(pieces: list[str]) -> None:
-    """Whatever a model writes and however it is cut: no answer is SKIP, and what is said is what it wrote."""
+    """For any stream, the spoken text is the beginning of the model's text and is never SKIP."""
     outcome: list[tuple[str, int]] = []
     running = through(pieces)
     with pytest.raises(StopIteration) as ended:
@@ -96,7 +95,7 @@ def test_no_piece_ends_in_the_word(pieces: list[str]) -> None:
 
 
 def test_only_doubtful_answers_are_told_of_it() -> None:
-    """Each with what the doubt is about."""
+    """Only a reply that may be skipped gets the instruction about SKIP."""
     doubtful = {Reason.ENGAGED, Reason.ROOM_QUESTION, Reason.SCREEN, Reason.QUIET_ROOM}
     assert {reason for reason in Reason if skip_instruction(reason)} == doubtful
     assert all(SKIP in skip_instruction(reason) for reason in doubtful)

@@ -1,4 +1,4 @@
-"""A spoken SKIP is held back until its words are something else."""
+"""A speech-to-speech reply is held back until its words can no longer be SKIP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOUND = np.full(240, 7, np.int16)
 
 
 def _heard(pieces: Sequence[ReplyPiece]) -> tuple[list[ReplyPiece], list[ReplyPiece] | None]:
-    """Return what is heard of an answer, and what was unsaid instead."""
+    """Return the pieces that are heard, and those passed to `on_skip`, if it was called."""
     unsaid: list[list[ReplyPiece]] = []
 
     async def come() -> AsyncGenerator[ReplyPiece, None]:
@@ -35,31 +35,31 @@ def _heard(pieces: Sequence[ReplyPiece]) -> tuple[list[ReplyPiece], list[ReplyPi
 
 @pytest.mark.parametrize("cut", range(1, 5))
 def test_skip_is_not_heard_however_it_comes(cut: int) -> None:
-    """In one piece or in several, each with its sound."""
+    """SKIP is not heard, however it is split into pieces."""
     pieces = [ReplyPiece("i", SOUND, "SKIP"[:cut]), ReplyPiece("i", SOUND, "SKIP"[cut:] + ".")]
     assert _heard(pieces) == ([], pieces)
 
 
 def test_words_are_heard_with_all_their_sound() -> None:
-    """What was held back comes first, in its order."""
+    """The pieces that were held back are played first and in order."""
     pieces = [ReplyPiece("i", None, "S"), ReplyPiece("i", SOUND, "ki"), ReplyPiece("i", SOUND, "ing is fun.")]
     assert _heard(pieces) == (pieces, None)
 
 
 def test_an_answer_without_anything_is_silence() -> None:
-    """A model that says nothing at all."""
+    """A reply without any pieces counts as skipped."""
     assert _heard([]) == ([], [])
 
 
 def test_sound_that_nobody_writes_down_is_heard() -> None:
-    """Late, but heard."""
+    """Sound without any words is played, though late."""
     pieces = [ReplyPiece("i", SOUND), ReplyPiece("i", SOUND)]
     assert _heard(pieces) == (pieces, None)
 
 
 @given(st.text(alphabet="SKIPskip. abc", min_size=1, max_size=12), st.integers(1, 4))
 def test_an_answer_is_heard_whole_or_not_at_all(text: str, step: int) -> None:
-    """Whatever its words are and wherever they are cut; SKIP alone never is."""
+    """A reply is heard whole or not at all, wherever its words are split, and SKIP is never heard."""
     pieces = [ReplyPiece("i", SOUND, text[at : at + step]) for at in range(0, len(text), step)]
     heard, unsaid = _heard(pieces)
     assert heard in ([], pieces)

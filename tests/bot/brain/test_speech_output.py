@@ -1,4 +1,4 @@
-"""Sentences play while the rest of them is still synthesised."""
+"""A sentence starts to play while the rest of it is still synthesised."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SENTENCE = "one two three four five six seven eight."
 
 
 class Bench:
-    """A mouth whose voice speaks fifteen characters a second, and what it queued."""
+    """Speech output with a fake voice, and how many pieces it queued."""
 
     def __init__(self) -> None:
         self.voice = FakeVoice()
@@ -39,7 +39,7 @@ class Bench:
         self.queued += 1
 
     async def speak(self, *thoughts: GeneratedItem) -> None:
-        """Speak these and the end."""
+        """Speak the given sentences to the end."""
         queue = new_sentence_queue()
         for thought in (*thoughts, None):
             queue.put_nowait(thought)
@@ -48,7 +48,8 @@ class Bench:
 
 @pytest.mark.asyncio
 async def test_a_sentence_sounds_before_its_end_is_made() -> None:
-    """The first word is heard while the voice still makes the rest, and all of it is heard in the end."""
+    """The first words of a sentence play while the voice still synthesises the rest, and in the end all of it is heard.
+    """
     bench = Bench()
     rest = bench.voice.waits[SENTENCE, 2] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
@@ -64,7 +65,9 @@ async def test_a_sentence_sounds_before_its_end_is_made() -> None:
 
 @pytest.mark.asyncio
 async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> None:
-    """Nobody knows yet how long it will be; the voice's usual pace tells."""
+    """A sentence stopped during synthesis has no known length, so its heard part is estimated from the voice's usual
+    pace.
+    """
     bench = Bench()
     bench.voice.waits[SENTENCE, 5] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
@@ -79,7 +82,7 @@ async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> No
 
 @pytest.mark.asyncio
 async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> None:
-    """The voice breaks at the sixth word and nobody stands in: five words are said, three are to be written."""
+    """If the voice fails after five words, these are recorded as heard and the other three are written."""
     bench = Bench()
     bench.voice.breaks = {(SENTENCE, 5)}
     await bench.speak(SENTENCE, "Nine.")
@@ -92,7 +95,7 @@ async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> N
 
 @pytest.mark.asyncio
 async def test_a_sentence_without_any_sound_takes_no_place() -> None:
-    """It is written; whoever speaks over the bot then speaks over nothing."""
+    """A sentence without any sound is written and does not count as speaking."""
     bench = Bench()
     bench.voice.mute = {SENTENCE}
     await bench.speak(SENTENCE)
@@ -100,7 +103,7 @@ async def test_a_sentence_without_any_sound_takes_no_place() -> None:
 
 
 def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
-    """Each laugh makes it pause for seconds. All of them together are longer than a dead connection is given."""
+    """Pauses for laughter do not count as a dead connection, even if together they are longer than its time limit."""
 
     async def main() -> None:
         bench = Bench()
@@ -120,7 +123,7 @@ def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
 
 
 def test_a_connection_that_takes_no_more_sound_is_given_up() -> None:
-    """Also in the middle of an answer, and after a pause."""
+    """A connection that takes no more frames is given up after the time limit, also in mid-answer and after a pause."""
 
     async def main() -> None:
         bench = Bench()

@@ -43,7 +43,7 @@ NAMES = ("Roomtone", "Room tone")
         "Room thone, hello.",
         "Room tome, tell me a story.",
         "Okay room town, who was it?",
-        # As Whisper wrote it when several accents called it through noise.
+        # How Whisper wrote the name when people with several accents called it through noise.
         "Room tones, who was it?",
         "Room time, who was it?",
         "Is that right, room time?",
@@ -62,7 +62,7 @@ NAMES = ("Roomtone", "Room tone")
     ],
 )
 def test_the_name_and_its_mishearings_address_the_bot(text: str) -> None:
-    """However the recogniser spells it, who calls is heard."""
+    """The name is recognised in the usual misspellings of the recogniser."""
     assert mentions_name(text, NAMES)
 
 
@@ -161,7 +161,7 @@ def test_the_name_and_its_mishearings_address_the_bot(text: str) -> None:
     ],
 )
 def test_other_words_do_not(text: str) -> None:
-    """Words that merely look or sound alike leave the bot silent."""
+    """Words that only look or sound similar are not taken for the name."""
     assert not mentions_name(text, NAMES)
 
 
@@ -193,7 +193,7 @@ def test_other_words_do_not(text: str) -> None:
     ],
 )
 def test_these_call_it(text: str) -> None:
-    """However the recogniser sets its commas."""
+    """These texts call the bot, however the recogniser sets its commas."""
     assert calls_name(text, NAMES)
 
 
@@ -219,7 +219,7 @@ def test_these_call_it(text: str) -> None:
     ],
 )
 def test_these_only_speak_of_it(text: str) -> None:
-    """They want no answer from it."""
+    """These texts only mention the bot and want no answer from it."""
     assert not calls_name(text, NAMES)
 
 
@@ -238,7 +238,7 @@ def test_these_only_speak_of_it(text: str) -> None:
     ],
 )
 def test_other_names_work_alike(name: str, heard: list[str], not_heard: list[str]) -> None:
-    """Nothing in it knows one name alone."""
+    """Other names are recognised by the same rules, with their misspellings."""
     assert [text for text in heard if not mentions_name(text, (name,))] == []
     assert [text for text in not_heard if mentions_name(text, (name,))] == []
 
@@ -262,7 +262,7 @@ def test_other_names_work_alike(name: str, heard: list[str], not_heard: list[str
     ],
 )  # fmt: skip
 def test_it_is_called_in_other_languages(name: str, called: list[str], not_called: list[str]) -> None:
-    """With their greetings and stops, and where nothing stands between the words."""
+    """A call is recognised with the greetings and punctuation of other languages, and in scripts without spaces."""
     for text in called:
         assert calls_name(text, (name,)), text
     for text in not_called:
@@ -270,7 +270,7 @@ def test_it_is_called_in_other_languages(name: str, called: list[str], not_calle
 
 
 def test_a_short_name_must_be_said_exactly() -> None:
-    """A name of three letters has no mis-hearings: they are other people's names."""
+    """A name of three letters must match exactly, because similar words are other people's names."""
     assert mentions_name("Ada, hello", ("Ada",))
     assert not mentions_name("Ida, hello", ("Ada",))
 
@@ -279,14 +279,14 @@ def test_a_short_name_must_be_said_exactly() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
-    """Whatever is said around the name, it is heard."""
+    """The name is recognised whatever stands before and after it."""
     assert mentions_name(f"{before} Roomtone, {after}", NAMES)
 
 
 @settings(deadline=None)
 @given(st.text(), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
-    """What is taken off is part of what was said."""
+    """Any text and names are accepted, and removing a call only ever shortens the text."""
     assert strip_call(text, tuple(names)) in text
     if not mentions_name(text, tuple(names)):
         assert strip_name(text, tuple(names)) == text
@@ -305,7 +305,7 @@ def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) ->
     ],
 )
 def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
-    """Only the name at the beginning is a call."""
+    """Only a name at the beginning is removed as a call."""
     assert strip_call(text, NAMES) == rest
 
 
@@ -319,5 +319,5 @@ def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
     ],
 )
 def test_the_name_is_taken_out_wherever_it_stands(text: str, rest: str) -> None:
-    """What is left is what was asked."""
+    """The name is removed wherever it stands, and the rest of the text is kept."""
     assert strip_name(text, NAMES) == rest

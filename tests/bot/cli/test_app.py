@@ -1,4 +1,4 @@
-"""The command line as a whole: help, mistakes, and what a failure looks like."""
+"""The command line as a whole: help, usage errors, and how failures are reported."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ COMMANDS = ("run", "rehearse", "replay", "tail", "explain", "doctor", "memory", 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in an empty directory: no settings, no models, no token."""
+    """Work in an empty directory without settings, models and a token."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DISCORD_TOKEN", raising=False)
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A newcomer sees what there is and where to begin."""
+    """The help lists all commands and names the one to begin with."""
     assert run_command_line([flag]) == 0
     told = capsys.readouterr().out
     assert all(f"\n  {command} " in told for command in COMMANDS)
@@ -38,7 +38,7 @@ def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With both spellings of the question."""
+    """Each command has a help text for -h and --help."""
     for flag in ("-h", "--help"):
         assert run_command_line([command, flag]) == 0
         assert f"roomtone {command}" in capsys.readouterr().out
@@ -61,7 +61,7 @@ def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixtur
     ],
 )
 def test_misuse_ends_with_status_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong word is told with how to ask for help, and without a traceback."""
+    """Wrong usage ends with exit status 2 and a hint to the help, without a traceback."""
     assert run_command_line(arguments) == 2
     told = capsys.readouterr().err
     assert "Error" in told
@@ -70,7 +70,7 @@ def test_misuse_ends_with_status_two(arguments: list[str], capsys: pytest.Captur
 
 
 def test_settings_that_cannot_be_used_are_all_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every mistake at once, exit status 2."""
+    """All mistakes in the settings are reported at once, with exit status 2."""
     (tmp_path / "roomtone.toml").write_text('[compaction]\nmode = "sometimes"\n[room]\nmood = 3\n')
     assert run_command_line(["run"]) == 2
     told = capsys.readouterr().err
@@ -90,7 +90,7 @@ def test_settings_that_cannot_be_used_are_all_told(tmp_path: Path, capsys: pytes
 def test_a_rehearsal_that_cannot_begin_says_why(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario, model directory, recordings: a plain sentence each, exit status 1."""
+    """An unknown scenario, model directory or recordings folder ends with exit status 1 and a plain sentence."""
     assert run_command_line(arguments) == 1
     captured = capsys.readouterr()
     assert told in captured.err
@@ -98,14 +98,14 @@ def test_a_rehearsal_that_cannot_begin_says_why(
 
 
 def test_a_corrupt_scenario_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every mistake with its place."""
+    """An invalid scenario ends with exit status 1 and the name of its file."""
     (tmp_path / "mine.toml").write_text('title = "x"\n[[steps]]\nwho = "nobody"\ndance = true\n')
     assert run_command_line(["rehearse", "mine.toml"]) == 1
     assert "mine.toml" in capsys.readouterr().err
 
 
 def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    """Somebody else listens there already."""
+    """If the port is in use, a plain sentence says so."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run_command_line(["rehearse", "--serve", "--no-bot", "--port", str(port)]) == 1
@@ -138,7 +138,7 @@ def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> 
 def test_failures_are_sentences(
     error: BaseException, status: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line a sentence on stderr, and the status that shells expect."""
+    """A known failure is printed on stderr as plain sentences, with the exit status that shells expect."""
     assert report_failure(error) == status
     assert capsys.readouterr().err == told
 
@@ -146,7 +146,7 @@ def test_failures_are_sentences(
 def test_a_mistake_of_ours_is_told_without_what_it_holds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An unexpected error may contain what people said, so only its type is shown."""
+    """Only the type of an unexpected error is shown, because its message may contain what people said."""
 
     def breaks() -> object:
         raise ValueError("what Ada said")

@@ -24,13 +24,13 @@ def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_name_the_benchmarks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with what it measures."""
+    """`roomtone bench` without a name lists the benchmarks."""
     assert run_command_line(["bench"]) == 0
     assert "memory" in capsys.readouterr().out
 
 
 def test_small_run_writes_its_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 0 whatever was found, the tables on stdout, the object in the file."""
+    """A benchmark prints its tables, writes its results as JSON, and ends with exit status 0 whatever was measured."""
     file = tmp_path / "out" / "memory.json"
     assert run_command_line(["bench", "memory", *SMALL, *ALONE, "--json", str(file)]) == 0
     told = json.loads(file.read_text("utf-8"))
@@ -48,7 +48,7 @@ def test_small_run_writes_its_json(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_reply_benchmark_measures_the_parts_that_were_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The others are told as not measured; a part that there is not is a plain sentence."""
+    """Only the named parts are measured, the others are marked as not measured, and an unknown part is refused."""
     file = tmp_path / "reply.json"
     words = ["bench", "reply", "--quick", "--only", "deciding", "--only", "pauses", "--json", str(file)]
     assert run_command_line(words) == 0
@@ -64,20 +64,20 @@ def test_the_reply_benchmark_measures_the_parts_that_were_named(
 
 
 def test_dead_endpoint_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is measured with a model that isn't there."""
+    """If no model answers at the endpoint, nothing is measured and a plain sentence says so."""
     assert run_command_line(["bench", "memory", *SMALL, "--no-peers", "--base-url", "http://127.0.0.1:9/v1"]) == 1
     assert "No language model answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
 
 
 def test_unreadable_conversations_are_a_plain_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the file's name, before anything is measured."""
+    """An unreadable transcript is reported with its file name before anything is measured."""
     (tmp_path / "bad.json").write_text("{}", "utf-8")
     assert run_command_line(["bench", "memory", *SMALL, *ALONE, "--transcripts", str(tmp_path)]) == 1
     assert "bad.json is JSON of a form that is not known here" in capsys.readouterr().err
 
 
 def test_stopped_run_takes_its_model_server_along(tmp_path: Path) -> None:
-    """SIGTERM, as a shell or a supervisor sends it, leaves no server behind that eats the machine."""
+    """After a SIGTERM, the benchmark's model server has ended too."""
     pid_pipe = tmp_path / "server.pid"
     os.mkfifo(pid_pipe)
     shim = tmp_path / "python"
@@ -99,7 +99,7 @@ def test_stopped_run_takes_its_model_server_along(tmp_path: Path) -> None:
     ) as bench:
         assert bench.stderr is not None
         assert "loading" in bench.stderr.readline()
-        # Opening the pipe waits until the server's process has written into it.
+        # Reading from the pipe waits until the server's process has written its id.
         server = int(pid_pipe.read_text())
         bench.send_signal(signal.SIGTERM)
         assert bench.wait(60) == 130

@@ -1,4 +1,4 @@
-"""Each check says what was found and what to do, and none of them raises."""
+"""The checks of `roomtone doctor`: each says what was found and what to do, and none of them raises an error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCj
 
 
 def is_missing(finding: Finding, *, detail: str, remedy: str) -> bool:
-    """Whether a finding says that something is missing, in these words."""
+    """Return whether a finding has the status "missing" and contains these words."""
     return finding.status is Status.MISSING and detail in finding.detail and remedy in finding.remedy
 
 
@@ -63,14 +63,14 @@ def is_missing(finding: Finding, *, detail: str, remedy: str) -> bool:
     [((3, 10, 9), "missing"), ((3, 11, 0), "ok"), ((3, 13, 5), "ok"), ((3, 14, 0), "missing"), ((2, 7), "missing")],
 )
 def test_python(version: tuple[int, ...], status: str) -> None:
-    """3.11 to 3.13."""
+    """Python 3.11 to 3.13 passes."""
     finding = check_python(version)
     assert finding.status == status
     assert (finding.remedy == "") == (status == "ok")
 
 
 def test_packages() -> None:
-    """The two pinned packages must have exactly the versions the transport was written for."""
+    """The two pinned packages must have exactly the versions that the transport was written for."""
     assert check_packages().status is Status.OK
 
     def version_of(name: str) -> str:
@@ -83,7 +83,7 @@ def test_packages() -> None:
 
 
 def test_opus() -> None:
-    """What the transport says of a missing libopus is taken apart into fact and remedy."""
+    """The transport's message about a missing libopus is split into detail and remedy."""
 
     def load() -> None:
         raise OpusMissingError("libopus was not found, so nobody can be heard. Install it (Debian: `apt …`).")
@@ -93,7 +93,7 @@ def test_opus() -> None:
 
 
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsrSettings:
-    """Make the catalogue's Whisper base a model of a few bytes, and install it."""
+    """Replace the catalogue's Whisper base by a model of a few bytes and install it."""
     file = catalogue.ModelFile("model.bin", hashlib.sha256(b"weights").hexdigest())
     entry = replace(catalogue.WHISPER_BASE, files=(file,))
     monkeypatch.setattr("bot.cli.checks.CATALOGUE", (entry,))
@@ -104,7 +104,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsrSettings:
 
 
 def test_recogniser_of_the_catalogue_is_checked_by_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A whole one is fine; one with a changed byte is brought again."""
+    """A model with a changed byte fails the check, and the remedy is to pull it again."""
     settings = model(tmp_path, monkeypatch)
     assert check_recogniser(settings).status is Status.OK
     (settings.model_dir / "model.bin").write_bytes(b"weighed")
@@ -113,7 +113,7 @@ def test_recogniser_of_the_catalogue_is_checked_by_hash(tmp_path: Path, monkeypa
 
 
 def test_absent_recogniser_names_the_command(tmp_path: Path) -> None:
-    """Both for the default's place and for a directory of one's own."""
+    """A missing model is reported with the remedy, for the default directory and for the operator's own."""
     settings = AsrSettings.model_validate({"model_dir": tmp_path / "whisper-base"})
     finding = check_recogniser(settings)
     assert is_missing(finding, detail="whisper-base is not here.", remedy="`roomtone models pull whisper-base`")
@@ -126,7 +126,9 @@ def test_absent_recogniser_names_the_command(tmp_path: Path) -> None:
 
 
 def test_a_recogniser_elsewhere_does_without_the_model_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Absent it is a warning, for it takes over when the endpoint fails; there it is named as that."""
+    """With a recogniser at an endpoint, the local model is only its fallback: if it is absent, the finding is a
+    warning.
+    """
     elsewhere = {"engine": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
     finding = check_recogniser(AsrSettings.model_validate({"model_dir": tmp_path / "none", **elsewhere}))
     assert finding.status is Status.WARNING
@@ -136,17 +138,19 @@ def test_a_recogniser_elsewhere_does_without_the_model_here(tmp_path: Path, monk
 
 
 def test_unreadable_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that refuses to be read is told as such, not as absent."""
+    """A model file that cannot be read is reported as unreadable, not as absent."""
     settings = model(tmp_path, monkeypatch)
     weights = settings.model_dir / "model.bin"
     weights.unlink()
-    # A regular file whose reading fails, whoever asks.
+    # Reading this file fails for every user, root included.
     weights.symlink_to("/proc/self/mem")
     assert is_missing(check_recogniser(settings), detail="cannot be read: Input/output error", remedy="right")
 
 
 def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -> None:
-    """Two small models, told together; the end-of-turn model only where it is wanted. The bot runs without both."""
+    """The two listening models share one finding. Without them the bot still runs, and an unused end-of-turn model is
+    not missed.
+    """
     finding = check_turns(tmp_path, ListeningSettings())
     assert finding.status is Status.WARNING
     assert finding.detail.startswith("turn-smart is not here; vad-silero is not here: turns end later")
@@ -160,7 +164,7 @@ def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -
 
 
 def test_voice(tmp_path: Path) -> None:
-    """The engine and the model are two things to bring; without them the bot writes, so it can run."""
+    """A missing engine and a missing voice model are separate warnings; the bot then answers in writing."""
     finding = check_voice(tmp_path, installed=False)
     assert finding.status is Status.WARNING
     assert "in writing" in finding.detail
@@ -182,7 +186,7 @@ def test_voice(tmp_path: Path) -> None:
     ],
 )
 def test_device(device: str, devices: int, status: Status, said: str) -> None:
-    """CUDA is missing only for who asked for it."""
+    """A missing CUDA device is an error only if the settings ask for CUDA."""
     settings = AsrSettings.model_validate({"device": device})
     finding = check_device(
         settings, cuda_devices=devices, place=lambda: choose_placement(settings, cuda_devices=devices)
@@ -192,7 +196,7 @@ def test_device(device: str, devices: int, status: Status, said: str) -> None:
 
 
 def test_a_recogniser_whose_libraries_do_not_load() -> None:
-    """A half-installed wheel is a finding with a remedy, not the end of the examination."""
+    """A library that does not load is a finding with a remedy, and the other checks continue."""
     finding = check_engine(ImportError("libopus.so.0: file too short"))
     assert finding.status is Status.MISSING
     assert "file too short" in finding.detail
@@ -214,21 +218,23 @@ def test_a_recogniser_whose_libraries_do_not_load() -> None:
     ],
 )
 def test_discord_token(token: str | None, status: Status) -> None:
-    """Absent is a note, malformed is a mistake, and the token itself is never shown."""
+    """An absent token is a warning, a malformed one is an error, and the token itself is never shown."""
     finding = check_discord(DiscordSettings(token=None if token is None else SecretStr(token)))
     assert finding.status is status
     assert not token or token not in str(finding)
 
 
 def test_a_local_discord_takes_any_token() -> None:
-    """The form is Discord's own."""
+    """A local Discord accepts any token, because only Discord's own tokens have a fixed form."""
     settings = DiscordSettings(token=SecretStr("anything"), api_base="http://127.0.0.1:1/api")
     assert check_discord(settings).status is Status.OK
 
 
 @pytest.mark.asyncio
 async def test_language_model() -> None:
-    """Absent is a note; one that does not answer is a mistake; one with other models is a note that names them."""
+    """An absent language model is a warning, one that does not answer is an error, and a wrong name is a warning with
+    the right names.
+    """
 
     async def serves(_settings: LlmSettings) -> tuple[str, ...]:
         return ("llama3.2", "qwen3")
@@ -248,7 +254,8 @@ async def test_language_model() -> None:
 
 @pytest.mark.asyncio
 async def test_mcp_servers() -> None:
-    """One that is away, lacks a tool, or lends none is a note: the bot runs without it."""
+    """An MCP server that is away, lacks a tool or has no allowed tools is a warning, because the bot runs without it.
+    """
 
     async def offers(_settings: McpServerSettings) -> tuple[str, ...]:
         return ("read_file", "write_file")
@@ -271,7 +278,9 @@ async def test_mcp_servers() -> None:
 
 
 def test_data_directory(tmp_path: Path) -> None:
-    """It may be absent if it can be made; too little room is a note, none is a mistake."""
+    """The data directory may be absent if it can be created. Little free space is a warning, and too little is an
+    error.
+    """
     settings = StorageSettings(data_dir=tmp_path / "a" / "b")
     assert check_data_dir(settings, lambda _: 900_000_000).status is Status.OK
     assert not (tmp_path / "a").exists()
@@ -286,7 +295,9 @@ def test_data_directory(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_database(tmp_path: Path) -> None:
-    """None yet is fine, a whole one too; a newer one and rubbish are told with the remedy, and nothing is changed."""
+    """An absent or valid database passes. A newer one and a file of another kind are errors with a remedy, and no file
+    is changed.
+    """
     path = tmp_path / "roomtone.db"
     assert check_database(path).status is Status.OK
     assert not path.exists()
@@ -303,7 +314,7 @@ async def test_database(tmp_path: Path) -> None:
 def test_what_may_not_even_be_looked_at_is_a_finding_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Folders below one that the user may not enter: each is told, and the other checks are made."""
+    """A folder that the user may not enter is reported by each check that needs it."""
     locked = tmp_path / "locked"
 
     def enter(self: Path, **_: bool) -> os.stat_result:
@@ -323,7 +334,7 @@ def test_what_may_not_even_be_looked_at_is_a_finding_of_its_own(
 
 
 def test_ports() -> None:
-    """Sockets on this machine can be opened, or the reason is told."""
+    """If no socket can be opened on this machine, the reason is reported."""
     assert check_ports().status is Status.OK
 
     def bind(_kind: socket.SocketKind) -> None:
@@ -333,7 +344,7 @@ def test_ports() -> None:
 
 
 def test_rehearsal() -> None:
-    """An absent extra is a note: the bot runs on Discord without it."""
+    """The missing rehearsal extra is a warning, because the bot runs on Discord without it."""
     assert check_rehearsal().status is Status.OK
 
     def version_of(name: str) -> str:

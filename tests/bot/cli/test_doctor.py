@@ -1,4 +1,6 @@
-"""`roomtone doctor` tells everything at once, for people and programs, and its exit status is the verdict."""
+"""`roomtone doctor` reports all findings at once, for people and programs, and its exit status says whether the bot can
+run.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ app.command()(command)
 
 @pytest.fixture(autouse=True)
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory and an environment in which nothing is configured."""
+    """Work in an empty directory and an environment without settings."""
     for name in [each for each in os.environ if each.startswith(("ROOMTONE_", "DISCORD_", "OPENAI_"))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
 
 def test_missing_models_are_told_with_the_command_that_brings_them() -> None:
-    """On a bare machine the models are what is missing: exit status 1, each with its remedy below it."""
+    """On an empty machine the models are missing: the exit status is 1, and each finding has its remedy below it."""
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 1
     assert "missing  recogniser" in result.stdout
@@ -40,7 +42,7 @@ def test_missing_models_are_told_with_the_command_that_brings_them() -> None:
 
 
 def test_what_can_run_exits_with_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notes are allowed, and counted in the verdict."""
+    """With warnings only, the exit status is 0 and the verdict counts them."""
     findings = [Finding("python", Status.OK, "fine"), Finding("discord", Status.WARNING, "no token", "Take one.")]
     monkeypatch.setattr("bot.cli.doctor.run_checks", lambda: findings)
     result = CliRunner().invoke(app, [])
@@ -51,7 +53,7 @@ def test_what_can_run_exits_with_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_json_holds_every_finding() -> None:
-    """One object with the verdict and the findings' four fields."""
+    """The JSON output has the verdict and every finding with four fields."""
     result = CliRunner().invoke(app, ["--json"])
     told = json.loads(result.stdout)
     assert result.exit_code == 1
@@ -78,7 +80,7 @@ def test_json_holds_every_finding() -> None:
 
 
 def test_mistaken_settings_are_findings_too(tmp_path: Path) -> None:
-    """Every mistake in the settings is told, and the other checks are still made."""
+    """All mistakes in the settings are reported, and the other checks still run."""
     (tmp_path / "roomtone.toml").write_text("[asr]\ncpu_threads = -1\n[lmm]\n")
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 1
@@ -88,7 +90,7 @@ def test_mistaken_settings_are_findings_too(tmp_path: Path) -> None:
 
 
 def test_an_unreachable_language_model_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is not there is found by asking it."""
+    """A language model that does not answer is reported as missing, with its address and a remedy."""
     monkeypatch.setenv("ROOMTONE_LLM__BASE_URL", "http://127.0.0.1:9/v1")
     result = CliRunner().invoke(app, ["--json"])
     (finding,) = [each for each in json.loads(result.stdout)["findings"] if each["name"] == "language model"]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def evening(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ModelContext]]:
-    """A data folder with the log and the store of an evening with seven replies, and what was really sent."""
+    """A data folder with the log and database of an evening with seven replies, and the contexts that were really sent.
+    """
     folder = tmp_path_factory.mktemp("data")
 
     with configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()):
@@ -32,14 +33,14 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ModelC
 
 
 async def play_logged(folder: Path) -> list[ModelContext]:
-    """Play the evening with its lines in the log file."""
+    """Play the evening with log lines and return the contexts that were sent."""
     async with Evening(folder / "roomtone.db") as evening:
         return (await an_evening(evening, logged=True)).sent
 
 
 @pytest.fixture(autouse=True)
 def here(evening: tuple[Path, list[ModelContext]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Work in an empty directory with the settings pointing at the evening."""
+    """Work in an empty directory with settings for the evening's data folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(evening[0]))
 
@@ -47,7 +48,7 @@ def here(evening: tuple[Path, list[ModelContext]], monkeypatch: pytest.MonkeyPat
 def test_a_reply_is_explained_word_for_word(
     evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every payload that was really sent comes out of log and store; the log itself holds none of the words."""
+    """Every payload is rebuilt word for word from the log and the database, and the log has none of the words."""
     folder, sent = evening
     for context in sent:
         told_json = json.loads(told(capsys, "explain", "even", "--turn", str(context.current.seq), "--json"))
@@ -62,7 +63,7 @@ def test_a_reply_is_explained_word_for_word(
 
 
 def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]) -> None:
-    """Tokens by part, the verdict, each part, each sentence of the summary with its segment, turn, speaker, time."""
+    """The output has the tokens of each part, the verdict, and each sentence of the summary with its source."""
     last = evening[1][-1].current.seq
     out = told(capsys, "explain", "evening", "--turn", str(last))
     assert f"the reply to turn {last}, built " in out
@@ -79,7 +80,7 @@ def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.
 def test_a_session_is_explained_as_a_whole(
     evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its replies, and where its present summary comes from; or one fact of it."""
+    """Without a turn, the command lists the session's replies and explains the current summary, or one fact of it."""
     out = told(capsys, "explain", "evening")
     for context in evening[1]:
         assert f"turn {context.current.seq}  " in out
@@ -121,7 +122,7 @@ def test_speech_to_speech_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_what_cannot_be_explained_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown session, a turn that was not answered, a log without the session."""
+    """An unknown session, an unanswered turn and a log without the session each give a plain sentence."""
     assert "There is no session nope." in told(capsys, "explain", "nope", status=1)
     out = told(capsys, "explain", "evening", "--turn", "5", status=1)
     assert "Turn 5 of session evening was not answered" in out

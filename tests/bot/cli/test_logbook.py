@@ -1,4 +1,4 @@
-"""The log of every command is without the secrets of its settings."""
+"""The log of every command contains no secrets from the settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = "correct-horse-battery"
 
 
 def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
-    """A secret is redacted whatever its form and wherever it is in a sentence."""
+    """A secret is redacted in the log file and on the terminal, also in the middle of a sentence."""
     settings = load(
         overrides={"llm.api_key": KEY, "storage.data_dir": str(tmp_path), "logs.console_level": "info"},
         directory=tmp_path,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A transcript of 120 turns, in a working directory of its own."""
+    """A transcript of 120 turns in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "talk.jsonl"
     lines = [{"speaker": "Ada", "text": f"I put parcel {n} into shed {n % 7}.", "at": 4 * n} for n in range(120)]
@@ -24,7 +24,7 @@ def transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_replay_tells_compactions_payload_and_coverage(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each compaction as it happened, then what a model would be sent; the report holds the same."""
+    """A replay prints each compaction and then the payload and its coverage, and the report file has the same."""
     report = transcript.with_name("report.json")
     assert run_command_line(["replay", str(transcript), "--report", str(report)]) == 0
     out = capsys.readouterr().out
@@ -44,7 +44,7 @@ def test_a_replay_tells_compactions_payload_and_coverage(transcript: Path, capsy
 
 
 def test_corrupt_lines_are_told_with_their_numbers(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 1 and a sentence a mistake, no traceback."""
+    """An invalid line ends with exit status 1 and a sentence with its number, without a traceback."""
     with transcript.open("a", encoding="utf-8") as file:
         file.write('{"speaker": "Ada"\n')
     assert run_command_line(["replay", str(transcript)]) == 1
@@ -54,12 +54,12 @@ def test_corrupt_lines_are_told_with_their_numbers(transcript: Path, capsys: pyt
 
 
 def test_a_model_is_needed_for_its_summaries(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Asked for and not configured: said, with what to set."""
+    """If a model is to summarise but none is configured, the error names the setting."""
     assert run_command_line(["replay", str(transcript), "--summariser", "llm"]) == 1
     assert "llm.base_url" in capsys.readouterr().err
 
 
 def test_a_report_that_cannot_be_written_is_told(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder that does not exist is a sentence."""
+    """If the report's folder does not exist, a plain sentence says so."""
     assert run_command_line(["replay", str(transcript), "--report", "/nowhere/at/all.json"]) == 1
     assert "--report report.json" in capsys.readouterr().err

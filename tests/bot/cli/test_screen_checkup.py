@@ -1,4 +1,4 @@
-"""What `roomtone doctor` says of sharing screens."""
+"""What `roomtone doctor` reports about shared screens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
     ],
 )
 def test_screens(screen: ScreenSettings, url: str, installed: bool, status: Status, told: str) -> None:
-    """Each with what to do where something is to be done; nothing of it keeps the bot from running."""
+    """A finding about screens is at most a warning, and each warning has a remedy."""
     finding = check_screens(screen, WebSettings(public_url=url), installed=installed)
     assert finding.status is status
     assert told in finding.detail

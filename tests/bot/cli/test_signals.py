@@ -1,4 +1,4 @@
-"""The first Ctrl-C shuts down properly; a later second one ends the process at once."""
+"""The first Ctrl-C shuts down in order; a later second one ends the process at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.cli.signals import stop_on_signals, until_stopped
 
 
 async def turn() -> None:
-    """Let the loop take a signal."""
+    """Let the event loop handle a signal."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -23,7 +23,7 @@ async def turn() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_the_first_signal_asks_for_an_orderly_end(number: signal.Signals) -> None:
-    """The same signal passed on twice by a runner is one."""
+    """The first signal requests an orderly end, and its immediate repetition by a runner counts as the same one."""
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), number)
@@ -58,7 +58,7 @@ async def test_afterwards_signals_are_what_they_were() -> None:
 
 @pytest.mark.asyncio
 async def test_work_that_ends_is_returned() -> None:
-    """No signal came."""
+    """If no signal comes, the result of the work is returned."""
 
     async def answer() -> int:
         return 42
@@ -68,7 +68,7 @@ async def test_work_that_ends_is_returned() -> None:
 
 @pytest.mark.asyncio
 async def test_work_is_ended_in_order_at_a_signal() -> None:
-    """What it had opened is closed before the command ends."""
+    """After a signal, the work is cancelled and cleans up before the command ends."""
     closed = asyncio.Event()
 
     async def work() -> None:

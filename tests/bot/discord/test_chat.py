@@ -1,4 +1,4 @@
-"""A room's chat on Discord: files newest first, refusals with their remedy, and nobody mentioned."""
+"""A room's text chat on Discord: files newest first, errors with their remedy, and posts that mention nobody."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORBIDDEN = discord.Forbidden(SimpleNamespace(status=403, reason="no"), "Missing
 
 @dataclass
 class Attachment:
-    """A file of a message. `claims`: the size that Discord tells, if it is another."""
+    """A file of a message. `claims`: the size that Discord reports, if it differs from the real one."""
 
     id: int
     filename: str
@@ -37,7 +37,7 @@ class Attachment:
 
     @property
     def size(self) -> int:
-        """Return the size as Discord tells it."""
+        """Return the size that Discord reports."""
         return len(self.content) if self.claims is None else self.claims
 
     async def read(self) -> bytes:
@@ -47,7 +47,7 @@ class Attachment:
 
 @dataclass
 class Channel:
-    """A text channel with messages, newest first."""
+    """A text channel with messages, newest first, that records what is sent."""
 
     messages: list[Any] = field(default_factory=list)
     sent: list[tuple[str, discord.AllowedMentions]] = field(default_factory=list)
@@ -61,14 +61,14 @@ class Channel:
             yield message
 
     async def send(self, text: str, *, allowed_mentions: discord.AllowedMentions) -> None:
-        """Keep what is sent."""
+        """Record what is sent."""
         if self.error is not None:
             raise self.error
         self.sent.append((text, allowed_mentions))
 
 
 def message(minute: int, *attachments: Attachment) -> Any:
-    """A message of Ada's."""
+    """Return a message by Ada."""
     return SimpleNamespace(
         attachments=attachments,
         author=SimpleNamespace(display_name="Ada"),
@@ -77,13 +77,15 @@ def message(minute: int, *attachments: Attachment) -> Any:
 
 
 def chat(voice: Channel, text: Channel | None = None) -> DiscordChat:
-    """The chat of these channels."""
+    """Return the chat of these channels."""
     return DiscordChat(voice, text or voice)  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio
 async def test_files_of_both_channels_newest_first() -> None:
-    """Each once, even where both are one channel."""
+    """The files of the voice and the text channel are listed newest first. If both are the same channel, each is listed
+    once.
+    """
     voice = Channel([message(5, Attachment(1, "b.txt", b"bb", "text/plain")), message(1, Attachment(2, "a.txt", b"a"))])
     text = Channel([message(3, Attachment(3, "c.txt", b"ccc"))])
     both = chat(voice, text)
@@ -99,7 +101,7 @@ async def test_files_of_both_channels_newest_first() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_too_large_is_not_read() -> None:
-    """By what Discord says, and by what comes."""
+    """A file is refused if its reported size or its real size is too large."""
     voice = Channel([message(1, Attachment(1, "big.txt", b"x" * 99), Attachment(2, "liar.txt", b"x" * 99, claims=1))])
     own = chat(voice)
     for file in await own.files(most=9):
@@ -109,7 +111,7 @@ async def test_what_is_too_large_is_not_read() -> None:
 
 @pytest.mark.asyncio
 async def test_refusals_name_the_right() -> None:
-    """Failures of another kind don't."""
+    """If Discord forbids an action, the error names the missing permission; other errors say to try again."""
     channel = Channel(error=FORBIDDEN)
     own = chat(channel)
     with pytest.raises(ChatError, match="Read Message History"):
@@ -123,7 +125,7 @@ async def test_refusals_name_the_right() -> None:
 
 @pytest.mark.asyncio
 async def test_a_post_mentions_nobody() -> None:
-    """Whatever stands in it, and within Discord's limit."""
+    """A post never mentions anybody and is cut to Discord's limit of 2,000 characters."""
     voice, text = Channel(), Channel()
     await chat(voice, text).post("@everyone " + "x" * 3_000)
     ((sent, mentions),) = text.sent
@@ -134,7 +136,7 @@ async def test_a_post_mentions_nobody() -> None:
 
 @pytest.mark.asyncio
 async def test_over_the_wire() -> None:
-    """Through discord.py itself: a file somebody dropped into the voice channel's chat, and a post beside it."""
+    """With the real discord.py, a file from the voice channel's chat can be read, and a post can be sent."""
 
     async def notes(request: web.Request) -> web.Response:
         return web.Response(body=b"The gate code is 4411.")

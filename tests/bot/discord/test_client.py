@@ -1,4 +1,4 @@
-"""The bot's Discord client against the local Discord: entering, commands, movements, and refusals."""
+"""The bot's Discord client against the local Discord: connecting, commands, people who join and leave, and errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATIENCE_S = 15.0
 
 
 class FakeHousehold:
-    """Whoever keeps the rooms: notes what it is asked and told."""
+    """Stands for the room supervisor, and records the calls."""
 
     def __init__(self) -> None:
         self.place: Place | None = None
@@ -44,31 +44,31 @@ class FakeHousehold:
         self.drags: list[tuple[int, int]] = []
 
     async def join(self, place: Place) -> None:
-        """Be there, or refuse."""
+        """Record the place, or raise the prepared error."""
         if self.refuse is not None:
             raise self.refuse
         self.place = place
 
     async def leave(self, guild_id: int) -> bool:
-        """Be gone."""
+        """Forget the place, and return whether there was one."""
         was_there, self.place = self.place is not None, None
         return was_there
 
     def place_of(self, guild_id: int) -> Place | None:
-        """Return the place."""
+        """Return the joined place."""
         return self.place
 
     def status(self, guild_id: int) -> str:
-        """Say so."""
+        """Return the prepared status."""
         return self.state
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
-        """Keep it."""
+        """Record the change."""
         self.movements.append((guild_id, channel_id, change))
         self.told.set()
 
     def on_bot_moved(self, place: Place) -> None:
-        """Keep it."""
+        """Record the new place."""
         self.drags.append((place.guild_id, place.channel_id))
 
 
@@ -84,14 +84,14 @@ def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
 
 @pytest.fixture(autouse=True)
 def discord_itself() -> object:
-    """Point discord.py back at Discord after each test."""
+    """Point discord.py back at the real Discord after each test."""
     yield
     point_at(DiscordSettings())
 
 
 @asynccontextmanager
 async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeHousehold]]:
-    """Start a local Discord with our client in it."""
+    """Start a local Discord with the bot's client connected to it."""
     household = FakeHousehold()
     async with (
         LocalDiscord(guild=guild) as local,
@@ -102,7 +102,7 @@ async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDis
 
 @pytest.mark.asyncio
 async def test_a_wrong_token_is_a_plain_sentence() -> None:
-    """It says where to get the right one, and never shows the wrong one."""
+    """A wrong token gives an error that says where the right one belongs, and does not contain the token."""
     async with LocalDiscord() as local:
         with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN") as caught:
             async with connected(settings_for(local, token="9999.not-a-bot"), FakeHousehold()):
@@ -112,7 +112,7 @@ async def test_a_wrong_token_is_a_plain_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_no_discord_is_a_plain_sentence() -> None:
-    """Nobody listens at the address."""
+    """If the server is stopped, connecting raises an error that says so."""
     async with LocalDiscord() as local:
         settings = settings_for(local)
         local_certificate = local.certificate_path.read_bytes()
@@ -125,7 +125,7 @@ async def test_no_discord_is_a_plain_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_no_token_is_a_plain_sentence() -> None:
-    """Also a blank one."""
+    """A missing or blank token raises an error that names DISCORD_TOKEN."""
     for token in (None, SecretStr(" ")):
         with pytest.raises(SetupError, match="DISCORD_TOKEN"):
             async with connected(DiscordSettings(token=token), FakeHousehold()):
@@ -134,7 +134,7 @@ async def test_no_token_is_a_plain_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_an_unreadable_certificate_is_a_plain_sentence(tmp_path: Path) -> None:
-    """A missing file, and one that is no certificate."""
+    """A missing certificate file, or a file that is not a certificate, raises an error that names the setting."""
     nonsense = tmp_path / "cert.pem"
     nonsense.write_text("no certificate")
     for path in (tmp_path / "missing.pem", nonsense):
@@ -143,7 +143,7 @@ async def test_an_unreadable_certificate_is_a_plain_sentence(tmp_path: Path) -> 
 
 
 def test_one_place_repoints_discord() -> None:
-    """REST and gateway follow the settings, and go back to Discord without them."""
+    """`point_at` sets the addresses of REST and gateway from the settings, and restores Discord's own without them."""
     point_at(DiscordSettings(api_base="http://127.0.0.1:1/api/v10/", gateway="ws://127.0.0.1:1/gateway"))
     assert discord.http.Route.BASE == "http://127.0.0.1:1/api/v10"
     assert str(DiscordWebSocket.DEFAULT_GATEWAY) == "ws://127.0.0.1:1/gateway"
@@ -154,7 +154,7 @@ def test_one_place_repoints_discord() -> None:
 
 @pytest.mark.asyncio
 async def test_join_leave_and_status_answer_in_sentences() -> None:
-    """Each situation has its own, seen by the person alone."""
+    """Each situation has its own answer, and only the person who used the command sees it."""
     async with online() as (local, _, household):
 
         async def say(command: str, user_id: int = ADA, replies: int = 1) -> list[str]:
@@ -191,7 +191,7 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_written_reaches_the_channel() -> None:
-    """Notices are seen by everybody; too long ones are cut, not lost."""
+    """Everybody in the channel sees what the bot writes; a text that is too long is cut."""
     async with online() as (local, _, household):
         await local.join(ADA)
         await asyncio.wait_for(household.told.wait(), PATIENCE_S)
@@ -209,7 +209,8 @@ async def test_what_is_written_reaches_the_channel() -> None:
 
 @pytest.mark.asyncio
 async def test_movements_are_handed_on() -> None:
-    """Joining, changing the channel and leaving, each by channel; the bot's own moves are not people's."""
+    """The supervisor learns when people join, change the channel or leave; the bot's own moves are reported separately.
+    """
     async with online() as (local, client, household):
         await local.join(ADA)
         await local.join(ADA, channel_id=602)
@@ -236,14 +237,14 @@ async def test_movements_are_handed_on() -> None:
 
 
 class Silence:
-    """Nothing to say."""
+    """An audio source without sound."""
 
     def next_frame(self) -> None:
-        """Say nothing."""
+        """Return no frame."""
 
 
 class Visit:
-    """A room that does no more than be there: it connects, writes that it listens, and stays until closed."""
+    """A room that only connects, writes that it listens, and stays until it is closed."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -251,28 +252,30 @@ class Visit:
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> str:
-        """Be there."""
+        """Connect, and wait until the room is closed."""
         async with self.place.connect(Silence(), lambda _: None, excludes=lambda _: False):
             await self.place.write("I listen.")
             self.opened.set()
             return await self._closing
 
     def close(self, reason: str) -> None:
-        """End."""
+        """End the visit."""
         if not self._closing.done():
             self._closing.set_result(reason)
 
     def on_membership(self, change: MembershipChange) -> None:
-        """Let them."""
+        """Ignore the change."""
 
     def status(self) -> str:
-        """Say nothing."""
+        """Return an empty status."""
         return ""
 
 
 @pytest.mark.asyncio
 async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() -> None:
-    """A moderator moves it: the room of the old channel ends, one opens in the new, with its notice there."""
+    """If a moderator moves the bot, its room closes, and a new one opens in the new channel and writes its notice
+    there.
+    """
     visits: list[Visit] = []
 
     def make(place: Place) -> Visit:
@@ -298,7 +301,9 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
 
 @pytest.mark.asyncio
 async def test_a_place_follows_discord_through_a_new_main_session() -> None:
-    """discord.py knows the server anew then; a place that was made before shows who comes and goes since."""
+    """A place from before a new gateway session still shows who joins and leaves, although discord.py replaced its
+    objects.
+    """
     async with online() as (local, client, household):
         await local.join(ADA)
         await settle(lambda: len(household.movements) == 1)
@@ -314,7 +319,7 @@ async def test_a_place_follows_discord_through_a_new_main_session() -> None:
 
 
 def a_stage(*, moderator: bool) -> GuildSpec:
-    """Return a guild with a stage; `moderator`: the bot may mute others."""
+    """Return a guild with a stage channel. `moderator`: the bot may mute others."""
     return GuildSpec(
         voice_channels=(Channel(600, "Evening"), Channel(603, "Podium", stage=True)),
         bots=(Member(ROOMTONE_BOT_ID, "Roomtone", moderator=moderator),),
@@ -323,7 +328,7 @@ def a_stage(*, moderator: bool) -> GuildSpec:
 
 @pytest.mark.asyncio
 async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
-    """Each time it comes in; whom a moderator makes audience later, stays it."""
+    """If the bot has the permission, it makes itself a speaker each time it joins a stage."""
     async with online(a_stage(moderator=True)) as (local, client, household):
         household.place = client.place(local.guild.id, 603)
         for _ in range(2):
@@ -335,7 +340,9 @@ async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
 
 @pytest.mark.asyncio
 async def test_a_bot_in_a_stages_audience_asks_to_speak_and_says_what_helps() -> None:
-    """Nobody would hear its answers; in other channels, and where it has no room, there is nothing to say."""
+    """Without the permission, the bot asks to speak and writes what would help; but only on a stage where it has a
+    room.
+    """
     async with online(a_stage(moderator=False)) as (local, client, household):
         me = client.guilds[0].me
         for room_id, channel_id in ((None, 603), (600, 603), (600, 600), (603, 603)):
@@ -358,7 +365,7 @@ async def test_a_bot_in_a_stages_audience_asks_to_speak_and_says_what_helps() ->
 
 
 def test_every_end_of_the_client_has_a_sentence() -> None:
-    """Whatever discord.py raised."""
+    """Every exception of discord.py becomes a plain sentence."""
     for error, told in (
         (None, "closed the connection"),
         (discord.LoginFailure("x"), "token"),
@@ -370,7 +377,7 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
 
 
 async def settle(holds: object) -> None:
-    """Wait for what travels over sockets."""
+    """Wait until `holds` returns true, because messages take time over the sockets."""
     assert callable(holds)
     for _ in range(3000):
         if holds():

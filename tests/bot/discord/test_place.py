@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Opened:
-    """A link that was opened with these."""
+    """A voice link that records its arguments."""
 
     def __init__(self, **given: Any) -> None:
         self.given = given
@@ -27,7 +27,7 @@ class Opened:
 
 @pytest.mark.asyncio
 async def test_what_is_said_goes_by_the_process_that_sends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The link is handed the metronome that the bot runs, and everybody who is not to be heard."""
+    """The place opens the voice link with the bot's metronome and with the people who are not to be heard."""
     links: list[Opened] = []
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Which embedder the settings choose."""
+"""The settings decide which embedder is opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URL = "http://127.0.0.1:9/v1"
 
 
 async def chosen(folder: Path, **settings: object) -> Embedder | None:
-    """The embedder that these settings name."""
+    """Return the embedder that these settings choose."""
     recall = RecallSettings.model_validate(settings)
     models = ModelsSettings(directory=folder)
     async with open_embedder(recall, models=models, llm=LlmSettings()) as embedder:
@@ -30,7 +30,8 @@ async def chosen(folder: Path, **settings: object) -> Embedder | None:
 
 @pytest.mark.asyncio
 async def test_without_a_model_full_text_serves(tmp_path: Path) -> None:
-    """By default nothing is missing; asked for by name, it is told how to bring it."""
+    """By default a missing model means no embedder. If the settings name the model, an error says how to download it.
+    """
     assert await chosen(tmp_path) is None
     assert await chosen(tmp_path, embedder="off", base_url=URL) is None
     with pytest.raises(ModelError, match="roomtone models pull embed"):
@@ -40,7 +41,7 @@ async def test_without_a_model_full_text_serves(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("settings", [{"base_url": URL}, {"embedder": "endpoint", "base_url": URL}])
 async def test_an_endpoint_is_taken_where_one_is_set(tmp_path: Path, settings: dict[str, object]) -> None:
-    """Named, or simply there."""
+    """A `base_url` chooses an endpoint as embedder, with or without naming the kind."""
     embedder = await chosen(tmp_path, model="nomic", **settings)
     assert isinstance(embedder, OpenAIEmbeddings)
     assert embedder.model == "nomic"

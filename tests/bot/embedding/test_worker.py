@@ -1,4 +1,4 @@
-"""An embedding model in a thread: urgent texts first, failures reach the caller, and it ends."""
+"""An embedding model in a thread: urgent texts go first, failures reach the caller, and the thread ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compaction.errors import EmbeddingError
 
 
 class ScriptedEngine:
-    """Embeds a text as its length; waits for `open` first; fails on 'bad'."""
+    """Embeds a text as its length, after the test sets `open`. Fails on 'bad'."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
@@ -24,7 +24,7 @@ class ScriptedEngine:
         self.done: list[str] = []
 
     def embed(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        """Return one component."""
+        """Return a vector with one component."""
         self.begun.set()
         assert self.open.wait(10)
         if text == "bad":
@@ -35,7 +35,7 @@ class ScriptedEngine:
 
 @pytest.mark.asyncio
 async def test_texts_become_vectors_in_order() -> None:
-    """One a text, in the order given."""
+    """Each text gives one vector, in the order of the texts."""
     async with ThreadedEmbedder(ScriptedEngine, model="lengths") as embedder:
         assert embedder.model == "lengths"
         assert await embedder.embed(["a", "ccc", "bb"]) == [[1.0], [3.0], [2.0]]
@@ -44,7 +44,7 @@ async def test_texts_become_vectors_in_order() -> None:
 
 @pytest.mark.asyncio
 async def test_who_waits_goes_before_the_index() -> None:
-    """An urgent text overtakes everything but the one at hand."""
+    """An urgent text is embedded before all waiting texts; the text that is being embedded is finished first."""
     engine = ScriptedEngine()
     engine.open.clear()
     async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
@@ -60,7 +60,7 @@ async def test_who_waits_goes_before_the_index() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failing_text_is_told_and_ends_nothing() -> None:
-    """The caller hears of it in our words; the next text is embedded."""
+    """If a text fails, its caller gets an EmbeddingError and later texts are still embedded."""
     async with ThreadedEmbedder(ScriptedEngine, model="lengths") as embedder:
         with pytest.raises(EmbeddingError, match="RuntimeError"):
             await embedder.embed(["bad", "bad", "fine"])
@@ -69,7 +69,7 @@ async def test_a_failing_text_is_told_and_ends_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_what_nobody_waits_for_is_left_undone() -> None:
-    """A cancelled caller's texts are skipped."""
+    """The waiting texts of a cancelled call are skipped."""
     engine = ScriptedEngine()
     engine.open.clear()
     async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
@@ -84,7 +84,7 @@ async def test_what_nobody_waits_for_is_left_undone() -> None:
 
 @pytest.mark.asyncio
 async def test_the_queue_has_an_end() -> None:
-    """The index is told to come back; who waits for an answer is still served."""
+    """A call with more texts than the queue holds is refused as retryable; an urgent text is still embedded."""
     engine = ScriptedEngine()
     async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
         with pytest.raises(EmbeddingError) as refused:
@@ -95,7 +95,7 @@ async def test_the_queue_has_an_end() -> None:
 
 @pytest.mark.asyncio
 async def test_after_the_end_nothing_is_embedded() -> None:
-    """A closed embedder says so instead of waiting for ever."""
+    """An embedder that was never started, or is closed, raises an error instead of waiting for ever."""
     embedder = ThreadedEmbedder(ScriptedEngine, model="lengths")
     with pytest.raises(EmbeddingError, match="never started"):
         await embedder.embed(["early"])
@@ -107,7 +107,7 @@ async def test_after_the_end_nothing_is_embedded() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None:
-    """Whoever starts it reads what to do; the thread ends."""
+    """If the model files are missing, entering the embedder raises an error that says what to do."""
     from pathlib import Path
 
     with pytest.raises(ModelError, match="roomtone models pull embed"):
@@ -117,7 +117,7 @@ async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None
 
 @pytest.mark.asyncio
 async def test_a_model_that_breaks_while_loading_is_told() -> None:
-    """Whatever it raises, by its name."""
+    """If loading the model raises, the error names only the type of the exception."""
 
     def load() -> ScriptedEngine:
         raise ValueError("secret words")

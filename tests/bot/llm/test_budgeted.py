@@ -1,4 +1,4 @@
-"""Every call to a model passes its budget, and is counted and logged."""
+"""Every call to a model is kept within its budget, counted and logged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROOM = 700
 
 
 class Recorder:
-    """An endpoint that keeps what it was sent, and bills as it is told to."""
+    """An endpoint that records what it is sent, and reports the tokens that `bill` computes."""
 
     model = "recorder"
 
@@ -63,7 +63,7 @@ class Recorder:
         tools: OfferedTools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Say two words."""
+        """Stream an answer of two words."""
         self.sent.append(messages)
         yield "Two "
         if self._error is not None:
@@ -74,7 +74,7 @@ class Recorder:
         yield StreamEnd(FinishReason.STOP)
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """Answer."""
+        """Return an answer of two words."""
         self.requests.append(request)
         if self._error is not None:
             raise self._error
@@ -82,20 +82,20 @@ class Recorder:
 
 
 def said(count: int) -> list[ChatMessage]:
-    """A prompt and so much talk."""
+    """Return a system prompt and `count` messages."""
     talk = [ChatMessage(ChatRole.USER, f"turn {number} {'word ' * 20}") for number in range(count)]
     return [ChatMessage(ChatRole.SYSTEM, "You take part."), *talk]
 
 
 async def heard(model: ChatModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
-    """The whole answer."""
+    """Return the whole answer."""
     stream = model.stream(messages, max_output_tokens=100, enforce_budget=enforce)
     return "".join([piece async for piece in stream if isinstance(piece, str)])
 
 
 @pytest.mark.asyncio
 async def test_what_fits_is_sent_as_it_is() -> None:
-    """Roles, calls of tools and all; what only the budget goes by is kept from the endpoint."""
+    """A prompt that fits is sent unchanged, except for the fields that only the budget uses."""
     endpoint = Recorder()
     call = MessageToolCall("c-1", "look", "{}")
     messages = [
@@ -115,7 +115,7 @@ async def test_what_fits_is_sent_as_it_is() -> None:
 
 @pytest.mark.asyncio
 async def test_what_does_not_fit_is_trimmed_and_told() -> None:
-    """Within the budget, with one note, and a warning in the log."""
+    """A prompt that does not fit is trimmed to the budget; it gets one note about that, and the log a warning."""
     endpoint = Recorder()
     with capture_logs() as logs:
         await heard(BudgetedModel(endpoint, Budget(SMALL)), said(60))
@@ -128,7 +128,9 @@ async def test_what_does_not_fit_is_trimmed_and_told() -> None:
 
 @pytest.mark.asyncio
 async def test_what_cannot_fit_never_leaves() -> None:
-    """For a reply the person is told what to do; a summary counts as failed for good, and is never cut."""
+    """A prompt that cannot be trimmed enough is not sent: a reply tells the person what to do, a summary fails for
+    good.
+    """
     endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
     with pytest.raises(ContextOverflowError, match="Ask for less at once"):
@@ -141,7 +143,7 @@ async def test_what_cannot_fit_never_leaves() -> None:
 
 @pytest.mark.asyncio
 async def test_a_longer_answer_leaves_less_room() -> None:
-    """What is reserved is for the answer; one that may be longer takes of the prompt's room."""
+    """An answer limit above the reserved tokens reduces the room for the prompt."""
     endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
     stream = model.stream(said(60), max_output_tokens=624)
@@ -151,7 +153,8 @@ async def test_a_longer_answer_leaves_less_room() -> None:
 
 @pytest.mark.asyncio
 async def test_disabled_everything_is_sent() -> None:
-    """By the settings, or by this call's wish; and the log says that it was too much."""
+    """If the settings or the call disable the budget, the whole prompt is sent, and the log says that it was too long.
+    """
     off = SMALL.model_copy(update={"enabled": False})
     for budget, enforce in ((Budget(off), None), (Budget(SMALL), False)):
         endpoint = Recorder()
@@ -163,7 +166,7 @@ async def test_disabled_everything_is_sent() -> None:
 
 @pytest.mark.asyncio
 async def test_every_call_logs_what_it_cost() -> None:
-    """Estimated and billed tokens, for replies and summaries; words never."""
+    """Replies and summaries log their estimated and billed tokens, but no words."""
     model = BudgetedModel(Recorder(), Budget(SMALL))
     with capture_logs() as logs:
         await heard(model, said(3))
@@ -179,7 +182,7 @@ async def test_every_call_logs_what_it_cost() -> None:
 
 @pytest.mark.asyncio
 async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
-    """With its outcome."""
+    """A failed or cancelled call is logged with its outcome."""
     model = BudgetedModel(Recorder(error=ChatModelError("It broke.", retryable=True)), Budget(SMALL))
     with capture_logs() as logs:
         with pytest.raises(ChatModelError):
@@ -195,7 +198,7 @@ async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
 
 @pytest.mark.asyncio
 async def test_a_dearer_bill_tightens_the_next_call() -> None:
-    """A provider that counts half more is believed, upward alone."""
+    """If the provider bills more tokens than estimated, later estimates are raised; they are never lowered."""
     endpoint = Recorder(bill=lambda cost: cost * 3 // 2)
     budget = Budget(BudgetSettings(max_context_tokens=4_096, reserved_output_tokens=96))
     model = BudgetedModel(endpoint, budget)
@@ -210,7 +213,7 @@ async def test_a_dearer_bill_tightens_the_next_call() -> None:
 
 @pytest.mark.asyncio
 async def test_the_configured_model_is_opened_behind_its_budget() -> None:
-    """With the vocabulary of its name, if it is installed."""
+    """The configured model counts exactly if the tokenizer for its name is installed and the settings allow it."""
     async with LocalChatServer(ChatBehaviour(answer=lambda call: "Two words.")) as server:
         llm = LlmSettings(base_url=server.base_url, model="qwen2.5-coder-1.5b")
         models = ModelsSettings(directory=ROOT / "data" / "models")
@@ -225,7 +228,7 @@ async def test_the_configured_model_is_opened_behind_its_budget() -> None:
 
 
 def test_nobody_goes_around_it() -> None:
-    """Of the service, only `bot.llm` knows the adapter that talks to endpoints."""
+    """Inside bot, only `bot.llm` imports the adapter that talks to endpoints."""
     around = [
         path.relative_to(ROOT).as_posix()
         for path in sorted((ROOT / "bot").rglob("*.py"))
@@ -237,7 +240,7 @@ def test_nobody_goes_around_it() -> None:
 
 
 def test_a_budget_counts_alike_for_builders_and_senders() -> None:
-    """What a payload was built to fit is what is sent: the sum of its parts."""
+    """The code that builds a prompt and the code that sends it count the same tokens."""
     budget = Budget(SMALL, Estimator("recorder"))
     messages = said(5)
     assert sum(6 + budget.count(each.content) for each in messages) == budget.estimator.messages(messages)
@@ -246,7 +249,9 @@ def test_a_budget_counts_alike_for_builders_and_senders() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_take_of_the_prompts_room() -> None:
-    """What is said of them costs tokens too; where memory can be searched, the note for what left says so."""
+    """Tool descriptions reduce the room for the prompt. If memory can be searched, the note about evicted messages says
+    so.
+    """
     offer = ToolOffer("memory_search", "Finds what was said. " * 10, {"type": "object", "properties": {}})
     budget = Budget(SMALL)
     tools = OfferedTools((offer,))
@@ -264,7 +269,9 @@ async def test_tools_take_of_the_prompts_room() -> None:
 
 @pytest.mark.asyncio
 async def test_what_tools_answered_ages_on_its_way() -> None:
-    """Long outputs keep head and tail; after five answers of the model one is a placeholder; calls keep results."""
+    """A long tool output keeps its head and tail, and becomes a placeholder after five answers. Every call keeps its
+    result.
+    """
     endpoint = Recorder()
     call = MessageToolCall("c-1", "read_page", '{"at": 1}')
     exchange = [

@@ -1,4 +1,4 @@
-"""A failure is a sentence with a remedy, and quotes nothing of the request."""
+"""A failure of an endpoint becomes a sentence with a remedy, and quotes nothing of the request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORDS = "I live in Zanzibar"
 
 
 def refused(body: object) -> openai.APIStatusError:
-    """What the library raises for a request that a server refuses with this body."""
+    """Return the error that the library raises if a server refuses a request with this body."""
     response = httpx.Response(422, request=httpx.Request("POST", "http://127.0.0.1/v1/chat/completions"), json=body)
     return openai.UnprocessableEntityError(f"Error code: 422 - {body}", response=response, body=body)
 
@@ -27,14 +27,14 @@ def refused(body: object) -> openai.APIStatusError:
     ],
 )
 def test_a_server_that_sends_the_request_back_is_not_quoted(body: object, told: str) -> None:
-    """Its sentence is; what it refused is in no log and in no message."""
+    """The server's message is quoted, but not the parts of the request that its answer repeats."""
     sentence = str(translate_error(refused(body), model="m", where="w"))
     assert told in sentence
     assert WORDS not in sentence
 
 
 def test_a_server_that_quotes_the_key_is_quoted_without_it() -> None:
-    """Some do; the sentence goes to the log, the terminal and the report."""
+    """If the server's message contains the API key, the key is removed, because the message is logged and shown."""
     error = refused({"message": "correct-horse-battery may not use m"})
     assert "refused the request: … may not use m. " in str(
         translate_error(error, model="m", where="w", key="correct-horse-battery")

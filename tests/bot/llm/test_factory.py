@@ -16,7 +16,7 @@ KEY = "sk-right-key-1234"
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Be an OpenAI-compatible server that knows two models and one key."""
+    """Act as an OpenAI-compatible server with two models and one valid key."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     right = f"Bearer {KEY}" in head
     body = json.dumps(
@@ -36,7 +36,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 @pytest.mark.asyncio
 async def test_models_are_listed_and_a_wrong_key_is_told() -> None:
-    """The right key gets the names; a wrong one a sentence without the key in it."""
+    """The right key gives the names of the models; a wrong key gives an error without the key in it."""
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
@@ -49,6 +49,6 @@ async def test_models_are_listed_and_a_wrong_key_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_there_is_told() -> None:
-    """A refused connection is a sentence with the address."""
+    """If the connection is refused, the error contains the address."""
     with pytest.raises(ChatModelError, match=r"127\.0\.0\.1:9"):
         await list_served_models(LlmSettings(base_url="http://127.0.0.1:9/v1"))

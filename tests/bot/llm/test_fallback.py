@@ -33,25 +33,25 @@ BUDGET = BudgetSettings()
 
 
 class Pair:
-    """Two servers, the second behind the first."""
+    """Two servers, and a model that uses the second as fallback for the first."""
 
     def __init__(self, first: LocalChatServer, second: LocalChatServer, model: FallbackModel, clock: FakeClock) -> None:
         self.first, self.second, self.model, self.clock = first, second, model, clock
 
     async def answer(self, tools: OfferedTools = NO_TOOLS) -> str:
-        """The words of an answer."""
+        """Return the text of an answer."""
         stream = self.model.stream(QUESTION, max_output_tokens=50, tools=tools)
         return "".join([piece async for piece in stream if isinstance(piece, str)])
 
     @property
     def asked(self) -> tuple[int, int]:
-        """Return how often each was asked."""
+        """Return how many calls each server received."""
         return len(self.first.calls), len(self.second.calls)
 
 
 @asynccontextmanager
 async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = 1.0) -> AsyncIterator[Pair]:
-    """Two models, the first of which behaves as `mode` says."""
+    """Start two servers, of which the first behaves as `mode` says."""
     async with AsyncExitStack() as stack:
         first, second = [
             await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda call, words=words: words)))  # type: ignore[misc]
@@ -88,7 +88,7 @@ async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = 1.0) -> As
     ],
 )
 async def test_whatever_the_first_does_the_second_answers(mode: ChatMode) -> None:
-    """Whole, without a word of the first one's, and the operator can see it."""
+    """However the first model fails, the second gives the whole answer, and the log says so."""
     async with pair(mode) as models:
         with capture_logs() as logs:
             assert await models.answer() == SECOND
@@ -99,7 +99,7 @@ async def test_whatever_the_first_does_the_second_answers(mode: ChatMode) -> Non
 
 @pytest.mark.asyncio
 async def test_one_that_is_well_is_asked_alone() -> None:
-    """Its own words come as they are made, tools' calls too."""
+    """While the first model works, only that model is called; its text and tool calls are passed on."""
     async with pair(within_s=20.0) as models:
         assert await models.answer() == FIRST
         models.first.behaviour.answer = lambda call: ToolCallAnswer(
@@ -114,7 +114,7 @@ async def test_one_that_is_well_is_asked_alone() -> None:
 
 @pytest.mark.asyncio
 async def test_one_that_fails_rests_and_comes_back() -> None:
-    """After two failures nobody waits for it; after a rest one question tries it."""
+    """After two failures a model is skipped; after a pause the next question tries that model again."""
     async with pair(ChatMode.BROKEN, within_s=20.0) as models:
         with capture_logs() as logs:
             for _ in range(4):
@@ -132,7 +132,7 @@ async def test_one_that_fails_rests_and_comes_back() -> None:
 
 @pytest.mark.asyncio
 async def test_when_all_fail_it_is_told() -> None:
-    """The last one's trouble; and the first is asked even where all rest."""
+    """If all models fail, the last one's error is raised. If all are skipped, the first is tried anyway."""
     async with pair(ChatMode.BROKEN, within_s=20.0) as models:
         models.second.behaviour.mode = ChatMode.UNKNOWN_MODEL
         with pytest.raises(ChatModelError, match="does not know the language model second"):
@@ -145,7 +145,7 @@ async def test_when_all_fail_it_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_heard_is_not_said_again() -> None:
-    """A model that breaks off after a sentence leaves it at that."""
+    """If a model fails after its first sentence was passed on, no other model is asked."""
     async with pair(ChatMode.ERROR_IN_STREAM, within_s=20.0) as models:
         models.first.behaviour.answer = lambda call: "Yes. "
         stream = models.model.stream(QUESTION, max_output_tokens=50)
@@ -157,7 +157,7 @@ async def test_what_was_heard_is_not_said_again() -> None:
 
 @pytest.mark.asyncio
 async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
-    """Another model has no more room for it, and none rests for it."""
+    """A prompt that is too long is sent to no model and does not count as a model's failure."""
     async with pair(within_s=20.0) as models:
         stream = models.model.stream([ChatMessage(ChatRole.USER, "word " * 90_000)], max_output_tokens=9)
         with pytest.raises(ContextOverflowError):
@@ -172,7 +172,7 @@ SUMMARY = CompletionRequest("s", "p", 20)
 
 @pytest.mark.asyncio
 async def test_summaries_are_asked_of_the_next_too() -> None:
-    """The first one rests after two failures and is back when it is well; its own trouble is told where all fail."""
+    """Summaries fall back to the second model in the same way. If all models fail, the first one's error is raised."""
     async with pair(within_s=20.0) as models:
         assert (await models.model.complete(SUMMARY)).text == FIRST
         models.first.behaviour.mode = ChatMode.BROKEN
@@ -194,7 +194,8 @@ async def test_summaries_are_asked_of_the_next_too() -> None:
 
 @pytest.mark.asyncio
 async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_time() -> None:
-    """The caller's deadline ends the first try; a session that ends says nothing about the model."""
+    """A summary that its caller cancelled after a long wait counts as a failure, so the second model gets the next one.
+    """
     async with pair(ChatMode.STALL, within_s=20.0) as models:
         for tries, waited_s in enumerate((1.0, 30.0), start=1):
             trying = asyncio.create_task(models.model.complete(SUMMARY), name="summary")
@@ -209,7 +210,7 @@ async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_t
 
 @pytest.mark.asyncio
 async def test_what_rests_is_told() -> None:
-    """Since when, who answers instead, when it is tried again, and what to do."""
+    """Health reports since when a model fails, which one answers instead, when it is tried again and what to do."""
     async with pair(ChatMode.BROKEN, within_s=20.0) as models:
         await models.answer()
         assert models.model.degraded_parts() == []
@@ -236,7 +237,8 @@ async def test_what_rests_is_told() -> None:
 
 
 def test_fallbacks_inherit_what_they_do_not_say() -> None:
-    """At another endpoint our key is nobody's business."""
+    """A fallback model inherits the settings that it does not set, except the API key if its endpoint is another one.
+    """
     settings = LlmSettings.model_validate(
         {
             "base_url": "http://a/v1",

@@ -57,7 +57,7 @@ ASKING = ToolCallAnswer(
 async def endpoint(
     mode: ChatMode = ChatMode.ANSWER, **settings: object
 ) -> AsyncIterator[tuple[OpenAIChat, LocalChatServer]]:
-    """Start a server in `mode` and an adapter that points at it."""
+    """Start a server in `mode` and an adapter that uses it."""
     behaviour = ChatBehaviour(answer=lambda call: WORDS, mode=mode)
     async with LocalChatServer(behaviour) as server:
         values = {"base_url": server.base_url, "model": "local-chat", "api_key": SecretStr("sk-secret"), **settings}
@@ -66,18 +66,20 @@ async def endpoint(
 
 
 async def heard(chat: OpenAIChat) -> list[str]:
-    """Return the pieces of one streamed answer."""
+    """Return the pieces of text of one streamed answer."""
     return [piece for piece in await streamed(chat) if isinstance(piece, str)]
 
 
 async def streamed(chat: OpenAIChat, tools: OfferedTools = NO_TOOLS) -> list[StreamItem]:
-    """Return all of one streamed answer."""
+    """Return all items of one streamed answer."""
     return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, tools=tools)]
 
 
 @pytest.mark.asyncio
 async def test_streams_the_answer_in_pieces() -> None:
-    """The pieces joined are the answer, none is empty, and the request carried messages, model and cap."""
+    """The answer comes in several non-empty pieces, and the request contains the messages, the model and the output
+    limit.
+    """
     async with endpoint() as (chat, server):
         pieces = await heard(chat)
         assert "".join(pieces) == WORDS
@@ -113,8 +115,8 @@ FAILURES = [
 async def test_stream_failures_are_plain_sentences(
     mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
 ) -> None:
-    """Each way to fail is one sentence with its remedy, rightly marked, and never holds the key."""
-    # Only who is waited for in vain is given little time: a busy machine is no slow model.
+    """Each failure becomes one sentence with a remedy and without the key, and says whether retrying helps."""
+    # Only the servers that stall get a short time limit, so that a busy machine does not fail the other cases.
     limit_s = 0.3 if too_slow else 20.0
     async with endpoint(mode, first_token_timeout_s=limit_s, total_timeout_s=limit_s + 0.1) as (chat, _):
         with pytest.raises(ChatModelError, match=remedy) as caught:
@@ -126,7 +128,7 @@ async def test_stream_failures_are_plain_sentences(
 
 @pytest.mark.asyncio
 async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The voice takes a minute for each piece; the server was never late, so nothing of the answer is lost."""
+    """The time that the voice needs for each piece does not count towards the time limit of the answer."""
     loop = asyncio.get_running_loop()
     real_time, spoken_s = loop.time, 0.0
     monkeypatch.setattr(loop, "time", lambda: real_time() + spoken_s)
@@ -144,7 +146,7 @@ async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: 
 async def test_completion_failures_are_told_to_the_compactor(
     mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
 ) -> None:
-    """The compactor gets its own error type with the same judgement, so that its backoff can decide."""
+    """A failed summary raises a CompletionError that says whether retrying helps."""
     async with endpoint(mode, completion_timeout_s=0.3 if too_slow else 20.0) as (chat, _):
         with pytest.raises(CompletionError, match=remedy) as caught:
             await chat.complete(REQUEST)
@@ -153,7 +155,7 @@ async def test_completion_failures_are_told_to_the_compactor(
 
 @pytest.mark.asyncio
 async def test_nobody_listening_is_said() -> None:
-    """A refused connection names the address and what to check."""
+    """If the connection is refused, the error names the address."""
     async with endpoint() as (chat, server):
         await server.__aexit__(None, None, None)
         with pytest.raises(ChatModelError, match=f"No language model answers at {server.base_url}") as caught:
@@ -163,7 +165,7 @@ async def test_nobody_listening_is_said() -> None:
 
 @pytest.mark.asyncio
 async def test_hanging_up_early_frees_the_adapter() -> None:
-    """A reply that is superseded closes its stream; the next one works on the same adapter."""
+    """After a stream is closed early, the next one works on the same adapter."""
     async with endpoint() as (chat, _):
         stream = chat.stream(QUESTION, max_output_tokens=50)
         assert await anext(stream)
@@ -173,7 +175,7 @@ async def test_hanging_up_early_frees_the_adapter() -> None:
 
 @pytest.mark.asyncio
 async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
-    """Text, finish reason and token counts come through; a cut-off answer says `length`."""
+    """A completion returns text, finish reason and token counts; the finish reason of a cut-off answer is `length`."""
     async with endpoint() as (chat, server):
         answer = await chat.complete(REQUEST)
         assert (answer.text, answer.finish_reason, answer.prompt_tokens) == (WORDS, "stop", 11)
@@ -192,7 +194,9 @@ async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
     ],
 )
 async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: set[str], tries: int) -> None:
-    """Each refused form leads to the next, at last to none; what worked is tried first the next time."""
+    """If the endpoint refuses one form of structured output, the next is tried. The form that works is used from then
+    on.
+    """
     request = CompletionRequest(system="s", prompt="p", max_output_tokens=9, schema=SCHEMA)
     async with endpoint() as (chat, server):
         server.behaviour.answer = lambda call: json.dumps({"gist": "x"})
@@ -205,7 +209,7 @@ async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: se
 
 @pytest.mark.asyncio
 async def test_the_cap_takes_the_name_that_the_endpoint_wants() -> None:
-    """An endpoint that insists on `max_completion_tokens` is understood at once, for streams and answers."""
+    """If the endpoint insists on `max_completion_tokens`, streams and completions use that name from then on."""
     async with endpoint() as (chat, server):
         server.behaviour.cap_name = "max_completion_tokens"
         assert "".join(await heard(chat)) == WORDS
@@ -216,7 +220,7 @@ async def test_the_cap_takes_the_name_that_the_endpoint_wants() -> None:
 
 @pytest.mark.asyncio
 async def test_a_stream_tells_its_cost_at_its_end() -> None:
-    """Where the endpoint tells; one that refuses to be asked is not asked again."""
+    """A stream reports its token usage. An endpoint that refuses `stream_options` does not get that option again."""
     told: list[Usage] = []
     async with endpoint() as (chat, server):
         server.behaviour.prompt_tokens = 42
@@ -231,7 +235,7 @@ async def test_a_stream_tells_its_cost_at_its_end() -> None:
 
 @pytest.mark.asyncio
 async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
-    """The call with its arguments, and the result with the call's id."""
+    """The request contains each tool call with its arguments, and each result with the id of its call."""
     call = MessageToolCall("c-1", "memory_search", '{"query": "lantern"}')
     conversation = (
         *QUESTION,
@@ -256,7 +260,7 @@ async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
     "style", [ToolCallFormat.OPENAI, ToolCallFormat.REPEATING, ToolCallFormat.WHOLE, ToolCallFormat.BARE]
 )
 async def test_calls_of_tools_come_whole(style: ToolCallFormat) -> None:
-    """However the server cuts them: with the words before them, each with an id, and the tools were told."""
+    """Tool calls are complete and have ids, however the server splits them. The request contains the offered tools."""
     async with endpoint() as (chat, server):
         server.behaviour.answer, server.behaviour.call_style = lambda call: ASKING, style
         *words, ended = await streamed(chat, LOOK)
@@ -291,7 +295,7 @@ def _asking(wanted: tuple[ScriptedToolCall, ...]) -> Callable[[ChatCall], ToolCa
 
 @pytest.mark.asyncio
 async def test_calls_that_are_none_are_garbage() -> None:
-    """Nameless, too many, or without end: one plain sentence, and no call."""
+    """Tool calls without a name, too many calls or overlong arguments raise an error."""
     for wanted, style in (
         ((ScriptedToolCall("x"),), ToolCallFormat.NAMELESS),
         ((ScriptedToolCall("look"),) * 9, ToolCallFormat.OPENAI),
@@ -305,7 +309,7 @@ async def test_calls_that_are_none_are_garbage() -> None:
 
 @pytest.mark.asyncio
 async def test_a_call_that_was_cut_off_is_none() -> None:
-    """Its arguments are half: the answer only tells that it was cut."""
+    """A tool call that was cut off is dropped, and the stream's finish reason is LENGTH."""
     async with endpoint(ChatMode.LENGTH) as (chat, server):
         server.behaviour.answer = lambda call: ASKING
         assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.LENGTH)
@@ -317,7 +321,7 @@ async def test_a_call_that_was_cut_off_is_none() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_that_takes_no_tools_answers_without() -> None:
-    """It is asked once, and not bothered with tools again."""
+    """If the endpoint does not support tools, the call is repeated without them, and later calls contain none."""
     async with endpoint() as (chat, server):
         server.behaviour.takes_tools = False
         for _ in range(2):
@@ -327,7 +331,7 @@ async def test_a_model_that_takes_no_tools_answers_without() -> None:
 
 @pytest.mark.asyncio
 async def test_a_call_written_as_text_is_a_call() -> None:
-    """Of servers without a parser for it; without tools the same text is an answer."""
+    """If tools are offered, a tool call in the answer's text becomes a call. Without tools, the text is an answer."""
     async with endpoint() as (chat, server):
         server.behaviour.answer = lambda call: '```json\n{"name": "memory_search", "arguments": {"query": "x"}}\n```'
         (ended,) = await streamed(chat, LOOK)
@@ -339,8 +343,10 @@ async def test_a_call_written_as_text_is_a_call() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("nothing", ["", "\n", "<tools></tools>", "<tool_call>\n</tool_call>"])
 async def test_tools_never_cost_the_answer(nothing: str) -> None:
-    """A model that says nothing with tools is asked without, and after a few times only so; small Qwens write the marks
-    of a call and none between them."""
+    """A model that answers nothing with tools is asked again without them, and after three times gets none any more.
+
+    Small Qwen models write the tags of a tool call with nothing between them.
+    """
     async with endpoint() as (chat, server):
         server.behaviour.answer = lambda call: nothing if call.offered else WORDS
         for _ in range(4):
@@ -350,8 +356,11 @@ async def test_tools_never_cost_the_answer(nothing: str) -> None:
 
 @pytest.mark.asyncio
 async def test_tools_that_an_endpoint_minds_are_left_out() -> None:
-    """One bad schema costs one reply its tools; only after some times none are offered. At a last step nothing is
-    learnt."""
+    """If the endpoint refuses the tools, the call is repeated without them. After three refusals none are offered any
+    more.
+
+    Refusals in a reply's last step, in which tools cannot be called, do not count.
+    """
     async with endpoint() as (chat, server):
         server.behaviour.minds_tools = True
         last = OfferedTools(LOOK.offers, callable_now=False)

@@ -23,7 +23,7 @@ KEY = "sk-secret"
 
 
 class Server:
-    """Answers embeddings as told, and keeps what it was asked."""
+    """A server that returns embeddings as the test wants, and records the requests."""
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
@@ -31,13 +31,13 @@ class Server:
         self.answer: Handler = self.vectors
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Keep the request, answer it."""
+        """Record the request and answer it."""
         self.bodies.append(await request.json())
         self.keys.append(request.headers["Authorization"])
         return await self.answer(request)
 
     async def vectors(self, request: web.Request) -> web.StreamResponse:
-        """One vector a text, in the wrong order, as the standard allows."""
+        """Answer with one vector for each text, in reverse order, which the API allows."""
         del request
         texts = self.bodies[-1]["input"]
         data = [
@@ -47,7 +47,7 @@ class Server:
 
 
 def status(code: int) -> Handler:
-    """Answer with an error."""
+    """Return a handler that answers with this error status."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         del request
@@ -57,7 +57,7 @@ def status(code: int) -> Handler:
 
 
 def body(content: object) -> Handler:
-    """Answer with this, whatever it is."""
+    """Return a handler that answers with this content."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         del request
@@ -70,11 +70,11 @@ def body(content: object) -> Handler:
 
 @asynccontextmanager
 async def endpoint(*, timeout_s: float = 5.0) -> AsyncIterator[tuple[OpenAIEmbeddings, Server]]:
-    """Start a server and an adapter that points at it."""
+    """Start a server and an adapter that uses it."""
     server = Server()
     app = web.Application()
     app.router.add_post("/v1/embeddings", server.handle)
-    # A handler that hangs is cut off; by default the server would wait a minute for it.
+    # Cut off a handler that hangs; by default the server would wait a minute for it.
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -89,7 +89,7 @@ async def endpoint(*, timeout_s: float = 5.0) -> AsyncIterator[tuple[OpenAIEmbed
 
 @pytest.mark.asyncio
 async def test_texts_become_unit_vectors_in_order() -> None:
-    """Whatever order the server answers in; the model and key are sent, lengths are one."""
+    """The vectors have length one and the order of the texts. The request contains the model and the key."""
     async with endpoint() as (embedder, server):
         first, second = await embedder.embed(["", "abcdefgh"])
         assert first == pytest.approx([0.7071, 0.7071], abs=1e-3)
@@ -102,7 +102,7 @@ async def test_texts_become_unit_vectors_in_order() -> None:
 
 @pytest.mark.asyncio
 async def test_long_and_odd_texts_are_sent_as_servers_take_them() -> None:
-    """Cut, never empty, without half characters, and not too many at once."""
+    """Long texts are cut, empty texts and lone surrogates replaced, and a request has at most `MAX_TEXTS` texts."""
     async with endpoint() as (embedder, server):
         await embedder.embed(["x" * 9_000, "  ", "half \ud83d", *["y"] * MAX_TEXTS])
         sent = server.bodies[0]["input"]
@@ -129,7 +129,8 @@ FAILURES = [
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("answer", "retryable", "remedy"), FAILURES)
 async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, remedy: str) -> None:
-    """With the remedy, whether waiting helps, and never the key."""
+    """Each failure becomes a sentence with a remedy but without the key and the text, and says whether retrying helps.
+    """
     async with endpoint() as (embedder, server):
         server.answer = answer
         with pytest.raises(EmbeddingError) as failed:
@@ -142,7 +143,7 @@ async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, rem
 
 @pytest.mark.asyncio
 async def test_a_silent_server_is_given_up() -> None:
-    """After the timeout of the settings."""
+    """A server that does not answer within the timeout gives a retryable error."""
 
     async def hang(request: web.Request) -> web.StreamResponse:
         del request
@@ -158,7 +159,7 @@ async def test_a_silent_server_is_given_up() -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_there_is_told() -> None:
-    """A dead address says where it looked."""
+    """If the connection is refused, the error contains the address."""
     async with OpenAIEmbeddings(Endpoint("http://127.0.0.1:9/v1", "local-embed")) as embedder:
         with pytest.raises(EmbeddingError, match=r"127\.0\.0\.1:9") as failed:
             await embedder.embed(["some words"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def endpoint() -> AsyncIterator[OpenAIModerator]:
-    """Serve judgements: 'bad' is violent, 'broken' breaks."""
+    """Start a server that flags 'bad' as violence and fails on 'broken'."""
 
     async def judge(request: web.Request) -> web.Response:
         text = (await request.json())["input"]
@@ -43,7 +43,7 @@ async def endpoint() -> AsyncIterator[OpenAIModerator]:
 
 @pytest.mark.asyncio
 async def test_what_is_flagged_is_named_and_failure_is_no_consent() -> None:
-    """Categories by name, nothing for what is fine, a plain sentence without the words when nobody judges."""
+    """A flagged text gives the category and an unflagged one None. A failed check raises an error without the text."""
     async with endpoint() as moderator:
         assert await moderator.objection("something bad") == "violence"
         assert await moderator.objection("something fine") is None

@@ -24,5 +24,5 @@ CHAT = SecretStr("chat")
     ],
 )
 def test_a_key_goes_only_where_it_belongs(base_url: str, own: SecretStr | None, llm: LlmSettings, key: str) -> None:
-    """The chat model's key is not shown to another address."""
+    """The chat model's key is sent only to the chat model's address."""
     assert llm.key_for(base_url, own) == key

@@ -1,4 +1,4 @@
-"""Reading a model's tokenizer from its files: valid, unknown and damaged ones."""
+"""Reading a model's tokenizer from files that are valid, unknown or damaged."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ MODELS_DIR = Path(__file__).parents[3] / "data" / "models"
 
 
 def packed(text: str) -> bytes:
-    """A string as GGUF has it."""
+    """Encode a string as GGUF does."""
     data = text.encode()
     return struct.pack("<Q", len(data)) + data
 
 
 def strings(values: list[str]) -> bytes:
-    """An array of strings."""
+    """Encode an array of strings as GGUF does."""
     return struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(packed, values))
 
 
 def byte_letters() -> list[str]:
-    """The 256 letters that byte-level vocabularies write bytes with."""
+    """Return the 256 characters that stand for the bytes in byte-level vocabularies."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [number for number in range(256) if number not in printable]
     return [chr(number) for number in printable] + [chr(256 + at) for at in range(len(others))]
 
 
 def gguf(*, kind: str = "gpt2", pre: str | None = "qwen2", version: int = 3) -> bytes:
-    """The head of a GGUF file whose vocabulary knows bytes, and the words `hello` and ` world`."""
+    """Return the head of a GGUF file whose vocabulary has all bytes and the words `hello` and ` world`."""
     merges = ["h e", "l l", "he ll", "hell o", "Ġ w", "o r", "Ġw or", "l d", "Ġwor ld"]
     tokens = [*byte_letters(), *(merge.replace(" ", "") for merge in merges)]
     pairs = [
@@ -51,7 +51,7 @@ def gguf(*, kind: str = "gpt2", pre: str | None = "qwen2", version: int = 3) -> 
 
 @pytest.mark.parametrize("pre", ["qwen2", "llama-bpe", "smollm", "gpt-2", None])
 def test_a_gguf_heads_vocabulary_counts(tmp_path: Path, pre: str | None) -> None:
-    """Words that it knows are one token, others their bytes; digits fall apart as the model's family has it."""
+    """A word in the vocabulary counts as one token, and other text as its bytes."""
     path = tmp_path / "model.gguf"
     path.write_bytes(gguf(pre=pre) + b"weights" * 100)
     tokenizer = read_tokenizer(path)
@@ -62,7 +62,7 @@ def test_a_gguf_heads_vocabulary_counts(tmp_path: Path, pre: str | None) -> None
 
 
 def test_a_tokenizer_json_counts() -> None:
-    """Whisper's, which `make setup` brings."""
+    """The tokenizer.json of Whisper, which `make setup` downloads, can be read."""
     assert read_tokenizer(MODELS_DIR / "whisper-base" / "tokenizer.json").count("hello world") == 3
 
 
@@ -86,7 +86,7 @@ def test_a_tokenizer_json_counts() -> None:
 def test_what_cannot_be_read_is_told_with_the_remedy(
     tmp_path: Path, name: str, content: bytes | None, why: str
 ) -> None:
-    """Never a traceback, whatever the file is."""
+    """A file that cannot be read gives a ValueError with the reason and the remedy."""
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_told_with_the_remedy(
 @settings(deadline=None)
 @given(content=st.binary(max_size=300))
 def test_any_bytes_are_refused_or_read(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    """A file that only looks like one ends in a sentence."""
+    """Any bytes after a valid GGUF magic number give a ValueError and no other exception."""
     path = tmp_path_factory.mktemp("heads") / "a.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<I", 3) + content)
     with pytest.raises(ValueError, match="no tokenizer"):

@@ -1,4 +1,4 @@
-"""The models' own tokenizers: estimates are compared with them, and stand in where they are missing."""
+"""The models' own tokenizers. The estimate is compared with them, and used where no tokenizer is installed."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from bot.llm.tokenizers import LocalTokenizers, VocabularyTokenizer
 from compaction.tokens import estimate_text_tokens, estimate_tokens
 
 ROOT = Path(__file__).parents[3]
-# `make setup` brings the vocabularies.
+# `make setup` downloads the vocabularies.
 MODELS_DIR = ROOT / "data" / "models"
 MODELS = ("gpt-4.1-mini", "gpt-4", "qwen2.5-coder-1.5b")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def spoken_english() -> list[str]:
-    """What people say in the bundled evenings."""
+    """Return the sentences that people say in the bundled scenarios."""
     texts = [path.read_text("utf-8") for path in sorted((ROOT / "rehearsal" / "scenarios").rglob("*.jsonl"))]
     return [json.loads(line)["text"] for text in texts for line in text.splitlines() if '"text"' in line]
 
 
 def random_text(alphabet: str, length: int, count: int) -> list[str]:
-    """Strings in which no tokenizer finds words."""
+    """Return random strings, in which no tokenizer finds words."""
     rng = random.Random(5)
     return ["".join(rng.choices(alphabet, k=length)) for _ in range(count)]
 
 
 def ids() -> list[str]:
-    """Ids as tools and databases print them."""
+    """Return ids as tools and databases print them."""
     rng = random.Random(6)
     return [
         *(str(uuid.UUID(int=rng.getrandbits(128))) for _ in range(50)),
@@ -50,7 +50,7 @@ def ids() -> list[str]:
 
 
 def records() -> list[str]:
-    """JSON, compact and indented."""
+    """Return JSON records, compact and indented."""
     rng = random.Random(7)
     return [
         json.dumps(
@@ -115,7 +115,7 @@ def tokenizers() -> LocalTokenizers:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_the_guess_is_never_under_the_true_count(tokenizers: LocalTokenizers, model: str, corpus: str) -> None:
-    """No single text of any corpus is under-counted, in any vocabulary."""
+    """The estimate is never less than the true count, for any text of any corpus and any vocabulary."""
     tokenizer = tokenizers.for_model(model)
     assert tokenizer is not None
     assert CORPORA[corpus]
@@ -129,7 +129,7 @@ def test_the_guess_is_never_under_the_true_count(tokenizers: LocalTokenizers, mo
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_guess_wastes_little_on_talk(tokenizers: LocalTokenizers, model: str) -> None:
-    """A window of talk is not guessed at twice its cost."""
+    """For spoken English, the estimated token count is at most 1.5 times the true count."""
     tokenizer = tokenizers.for_model(model)
     assert tokenizer is not None
     talk = CORPORA["spoken English"]
@@ -137,7 +137,7 @@ def test_the_guess_wastes_little_on_talk(tokenizers: LocalTokenizers, model: str
 
 
 def test_known_counts(tokenizers: LocalTokenizers) -> None:
-    """Figures published with the vocabularies: tiktoken's own tests and documentation."""
+    """The counts are the ones published in tiktoken's tests and documentation."""
     o200k, cl100k = tokenizers.for_model("gpt-4o"), tokenizers.for_model("gpt-4")
     assert o200k is not None
     assert cl100k is not None
@@ -147,7 +147,7 @@ def test_known_counts(tokenizers: LocalTokenizers) -> None:
 
 
 def test_any_text_is_counted(tokenizers: LocalTokenizers) -> None:
-    """Lone surrogates, control words, and texts longer than the library bears."""
+    """Lone surrogates, control words and very long texts can be counted."""
     tokenizer = tokenizers.for_model("gpt-4o")
     assert tokenizer is not None
     assert tokenizer.count("\ud800 <|endoftext|>") > 1
@@ -157,7 +157,7 @@ def test_any_text_is_counted(tokenizers: LocalTokenizers) -> None:
 
 
 def test_messages_are_counted_by_the_models_own(tokenizers: LocalTokenizers) -> None:
-    """`estimate_tokens` takes the exact count where there is one: never more than the guess for talk."""
+    """`estimate_tokens` uses the model's tokenizer if there is one; for speech its count is less than the estimate."""
 
     class Said:
         role = "user"
@@ -168,7 +168,7 @@ def test_messages_are_counted_by_the_models_own(tokenizers: LocalTokenizers) -> 
 
 
 def test_unknown_models_and_a_bare_shelf_have_none(tmp_path: Path, tokenizers: LocalTokenizers) -> None:
-    """The guess serves, and the log says once what would help."""
+    """An unknown model or a missing vocabulary gives no tokenizer. The log says once which command would install it."""
     assert tokenizers.for_model("claude-sonnet-4-5") is None
     bare = LocalTokenizers(tmp_path)
     with capture_logs() as logs:
@@ -179,7 +179,7 @@ def test_unknown_models_and_a_bare_shelf_have_none(tmp_path: Path, tokenizers: L
 
 
 def test_a_broken_vocabulary_is_told_and_not_used(tmp_path: Path) -> None:
-    """A damaged file costs exactness, not the bot."""
+    """A damaged vocabulary file is logged and not used."""
     folder = tmp_path / "tokenizer-qwen"
     folder.mkdir()
     (folder / "qwen.tiktoken").write_text("not base64 at all\n")
@@ -189,7 +189,7 @@ def test_a_broken_vocabulary_is_told_and_not_used(tmp_path: Path) -> None:
 
 
 def test_tiktokens_own_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where tiktoken has been before, nothing needs to be pulled."""
+    """A vocabulary in tiktoken's own cache is used, so nothing has to be downloaded."""
     cached = tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
     shutil.copyfile(MODELS_DIR / "tokenizer-openai" / "cl100k_base.tiktoken", cached)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
@@ -197,7 +197,7 @@ def test_tiktokens_own_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_decides(tmp_path: Path) -> None:
-    """`fallback` always estimates; a path names the tokenizer to use, whatever the model's name."""
+    """With `fallback` no tokenizer is used. A path names the tokenizer to use for every model."""
     assert LocalTokenizers(MODELS_DIR, choice="fallback").for_model("gpt-4o") is None
     own = LocalTokenizers(tmp_path, choice=str(MODELS_DIR / "whisper-base" / "tokenizer.json")).for_model("my-model")
     assert own is not None
@@ -206,7 +206,7 @@ def test_a_setting_decides(tmp_path: Path) -> None:
 
 
 def test_a_setting_that_names_no_tokenizer_is_told(tmp_path: Path) -> None:
-    """The guess serves then."""
+    """If the configured file is not a tokenizer, that is logged once and the estimate is used."""
     broken = tmp_path / "tokenizer.json"
     broken.write_text("{}")
     tokenizers = LocalTokenizers(MODELS_DIR, choice=str(broken))

@@ -1,4 +1,4 @@
-"""Tool calls, streamed in pieces or written as text, are found however they are cut."""
+"""Tool calls are recognised, however they are split when streamed and however they are written as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALLS = (MessageToolCall("a", "look", '{"at": 1}'), MessageToolCall("b", "search
 
 @given(cuts=st.lists(st.integers(0, 24), max_size=6), interleaved=st.booleans())
 def test_however_they_are_cut(cuts: list[int], interleaved: bool) -> None:
-    """Arguments bit by bit, one call after the other or both at once."""
+    """Streamed calls are put together, however their arguments are split and even if the calls are interleaved."""
     whole = StreamedCalls()
     bits: list[list[CallPiece]] = []
     for index, call in enumerate(CALLS):
@@ -34,7 +34,7 @@ def test_however_they_are_cut(cuts: list[int], interleaved: bool) -> None:
 
 
 def test_calls_without_ids_or_with_the_same_get_their_own() -> None:
-    """A result must find its call."""
+    """Calls without an id, or with the same one, get unique ids, so that each result can name its call."""
     whole = StreamedCalls()
     for index in range(2):
         whole.feed(CallPiece(index, "", "look"))
@@ -45,12 +45,12 @@ def test_calls_without_ids_or_with_the_same_get_their_own() -> None:
 
 
 def test_no_pieces_are_no_calls() -> None:
-    """Most answers have none."""
+    """Without pieces there are no calls."""
     assert StreamedCalls().calls == ()
 
 
 def test_what_runs_wild_is_refused() -> None:
-    """Names and arguments without end."""
+    """An overlong name or overlong arguments raise a MalformedCallsError."""
     for piece in (CallPiece(name="x" * 129), CallPiece(name="x", arguments="1" * 20_001)):
         with pytest.raises(MalformedCallsError):
             StreamedCalls().feed(piece)
@@ -60,7 +60,7 @@ LOOK = '{"name": "look", "arguments": {"at": "map"}}'
 
 
 def read(*pieces: str) -> tuple[str, str, list[tuple[str, object]]]:
-    """What passed while it came, what at the end, and the calls."""
+    """Return the text passed on during the stream, the text passed on at its end, and the calls."""
     reading = WrittenCalls()
     passed = "".join(reading.feed(piece) for piece in pieces)
     rest, calls = reading.end()
@@ -85,18 +85,18 @@ def read(*pieces: str) -> tuple[str, str, list[tuple[str, object]]]:
     ],
 )
 def test_a_written_call_is_a_call(text: str) -> None:
-    """However it is wrapped; nothing of it is spoken."""
+    """A call written as text is recognised in every usual form, and none of its text is spoken."""
     assert read(*text) == ("", "", [("look", {"at": "map"})])
 
 
 @pytest.mark.parametrize("text", ["<tools></tools>", "<tool_call>\n</tool_call>", "```json\n```", "<tools>"])
 def test_marks_with_nothing_between_them_are_nothing(text: str) -> None:
-    """Neither a call nor words."""
+    """The tags of a tool call with nothing between them are neither a call nor text."""
     assert read(*text) == ("", "", [])
 
 
 def test_several_calls_are_several() -> None:
-    """Each with an id of its own."""
+    """Several calls written as text get different ids."""
     reading = WrittenCalls()
     reading.feed(f"<tool_call>{LOOK}</tool_call><tool_call>{LOOK}</tool_call>")
     _, calls = reading.end()
@@ -118,26 +118,26 @@ def test_several_calls_are_several() -> None:
     ],
 )
 def test_what_is_none_is_said(text: str) -> None:
-    """All of it, sooner or later."""
+    """Text that is not a call is passed on completely."""
     passed, rest, calls = read(*text)
     assert (passed + rest, calls) == (text, [])
 
 
 def test_an_answer_is_not_held() -> None:
-    """Its first piece passes at once."""
+    """Ordinary text is passed on from its first piece on."""
     reading = WrittenCalls()
     assert [reading.feed(piece) for piece in ("Bo", " brings", " it.")] == ["Bo", " brings", " it."]
 
 
 @given(text=st.text(max_size=80), cuts=st.lists(st.integers(0, 80), max_size=5))
 def test_nothing_is_lost(text: str, cuts: list[int]) -> None:
-    """However it comes: it is passed on, or it was calls."""
+    """Any text either contains calls or is passed on completely, however it is split."""
     at = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     passed, rest, calls = read(*(text[start:end] for start, end in itertools.pairwise(at)))
     assert calls or passed + rest == text
 
 
 def test_brackets_without_end_are_no_call_and_no_harm() -> None:
-    """Deeper than any reader goes."""
+    """Brackets nested deeper than the JSON parser allows are passed on as text."""
     text = '[{"name": ' + "[" * 5_000
     assert read(text) == ("", text, [])

@@ -1,4 +1,4 @@
-"""An MCP server of the real SDK for tests, in its own process, on stdio or on the given HTTP port."""
+"""An MCP server for tests, built on the real SDK. It runs in its own process, on stdio or on the given HTTP port."""
 
 from __future__ import annotations
 

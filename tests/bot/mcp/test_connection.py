@@ -1,4 +1,4 @@
-"""The connection to a real MCP server: its tools, its failures, its death and its restart."""
+"""The connection to a real MCP server: its tools, failures, its crash and its restart."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ADA = Asker(1, "Ada", "Please create a note: milk.", present=True)
 
 
 def desk(**settings: object) -> McpServerSettings:
-    """The settings of the server in this folder."""
+    """Return settings for the server in server.py."""
     values = {"command": sys.executable, "args": [str(SERVER)], "tools": ["*"], "timeout_s": 5}
     return McpServerSettings.model_validate({"name": "desk", **values, **settings})
 
 
 @asynccontextmanager
 async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) -> AsyncIterator[McpServers]:
-    """Run them, and wait until the first is there."""
+    """Start the servers, and wait until the first is connected."""
     async with running_servers(McpSettings(servers=settings), clock or FakeClock()) as running, asyncio.timeout(30):
         await running.connections[0].connected.wait()
         yield running
@@ -47,7 +47,9 @@ async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) 
 
 @pytest.mark.asyncio
 async def test_tools_are_called_as_ours() -> None:
-    """Under names with the server's in front, through the toolbox with all its checks."""
+    """The tools of an MCP server are called through the toolbox with all its checks; their names begin with the
+    server's.
+    """
     async with servers(desk(read_only=["add", "secret"], env={"DESK_KEY": "key-1"})) as running:
         toolbox = Toolbox(more=running.tools)
         offers = {offer.name: offer for offer in toolbox.offers_for(ADA)}
@@ -66,7 +68,7 @@ async def test_tools_are_called_as_ours() -> None:
 
 @pytest.mark.asyncio
 async def test_failures_are_sentences() -> None:
-    """The tool's own, a slow one, and one that is not there."""
+    """A failing tool, a slow tool and an unknown tool each raise a ToolError; the connection stays open."""
     async with servers(desk(timeout_s=2.5)) as running:
         connection = running.connections[0]
         with pytest.raises(ToolError, match="Error executing tool fail"):
@@ -80,7 +82,7 @@ async def test_failures_are_sentences() -> None:
 
 @pytest.mark.asyncio
 async def test_a_server_that_dies_is_started_again() -> None:
-    """Its tools are gone at once, and back after a while."""
+    """If the server's process ends, its tools are removed at once, and it is restarted after a second."""
     clock = FakeClock()
     async with servers(desk(), clock=clock) as running:
         connection = running.connections[0]
@@ -97,7 +99,7 @@ async def test_a_server_that_dies_is_started_again() -> None:
 
 @pytest.mark.asyncio
 async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
-    """It is tried again, later and later, beside one that works."""
+    """A server that cannot be started is tried again at growing intervals, and does not affect the other servers."""
     clock = FakeClock()
     missing = desk(name="missing", command="no-such-program", args=[])
     async with servers(desk(tools=["add"]), missing, clock=clock) as running:
@@ -110,7 +112,8 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
 
 @pytest.mark.asyncio
 async def test_a_visit_tells_what_there_is() -> None:
-    """For `roomtone doctor`; and why there is nothing."""
+    """`list_server_tools`, which `roomtone doctor` uses, returns a server's tools or raises an error with the reason.
+    """
     assert {"add", "die"} <= set(await list_server_tools(desk()))
     with pytest.raises(McpError, match="there is no program 'no-such-program'"):
         await list_server_tools(desk(command="no-such-program", args=[]))
@@ -130,7 +133,7 @@ async def test_a_visit_tells_what_there_is() -> None:
     ],
 )
 def test_no_key_of_an_address_is_told(url: str) -> None:
-    """Neither in the log nor to the model: the host is enough to know which server it is."""
+    """An error message shows only the host of an address, so no key in it reaches the log or the model."""
     told = describe_error(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
     assert "k3y" not in told
     assert told.count("hub.example") == 2
@@ -139,7 +142,7 @@ def test_no_key_of_an_address_is_told(url: str) -> None:
 
 @pytest.mark.asyncio
 async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
-    """A program that never answers is ended with the bot."""
+    """A server program that never answers is ended when the bot ends."""
     started = tmp_path / "started"
     os.mkfifo(started)
     silent = desk(args=["-c", f"import time; open({str(started)!r}, 'w').close(); time.sleep(600)"])
@@ -151,7 +154,7 @@ async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_server_over_http() -> None:
-    """The same tools over streamable HTTP."""
+    """A server over streamable HTTP offers the same tools."""
     process = await asyncio.create_subprocess_exec(sys.executable, str(SERVER), "0", stderr=asyncio.subprocess.PIPE)
     try:
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""Settings of MCP servers: one way to reach each, distinct names, and no secret shown."""
+"""Settings of MCP servers: each has either a command or a URL, names are unique, and no secret is shown."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ FILES = {"name": "files", "command": "uvx", "headers": {}, "env": {"KEY": "sk-se
     ],
 )
 def test_what_is_wrong_is_told(values: dict[str, object], told: str) -> None:
-    """In words that name the server."""
+    """Wrong settings are refused with a message that says what is wrong."""
     with pytest.raises(ValidationError, match=told):
         McpServerSettings.model_validate(values)
 
 
 def test_names_differ() -> None:
-    """Their tools are told apart by them."""
+    """Two servers cannot have the same name, because the name distinguishes their tools."""
     with pytest.raises(ValidationError, match="two servers are called 'files'"):
         McpSettings.model_validate({"servers": [FILES, FILES]})
 
 
 def test_they_are_read_from_a_file(tmp_path: Path) -> None:
-    """As tables of their own; a mistake is one sentence without its secrets."""
+    """Each server is a table in roomtone.toml, and an error message about it contains none of its secrets."""
     file = tmp_path / "roomtone.toml"
     file.write_text(
         '[[mcp.servers]]\nname = "files"\ncommand = "uvx"\nargs = ["mcp-server-files"]\ntools = ["read_file"]\n'

@@ -1,4 +1,4 @@
-"""File names, and finding a session by a prefix of its id; the commands are tested in `cli`."""
+"""File names of sessions, and finding a session by the beginning of its id. The commands are tested in `cli`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @given(st.text(min_size=1))
 def test_no_id_leads_out_of_its_folder(name: str) -> None:
-    """Whatever somebody calls a session; and the id can be read back from the file's name."""
+    """The file name of a session never leaves its folder, whatever the id, and the id can be read back from the name.
+    """
     written = file_name(name)
     assert not {"/", "\\", "\0"} & set(written)
     assert not written.startswith(".")
@@ -28,7 +29,7 @@ def test_no_id_leads_out_of_its_folder(name: str) -> None:
 
 @pytest.mark.asyncio
 async def test_a_session_is_found_by_how_it_begins(tmp_path: Path) -> None:
-    """The last one without a name; several of one beginning are told."""
+    """Without an id the last session is found. If several ids begin with the given text, the error lists them."""
     async with Evening(tmp_path / "a.db", name="20260101-one") as first:
         await first.say("Hello.")
         await first.memory.end()

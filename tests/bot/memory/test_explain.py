@@ -1,4 +1,5 @@
-"""Explaining a reply: the rebuilt payload matches the sent one word for word, or the reason why not is given."""
+"""Explaining a reply: the rebuilt prompt equals the sent one word for word, or the reason for the difference is given.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ SYSTEM = ("You take part.", "House rules: be kind.")
 
 
 class Replies:
-    """Payloads as they were really sent, each with its log line (unless that is left to the log: `logged`)."""
+    """Builds prompts as a room does, and keeps each with its log line. If `logged`, the log lines are not captured."""
 
     def __init__(self, evening: Evening, *, logged: bool = False) -> None:
         self._evening = evening
@@ -59,7 +60,7 @@ class Replies:
         )
 
     async def ask(self, question: str, speaker: str = "Bob") -> ModelContext:
-        """Let somebody ask, and build what a model is sent, as a room does."""
+        """Let somebody ask a question, and build the prompt for the answer as a room does."""
         evening = self._evening
         turn = await evening.say(question, speaker)
         quotes = await self._quoting.find(turn, evening.memory)
@@ -76,19 +77,19 @@ class Replies:
         return context
 
     async def explained(self, number: int) -> Explanation:
-        """Explain the reply of that number."""
+        """Explain the reply with this number."""
         record = read_record(self.lines[number])
         assert record is not None
         return await Explainer(self._evening.database, self._evening.store).explain(record)
 
 
 def words(payload: tuple[PayloadPart, ...]) -> list[tuple[str, str]]:
-    """Return a payload as a model gets it."""
+    """Return role and content of each part, as a model gets them."""
     return [(part.role, part.content) for part in payload]
 
 
 async def an_evening(evening: Evening, *, logged: bool = False) -> Replies:
-    """Play 140 turns with screens, people who tell of themselves, and a question every now and then."""
+    """Play 140 turns with notes of shared screens, personal facts, and a question after every 19 turns."""
     replies = Replies(evening, logged=logged)
     await evening.say("I live in Lisbon, and the gate code is 4411.")
     await evening.say("My dog is called Bruno.", "Bob")
@@ -105,7 +106,7 @@ async def an_evening(evening: Evening, *, logged: bool = False) -> Replies:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_every_payload_of_an_evening_comes_out_word_for_word(tmp_path: Path) -> None:
-    """With prompts, people, summary, window, notes, quotes and the question, while the memory has moved on since."""
+    """Every prompt of a session is rebuilt exactly, with all kinds of parts, although the memory has changed since."""
     async with Evening(tmp_path / "a.db") as evening:
         replies = await an_evening(evening)
         kinds: set[PartKind] = set()
@@ -133,7 +134,9 @@ async def test_every_payload_of_an_evening_comes_out_word_for_word(tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_what_was_evicted_is_told_as_it_was(tmp_path: Path) -> None:
-    """A window too large for the model: the note in its place, its range and why."""
+    """If turns were evicted from a prompt, the rebuilt prompt has the note about them, and the record their range and
+    reason.
+    """
     async with Evening(tmp_path / "a.db", max_input_tokens=900) as evening:
         replies = await an_evening(evening)
         evicted = [line for line in replies.lines if line["eviction"]]
@@ -153,7 +156,7 @@ async def test_what_was_evicted_is_told_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path) -> None:
-    """Its segment, its turn, the very words; for what was sent then and for the summary now."""
+    """Each sentence of a summary is traced to its segment and its turn, for sent summaries and for the current one."""
     async with Evening(tmp_path / "a.db") as evening:
         replies = await an_evening(evening)
         explained = await replies.explained(5)
@@ -176,7 +179,7 @@ async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path)
 
 @pytest.mark.asyncio
 async def test_what_is_gone_since_is_said(tmp_path: Path) -> None:
-    """Forgotten turns, deleted facts, notes, prompts, summaries: a sentence each, and the digest does not match."""
+    """If turns, facts, notes, prompts or summaries were deleted since, the explanation names them and is not exact."""
     async with Evening(tmp_path / "a.db") as evening:
         replies = await an_evening(evening)
         number = len(replies.sent) - 1
@@ -199,7 +202,7 @@ async def test_what_is_gone_since_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) -> None:
-    """The same proof for `roomtone replay`, whose clock and session are the transcript's."""
+    """The last prompt of `roomtone replay` is rebuilt exactly; its clock and session are those of the transcript."""
     lines = [
         NoteLine(f"A map of harbour {number}.", "Cy", 1_000_000_000.0 + 4 * number)
         if number % 40 == 39
@@ -232,7 +235,7 @@ async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) ->
 
 @pytest.mark.asyncio
 async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> None:
-    """A summary of what had no room is kept beside the session's own, until anything is forgotten."""
+    """A summary of the turns that did not fit into a prompt is stored, and deleted when something is forgotten."""
     async with Evening(tmp_path / "a.db") as evening:
         for number in range(30):
             await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
@@ -268,7 +271,7 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
-    """Its instructions and items, with who is here, screens, quotes and the summary, at the turn it answered."""
+    """The instructions and items for a speech-to-speech model are rebuilt exactly, as of the turn that was answered."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Lisbon, and the gate code is 4411.")
         await evening.talk(70)

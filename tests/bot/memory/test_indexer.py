@@ -1,4 +1,4 @@
-"""What the indexer does in the background: catches up, embeds newest first, wipes, and survives trouble."""
+"""The indexer's background work: it catches up, embeds newest first, wipes deleted text, and survives failures."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Moody(LetterEmbedder):
-    """Fails as long as it has troubles."""
+    """Raises each of the given errors once, and works after that."""
 
     def __init__(self, *troubles: Exception) -> None:
         self.troubles = list(troubles)
         self.embedded: list[str] = []
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return the vectors, or raise the next trouble."""
+        """Return the vectors, or raise the next error."""
         assert not urgent
         assert len(texts) <= BATCH
         if self.troubles:
@@ -41,7 +41,7 @@ class Moody(LetterEmbedder):
 
 @pytest_asyncio.fixture
 async def room(tmp_path: Path) -> AsyncIterator[_Room]:
-    """A database with twenty turns that nobody has embedded."""
+    """A database with twenty turns that are not embedded."""
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         room = _Room(database)
         await room.tell(EVENING, *(turn(seq, f"We talk about thing number {seq}.") for seq in range(20)))
@@ -49,13 +49,13 @@ async def room(tmp_path: Path) -> AsyncIterator[_Room]:
 
 
 async def stored(room: _Room) -> int:
-    """How many embeddings there are."""
+    """Return the number of stored embeddings."""
     return int((await room.database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
 
 
 @pytest.mark.asyncio
 async def test_everything_is_embedded_newest_first(room: _Room) -> None:
-    """In small steps, until nothing waits; then there is nothing to do."""
+    """All turns are embedded in small steps, newest first."""
     embedder = Moody()
     indexer = Indexer(room.database, room.vectors, embedder=embedder, clock=FakeClock())
     while await indexer.step():
@@ -67,7 +67,7 @@ async def test_everything_is_embedded_newest_first(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_forgotten_is_wiped(room: _Room) -> None:
-    """A step with nothing to embed wipes what was deleted, once; without an embedder too."""
+    """A step with nothing to embed wipes deleted text once, also without an embedder."""
     indexer = Indexer(room.database, room.vectors, embedder=None, clock=FakeClock())
     assert not await indexer.step()
     await room.forget(EVENING, 7)
@@ -77,7 +77,7 @@ async def test_what_is_forgotten_is_wiped(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_rewritten_is_indexed_again(room: _Room) -> None:
-    """A changed turn loses its passage by a trigger, and gets a new one without a restart."""
+    """A trigger removes the passage of a changed turn, and the indexer adds a new one without a restart."""
     async with room.database.writing() as connection:
         await connection.exec_driver_sql('UPDATE turns SET parts = \'[["1", "Ada", "A zeppelin!"]]\' WHERE seq = 4')
     indexer = Indexer(room.database, room.vectors, embedder=None, clock=FakeClock())
@@ -88,7 +88,7 @@ async def test_what_was_rewritten_is_indexed_again(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_the_task_works_rests_and_ends(room: _Room) -> None:
-    """It embeds what is there step by step, embeds what came, and ends with its block."""
+    """The task embeds the waiting turns in steps, later also new turns, and ends with its context."""
     clock, embedder = FakeClock(), Moody()
     async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
         await _until_asleep(clock)
@@ -104,7 +104,7 @@ async def test_the_task_works_rests_and_ends(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
-    """Later and later; afterwards everything is there."""
+    """A failure is logged once and retried at growing intervals until everything is embedded."""
     clock = FakeClock()
     embedder = Moody(EmbeddingError("Busy.", retryable=True), TimeoutError())
     with capture_logs() as logs:
@@ -125,7 +125,7 @@ async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
-    """What won't pass by itself is tried again rarely."""
+    """A failure that is not retryable is tried again only after the longest interval."""
     clock = FakeClock()
     embedder = Moody(EmbeddingError("The key is wrong.", retryable=False))
     async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
@@ -139,13 +139,13 @@ async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
 
 
 async def _steps(clock: FakeClock, count: int) -> None:
-    """Let the task do so many further steps."""
+    """Let the task do this many further steps."""
     for _ in range(count):
         clock.advance(PAUSE_S)
         await _until_asleep(clock)
 
 
 async def _until_asleep(clock: FakeClock) -> None:
-    """Wait until the task sleeps. What it does before goes through the database's threads, so real time passes."""
+    """Wait until the task sleeps. Its database work runs in other threads, so this takes real time."""
     async with asyncio.timeout(20):
         await clock.until_somebody_sleeps()

@@ -1,4 +1,4 @@
-"""The whole search over a real index, with embedders that work, are slow, or fail."""
+"""Memory search over a real index, with embedders that work, never answer, or fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHATTER = ("Did you see the trailer?", "I keep dying on that jump.", "Yeah, okay
 
 
 async def evening(*turns: Turn, session_id: SessionId = EVENING) -> tuple[InMemoryRecallIndex, InMemoryTurnStore]:
-    """A store and an index with these turns."""
+    """Return an index and a store with these turns."""
     index, store = InMemoryRecallIndex(), InMemoryTurnStore()
     for each in turns:
         index.tell(session_id, each, guild_id=1, channel_id=10)
@@ -44,7 +44,7 @@ async def evening(*turns: Turn, session_id: SessionId = EVENING) -> tuple[InMemo
 
 
 class Dawdling(LetterEmbedder):
-    """Never answers."""
+    """An embedder that never answers."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Wait for ever."""
@@ -53,7 +53,7 @@ class Dawdling(LetterEmbedder):
 
 
 class Broken(LetterEmbedder):
-    """Always fails."""
+    """An embedder that always fails."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Fail."""
@@ -62,7 +62,7 @@ class Broken(LetterEmbedder):
 
 @pytest.mark.asyncio
 async def test_what_was_said_is_found_word_for_word() -> None:
-    """With who said it, when, and the turns beside it."""
+    """A result has the words, the speaker, the time and the neighbouring turns."""
     index, store = await evening(*SAID)
     (found, *_) = await Recall(index, store).search("closed lighthouse")
     assert found.text == "The lighthouse is closed until May."
@@ -74,7 +74,7 @@ async def test_what_was_said_is_found_word_for_word() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("old", "new", "question"), REPLACED)
 async def test_in_an_evening_s_talk_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
-    """The whole way: of 60 turns, the old value early and the correction late, for each of 26 questions."""
+    """A corrected value is found before the old one, in a session of 60 turns, for each of 26 questions."""
     said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(60)]
     said[7], said[48] = turn(7, old), turn(48, new)
     index, store = await evening(*said)
@@ -86,7 +86,7 @@ async def test_in_an_evening_s_talk_the_value_that_holds_comes_first(old: str, n
 
 @pytest.mark.asyncio
 async def test_a_correction_far_down_the_ranking_is_looked_for() -> None:
-    """Where a statement was repeated a hundred times and corrected once, the correction is found."""
+    """If a statement was repeated a hundred times and corrected once, the correction is found first."""
     said = [turn(seq, "The gate code is 4411, gate code 4411." if seq % 2 else "Fine by me.") for seq in range(200)]
     said.append(turn(200, "Oh by the way and before I forget, somebody from next door told me that the code "
                           "of that old gate down there has changed to 7702."))  # fmt: skip
@@ -98,7 +98,7 @@ async def test_a_correction_far_down_the_ranking_is_looked_for() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("embedder", [None, Dawdling(), Broken()])
 async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | None) -> None:
-    """One that is missing, never answers or fails costs the likeness alone."""
+    """If the embedder is missing, never answers or fails, full-text search still finds the turn."""
     index, store = await evening(*SAID)
     found = await Recall(index, store, embedder=embedder).search("closed lighthouse", embed_within_s=0.0)
     assert found[0].seq == 2
@@ -107,7 +107,7 @@ async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | N
 
 @pytest.mark.asyncio
 async def test_likeness_finds_what_no_word_does() -> None:
-    """Nothing in common but the letters."""
+    """The embedding finds a turn that has no word in common with the query."""
     index, store = await evening(*SAID)
     embedder = LetterEmbedder()
     await index.embed(embedder)
@@ -119,7 +119,7 @@ async def test_likeness_finds_what_no_word_does() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("query", ["", "   ", "what did he say", "?!"])
 async def test_a_query_without_words_finds_what_was_said_last(query: str) -> None:
-    """'What did Bob say?' with the speaker as filter."""
+    """A query without content words returns the newest turns of the given speaker."""
     index, store = await evening(*SAID)
     found = await Recall(index, store).search(query, Scope(speaker="bob"), limit=2)
     assert [each.seq for each in found] == [5, 3]
@@ -127,7 +127,7 @@ async def test_a_query_without_words_finds_what_was_said_last(query: str) -> Non
 
 @pytest.mark.asyncio
 async def test_what_nobody_said_is_not_found() -> None:
-    """An unknown word finds nothing rather than something."""
+    """A word that nobody said finds nothing."""
     index, store = await evening(*SAID)
     assert await Recall(index, store).search("zeppelin") == ()
     assert await Recall(*(await evening())).search("zeppelin") == ()
@@ -135,7 +135,7 @@ async def test_what_nobody_said_is_not_found() -> None:
 
 @pytest.mark.asyncio
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
-    """Whatever is asked: the session, the channel or the guild is the limit."""
+    """A room's search finds nothing outside its session, channel or guild, whatever the query asks for."""
     index, store = await evening(turn(0, "Lisbon is lovely."))
     index.tell(MORNING, turn(0, "Lisbon was rainy."), guild_id=1, channel_id=10)
     index.tell(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
@@ -158,7 +158,7 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
 
 @pytest.mark.asyncio
 async def test_turns_are_recalled_by_their_numbers() -> None:
-    """Both ends counted in, bounded; nothing for a range that is none."""
+    """A range of turn numbers includes both ends and is bounded; an invalid range returns nothing."""
     index, store = await evening(*(turn(seq, f"Number {seq}.") for seq in range(MOST_TURNS + 20)))
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
     assert [each.seq for each in await room.recall_turns(3, 5)] == [3, 4, 5]
@@ -169,7 +169,7 @@ async def test_turns_are_recalled_by_their_numbers() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failing_store_is_told() -> None:
-    """A person or a tool hears it; the embedding under way ends too."""
+    """If the store fails, the search raises its error and cancels the running embedding."""
     index, store = await evening(*SAID)
 
     async def refuse(terms: Sequence[str]) -> None:
@@ -185,7 +185,7 @@ async def test_a_failing_store_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_on_a_screen_is_found() -> None:
-    """A note has no seq and no neighbours."""
+    """A note of a shared screen is found; a note has no turn number and no neighbouring turns."""
     index, store = await evening(*SAID)
     index.tell(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
     (found,) = await Recall(index, store).search("algarve map")

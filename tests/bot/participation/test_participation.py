@@ -1,4 +1,4 @@
-"""Participation under random events: the bot never speaks where it must not."""
+"""Participation under random events: the bot never speaks when it must not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Said:
-    """What participation needs of a `SpokenText`."""
+    """The fields of a `SpokenText` that participation uses."""
 
     user_id: int
     text: str
@@ -50,7 +50,7 @@ class Said:
 
 
 class Table:
-    """One participation, its server and its clock."""
+    """One participation with its guild and its clock."""
 
     def __init__(self, most_calls: int) -> None:
         self.clock = FakeClock()
@@ -65,7 +65,7 @@ class Table:
         self.stopped = 0
 
     async def begin(self) -> tuple[Participation, GuildParticipation]:
-        """Return the participation and its server's guild."""
+        """Return the participation and its guild."""
         guild = await self.guilds.of_guild(self.place.guild_id)
         participation = Participation(
             self.guilds,
@@ -81,20 +81,20 @@ class Table:
 
     @property
     def reply_state(self) -> ReplyState:
-        """Nothing is said."""
+        """Report that the bot is not speaking."""
         return ReplyState(PendingReply.NONE, busy=False)
 
     @property
     def can_skip(self) -> bool:
-        """It can."""
+        """Report that a reply can be skipped."""
         return True
 
     def stop_speaking(self) -> None:
-        """Count."""
+        """Count the call."""
         self.stopped += 1
 
     def speak_unprompted(self, decision: Decision) -> bool:
-        """Begin."""
+        """Accept the reply."""
         return True
 
 
@@ -113,7 +113,7 @@ STEPS = st.lists(
 
 
 async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tuple[object, ...]]:
-    """Do the steps and return every decision; whatever was answered was allowed at that moment."""
+    """Do the steps, and return every decision with the state in which it was made."""
     table = Table(most_calls)
     participation, guild = await table.begin()
     decided: list[tuple[object, ...]] = []
@@ -148,8 +148,10 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
 @settings(deadline=None, max_examples=150)
 @given(STEPS, st.integers(1, 4))
 def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]], most_calls: int) -> None:
-    """Silenced, over the ceiling, to a bot, or to somebody who does not want to be heard; the same steps twice are
-    decided alike; and its name, said by somebody who may, is always answered."""
+    """The bot never answers when silenced or over the limit, and never a bot or a person who opted out.
+
+    The same steps always give the same decisions. A permitted utterance with the bot's name is always answered.
+    """
     decided = asyncio.run(live(steps, most_calls))
     assert decided == asyncio.run(live(steps, most_calls))
     for user_id, text, decision, silenced, over, opted_out in decided:
@@ -162,7 +164,7 @@ def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]],
 
 @pytest.mark.asyncio
 async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
-    """If somebody switches it off and on repeatedly, it obeys each time but limits its messages."""
+    """If somebody silences and unsilences the bot repeatedly, the bot obeys each time but limits its messages."""
     table = Table(9)
     participation, _ = await table.begin()
     for _ in range(3 * NOTICES_WAITING):
@@ -180,7 +182,7 @@ async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
 
 
 def test_it_takes_a_long_silence() -> None:
-    """The silence is counted from the last thing heard."""
+    """The quiet time is counted from the last speech."""
     quiet = QuietTimer(after_s=600.0, every_s=1_800.0, now=0.0)
     quiet.reset(100.0)
     quiet.reset(50.0)
@@ -189,7 +191,7 @@ def test_it_takes_a_long_silence() -> None:
 
 
 def test_there_is_one_in_a_while() -> None:
-    """However quiet it stays, and however often it falls quiet."""
+    """There is at most one unprompted remark per interval, however often the room falls quiet."""
     quiet = QuietTimer(after_s=60.0, every_s=1_800.0, now=0.0)
     assert quiet.is_due(60.0)
     quiet.use(60.0)
@@ -200,7 +202,7 @@ def test_there_is_one_in_a_while() -> None:
 
 
 def test_it_is_off_unless_somebody_wants_it() -> None:
-    """0 minutes means never."""
+    """With 0 minutes the timer is off."""
     quiet = QuietTimer(after_s=0.0, every_s=1_800.0, now=0.0)
     assert not quiet.enabled
     assert not quiet.is_due(1e9)

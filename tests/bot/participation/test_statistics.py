@@ -1,4 +1,4 @@
-"""What /status says of taking part."""
+"""The part of /status about participation."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from bot.participation.statistics import ParticipationStatistics
 
 
 def guild(ceiling: CostCeiling | None = None) -> GuildParticipation:
-    """Return a server's."""
+    """Return a guild's participation."""
     return GuildParticipation(10, VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling or CostCeiling()))
 
 
 def test_nothing_happened_yet() -> None:
-    """Then only the mode is told."""
+    """Before anything happens, the status has only the mode."""
     assert ParticipationStatistics().format(guild(), silenced=False, now=0.0) == "I speak in the mode free."
 
 
 def test_everything_is_told_by_reason() -> None:
-    """The most frequent first; without a ceiling only what was spent."""
+    """Replies and silences are listed by reason, most frequent first. Without limits, only the costs are shown."""
     statistics, here = ParticipationStatistics(), guild()
     for reason in (Reason.WAKE_NAME, Reason.ENGAGED, Reason.ENGAGED):
         statistics.count(Decision(True, reason))
@@ -35,7 +35,7 @@ def test_everything_is_told_by_reason() -> None:
 
 
 def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
-    """What may be spent beside what was."""
+    """With limits, the costs are shown beside the limits. A moderator's silence is shown too."""
     here = guild(CostCeiling(240, 1_000_000, 1_800.0))
     here.silence = Silence(always=True)
     here.costs.add(Cost(1, 650, 4.0), now=0.0)

@@ -1,4 +1,6 @@
-"""Speech-to-speech in a room: its conversation and the room's memory stay in step, whatever happens to either."""
+"""Speech-to-speech in a room: the model's conversation and the room's memory stay consistent, whatever happens to
+either.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ SPEECH = np.full(16_000, 50, np.int16)
 
 
 class FakePrompt:
-    """What the model is told of Ada and Bo. `guild`: the server's instructions."""
+    """Information about Ada and Bo for the model. `guild`: the server's instructions."""
 
     def __init__(self, observe: events.Observer = events.ignore_event) -> None:
         self.guild = ""
@@ -64,28 +66,28 @@ class FakePrompt:
         return {1: "Ada", 2: "Bo"}[user_id]
 
     def asker_of(self, question: Question) -> Asker:
-        """Return nobody."""
+        """Return an asker without rights."""
         return NOBODY
 
     async def guild_instructions(self) -> str:
-        """Return them."""
+        """Return the server's instructions."""
         return self.guild
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
-        """Return one where the model may skip."""
+        """Return one instruction if the model may skip its answer."""
         return ("Be quick.",) if question.may_skip else ()
 
     def introductions(self) -> list[str]:
-        """Return the names."""
+        """Return the participants' names."""
         return ["Ada", "Bo"]
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
-        """Observe it."""
+        """Report the prompt as an event."""
         self._observe(events.ContextBuilt(tuple(parts), answer_to, 0.0))
 
 
 class Desk:
-    """A bridge with its surroundings: a fake session, a real memory, and everything that was told."""
+    """A bridge with a fake session, a real memory, and a record of all events."""
 
     def __init__(
         self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox, quoting: QuoteFinder | None, mode: str
@@ -115,7 +117,7 @@ class Desk:
 
     @property
     def written(self) -> list[str]:
-        """Return what was written into the channel."""
+        """Return what the bridge wrote into the channel."""
         return self.place.written
 
     def _new_session(self, brief: object, on_event: object, run_tool: object) -> tuple[FakeRealtime, object]:
@@ -125,7 +127,7 @@ class Desk:
         return session, self.over.wait
 
     async def record(self, kind: TurnKind, speaker_id: str, name: str, text: str, *utterances: SpokenText) -> Turn:
-        """Put a turn into the memory and tell the bridge, as the room does."""
+        """Add a turn to the memory and notify the bridge, as the room does."""
         self.clock.advance(1.0)
         now = self.clock.now()
         turn = await self.memory.append(kind, [TurnPart(speaker_id, name, text)], started_at=now, ended_at=now)
@@ -133,10 +135,10 @@ class Desk:
         return turn
 
     async def say(self, user_id: int, text: str) -> Turn:
-        """Let somebody say something, from sound to turn."""
+        """Let somebody say something: recognise a sound and record its turn."""
         self.session.heard.append(text)
         self.recognizer.texts.append(text)
-        # No two utterances are the same sound.
+        # Make the sound of each utterance unique.
         self.said += 1
         sound = np.full(16_000, 50 + self.said, np.int16)
         recognition = await self.bridge.recognize(sound, speaker_id=user_id)
@@ -145,12 +147,12 @@ class Desk:
         return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)
 
     async def answer(self, turn: Turn, *, may_skip: bool = False) -> list[str]:
-        """Let the model answer; return the words of each piece."""
+        """Let the model answer, and return the text of each piece."""
         return [speech.text async for speech in self.bridge.speak(Question(turn, may_skip=may_skip))]
 
     @property
     def payload(self) -> tuple[PayloadPart, ...]:
-        """Return what the model had before it at the last answer."""
+        """Return what the model had in its context at the last answer."""
         return next(event.parts for event in reversed(self.seen) if isinstance(event, events.ContextBuilt))
 
 
@@ -164,7 +166,7 @@ async def _echo(arguments: Mapping[str, object]) -> str:
 
 @asynccontextmanager
 async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
-    """Lend a bridge whose session is connected."""
+    """Open a bridge whose session is connected."""
     clock = FakeClock()
     toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, _echo)])
     async with SessionMemory.open(
@@ -184,7 +186,7 @@ async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: 
 
 @pytest.mark.asyncio
 async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
-    """The sound stands in the conversation, after the name; its text is the turn."""
+    """Speech is sent to the model as sound after the speaker's name, and its turn is not sent again as text."""
     async with desk() as room:
         turn = await room.say(1, "hello there")
         assert turn.parts[0].text == "hello there"
@@ -193,7 +195,7 @@ async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_heard_again_is_not_said_again() -> None:
-    """A second hearing, with a silence before, is the own recogniser's; the items are those of the first."""
+    """If the same sound is recognised a second time, the room's own recogniser does that and nothing is sent again."""
     async with desk() as room:
         room.session.heard.append("Room")
         first = await room.bridge.recognize(SPEECH, speaker_id=1)
@@ -208,7 +210,7 @@ async def test_what_is_heard_again_is_not_said_again() -> None:
 
 @pytest.mark.asyncio
 async def test_what_became_no_turn_does_not_stay() -> None:
-    """A cough that the guards dropped is taken out when the person's next words are a turn; others' words stay."""
+    """Sound that became no turn, such as a cough, is deleted at the next turn of the same person."""
     async with desk() as room:
         room.session.heard.append("(cough)")
         await room.bridge.recognize(SPEECH * 2, speaker_id=1)
@@ -220,7 +222,7 @@ async def test_what_became_no_turn_does_not_stay() -> None:
 
 @pytest.mark.asyncio
 async def test_unfinished_utterances_are_not_sent() -> None:
-    """Sent audio cannot be taken back."""
+    """An unfinished utterance is refused, because sent audio cannot be taken back."""
     async with desk() as room:
         with pytest.raises(RecogniserOverloadedError):
             await room.bridge.recognize(SPEECH, speaker_id=1, interim=True)
@@ -230,7 +232,9 @@ async def test_unfinished_utterances_are_not_sent() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("heard", [None, RealtimeError("slow")])
 async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> None:
-    """Where the model's side could not tell, or did not hear at all; the model knows the turn either way."""
+    """If the model gives no transcript, the room's own recogniser does. If the model did not get the sound, it gets the
+    text.
+    """
     async with desk() as room:
         room.session.heard.append(heard)
         room.recognizer.texts.append("own words")
@@ -244,7 +248,7 @@ async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> No
 
 @pytest.mark.asyncio
 async def test_other_turns_are_told_in_writing() -> None:
-    """Who comes and goes, and what the bot said by its other voice."""
+    """The model gets membership changes, and answers spoken by the bot's other voice, as text."""
     async with desk() as room:
         await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined the channel.")
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Hello Bo.")
@@ -255,7 +259,7 @@ async def test_other_turns_are_told_in_writing() -> None:
 
 @pytest.mark.asyncio
 async def test_an_answer_is_spoken_and_stands_once() -> None:
-    """Its words come with its sound; the turn that records it is not told again."""
+    """An answer's words come with its sound, and the turn that records the answer is not sent to the model."""
     async with desk() as room:
         turn = await room.say(1, "who are you")
         room.session.answers.append("I am Roomtone and I listen")
@@ -269,10 +273,10 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_said_before_the_window_is_brought_along() -> None:
-    """Quotes about the question stand in the instructions of the answer to it, and those of the last one go."""
+    """Quotes about the question are in the instructions for its answer, and removed before the next one."""
 
     class Remembering:
-        """Finds one quote for each question."""
+        """Finds two quotes for each question: one of this session and one of an older session."""
 
         async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
             text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
@@ -302,7 +306,7 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_talked_over_is_corrected() -> None:
-    """The model learns how far it was heard."""
+    """If an answer is interrupted, the model learns how many milliseconds of it were heard."""
     async with desk() as room:
         turn = await room.say(1, "tell me")
         room.session.answers.append("one two three four")
@@ -313,7 +317,9 @@ async def test_what_was_talked_over_is_corrected() -> None:
 
 @pytest.mark.asyncio
 async def test_several_at_once_are_heard_as_one_sound() -> None:
-    """In the mixed mode: all their names, their sound laid over each other, the words by the own recogniser."""
+    """In mixed mode, simultaneous utterances are sent as one mixed sound with all names; the own recogniser makes the
+    text.
+    """
     async with desk("mixed") as room:
         room.recognizer.texts += ["left", "right"]
         group = []
@@ -332,7 +338,7 @@ async def test_several_at_once_are_heard_as_one_sound() -> None:
 
 @pytest.mark.asyncio
 async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
-    """In the mixed mode too the words stand in the conversation, with the next thing that happens."""
+    """If a sound could not be sent in mixed mode, its text is sent before the next turn."""
     async with desk("mixed") as room:
         room.recognizer.texts.append("left")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
@@ -348,7 +354,11 @@ async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("seed", range(8))
 async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: int) -> None:
-    """Over a long evening with folds, lost connections, unheard speech and answers, every turn is in one of the two."""
+    """In a long session with compactions, reconnections, unheard speech and answers, no turn is missing from the
+    context.
+
+    Every turn is either in the summary in the instructions or in the conversation.
+    """
     random = Random(seed)
     async with desk() as room:
         for number in range(140):
@@ -380,7 +390,7 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
         summarised = [high for _, high in coverage(room.payload, total).summarised]
         assert summarised == [room.memory.cursor - 1]
         assert "Session conversation summary:" in room.session.instructions
-        # And what the payload says stands in the conversation itself, once.
+        # The conversation itself contains every turn of the payload.
         standing = list(room.session.items.values())
         for part in room.payload:
             if part.kind.value == "turn":
@@ -400,7 +410,7 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
     ],
 )
 async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: str, told: str) -> None:
-    """And what it wrote wrong is told to it."""
+    """A tool gets the arguments that the model wrote; mistakes in the call are reported to the model."""
     async with desk() as room:
         assert room.session.tools == ("echo",)
         assert told in await room.session.run_tool(RealtimeToolCall("c", name, arguments))
@@ -409,7 +419,9 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("language", "told"), [("de", "de"), ("auto", None)])
 async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: str | None) -> None:
-    """So a lone 'mm-hm' is not written down in another language; where anything may be spoken it is not told."""
+    """A configured language is sent to the endpoint, so that a lone 'mm-hm' is not transcribed in another one; `auto`
+    is not.
+    """
     async with served(FakeModel("ja")) as server:
         settings = RealtimeSettings.model_validate({"enabled": True, "base_url": server.base_url})
         clock = FakeClock()
@@ -426,7 +438,8 @@ async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: s
 
 @pytest.mark.asyncio
 async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
-    """It is not asked meanwhile, and knows afterwards what was said."""
+    """A failure and the recovery are each written into the channel. After it, the model gets the turns that it missed.
+    """
     async with desk() as room:
         assert room.bridge.responder_name == "the speech-to-speech model gpt-realtime"
         running = asyncio.create_task(room.bridge.run(), name="bridge-under-test")
@@ -450,7 +463,7 @@ async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
 
 @pytest.mark.asyncio
 async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
-    """It is not tried again before the next join, and the room's task for it ends."""
+    """After a permanent failure the session is not tried again before the next join, and the channel gets a message."""
     async with desk() as room:
         running = asyncio.create_task(room.bridge.run(), name="bridge-under-test")
         room.session.fail("The account has no quota left.", lasting=True)
@@ -464,7 +477,7 @@ async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
 
 @pytest.mark.asyncio
 async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one() -> None:
-    """The session was renewed while the last words of an answer still sounded."""
+    """If the session is renewed while an answer is still playing, the new conversation gets the answer as text."""
     async with desk() as room:
         turn = await room.say(1, "who are you")
         room.session.answers.append("I am Roomtone")
@@ -477,7 +490,7 @@ async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one(
 
 @pytest.mark.asyncio
 async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
-    """A persona that moderators choose in the middle of an evening, and what is told about one answer alone."""
+    """A changed persona applies from the next answer on; instructions for one answer apply only to that answer."""
     async with desk() as room:
         turn = await room.say(1, "who are you")
         for persona, may_skip in (("You are a dry old innkeeper.", True), ("You are a pirate.", False)):
@@ -491,7 +504,7 @@ async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
 
 @pytest.mark.asyncio
 async def test_what_holds_on_the_server_is_known_from_the_start() -> None:
-    """The first conversation begins with it."""
+    """The first conversation begins with the server's instructions."""
     async with desk() as room:
         room.prompt.guild = "You are a pirate."
         begun: list[str] = []
@@ -508,7 +521,7 @@ async def test_what_holds_on_the_server_is_known_from_the_start() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("answer", ["SKIP", "Skip.", "SKIP. They talk to each other."])
 async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None:
-    """Not a syllable; the answer is broken off and stands nowhere."""
+    """If the model skips its answer, nothing is spoken, and the answer is cancelled and not kept."""
     async with desk() as room:
         turn = await room.say(1, "look at that")
         room.session.answers.append(answer)
@@ -521,7 +534,7 @@ async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("answer", "may_skip"), [("Skippers sail", True), ("Sure thing", True), ("Skip", False)])
 async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -> None:
-    """And where it has to answer nothing is held back."""
+    """An answer that only begins like SKIP is spoken, and so is one that may not be skipped."""
     async with desk() as room:
         turn = await room.say(1, "look at that")
         room.session.answers.append(answer)
@@ -532,7 +545,7 @@ async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -
 
 @pytest.mark.asyncio
 async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
-    """Somebody shares a screen, a tool server connects; and when it goes, that is told too."""
+    """The model gets the current tools before each answer, for example after a tool server connected or went away."""
     more: list[RoomTool] = []
     async with desk(toolbox=Toolbox(more=lambda: more)) as room:
         assert room.session.tools == ()
@@ -546,7 +559,7 @@ async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
 
 @pytest.mark.asyncio
 async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
-    """The oldest turns leave the conversation, with a note in their place; every turn is there or noted as gone."""
+    """In mode rolling, the oldest turns are replaced in the conversation by one note about them."""
     async with desk() as room:
         for number in range(30):
             await room.say(1, f"Number {number} is the lantern of hall {number}.")
@@ -566,7 +579,7 @@ async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
 
 @pytest.mark.asyncio
 async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole() -> None:
-    """What stands for its beginning goes with the rest of it when its turn is folded."""
+    """All items of an answer that was continued after a reconnection are deleted when its turn is compacted."""
     async with desk() as room:
         turn = await room.say(1, "tell me a story")
         room.session.answers.append("Once there was a lantern.")

@@ -1,4 +1,4 @@
-"""Input to the model is remembered until it becomes a turn; input that became no turn is reported."""
+"""Inputs to the model are kept until they become a turn; inputs that became none are reported."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from bot.realtime.inputs import MOST_INPUTS, Inputs, RealtimeInput
 
 
 def said(number: int) -> RealtimeInput:
-    """Return something that was said."""
+    """Return an input whose sound depends on `number`."""
     return RealtimeInput(np.full(100, number, np.int16), (f"who_{number}", f"item_{number}"), 1)
 
 
 def test_the_same_sound_is_known_also_after_a_silence() -> None:
-    """Of the same person, and only the last; no sound is the same as none."""
+    """The last sound of a person is recognised again, also with silence before it."""
     inputs = Inputs()
     assert inputs.find_same(1, said(1).pcm) is None
     inputs.add(1, said(1))
@@ -26,7 +26,7 @@ def test_the_same_sound_is_known_also_after_a_silence() -> None:
 
 
 def test_what_was_said_before_a_turn_and_became_none_is_told_once() -> None:
-    """What is a turn itself is not, and what nobody knows of changes nothing."""
+    """Inputs before a turn that became no turn themselves are reported once."""
     inputs = Inputs()
     for number in (1, 2, 3):
         inputs.add(7, said(number))
@@ -36,7 +36,7 @@ def test_what_was_said_before_a_turn_and_became_none_is_told_once() -> None:
 
 
 def test_little_is_kept() -> None:
-    """Somebody who only coughs fills no memory."""
+    """At most `MOST_INPUTS` inputs of a person are kept."""
     inputs = Inputs()
     for number in range(50):
         inputs.add(7, said(number))

@@ -1,4 +1,4 @@
-"""The items of a realtime conversation follow the memory, including what is forgotten."""
+"""The items of a realtime conversation follow the memory, also when something is forgotten."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Conversation:
-    """The conversation of a session as its far end has it."""
+    """The conversation as the endpoint has it."""
 
     def __init__(self, items: Iterable[ConversationItem]) -> None:
         self.items = {each.id: each.text for each in items}
@@ -46,7 +46,7 @@ class _Conversation:
 
 @pytest.mark.asyncio
 async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None:
-    """In writing and as the sound it was; the others' words stay, in their order."""
+    """Forgotten words are removed from the conversation, as text and as sound; other turns stay in order."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.say("And I in Lisbon.", "Bob")

@@ -1,4 +1,4 @@
-"""Speech over a reply, carried out on a real playback and a real replier."""
+"""How the bot reacts when people speak over a reply, with a real playback and a real replier."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 ADA = 1
-# Twenty words are 40 frames.
+# The twenty words are 40 frames.
 REPLY = " ".join(f"word{number}" for number in range(20)) + "."
 
 
 class Room:
-    """A bot in the midst of a reply, people's voices as numbers, and the sound that leaves."""
+    """A bot in the middle of a reply, with the seconds that each person has spoken over it."""
 
     def __init__(self) -> None:
         self.bench = Bench(ScriptedResponder(REPLY))
@@ -43,7 +43,7 @@ class Room:
 
     @property
     def voiced_s(self) -> dict[int, float]:
-        """Return how long Ada has spoken."""
+        """Return the seconds that each person has spoken."""
         return self.voiced
 
     @asynccontextmanager
@@ -55,12 +55,12 @@ class Room:
             yield
 
     def frame(self) -> int:
-        """Return the loudness at the end of the next frame that is sent, -1 for silence."""
+        """Return the loudness at the end of the next frame, or -1 for silence."""
         frame = self.bench.playback.next_frame()
         return -1 if frame is None else int(np.abs(frame[-1]))
 
     def speak(self, seconds: float) -> None:
-        """Let Ada speak for so long, in batches of 20 ms, while the bot's frames go out."""
+        """Let Ada speak for this long, in steps of 20 ms, while the bot's frames are played."""
         for _ in range(round(seconds / 0.02)):
             self.clock.advance(0.02)
             self.voiced[ADA] = self.voiced.get(ADA, 0.0) + 0.02
@@ -68,7 +68,7 @@ class Room:
             self.frame()
 
     def understood(self, text: str) -> None:
-        """Let her words become text."""
+        """Report the text of Ada's speech."""
         self.voiced.clear()
         now = self.clock.monotonic()
         self.barge_in.on_event(events.UtteranceTranscribed("u1", ADA, text, now - 1.0, now, now))
@@ -76,7 +76,7 @@ class Room:
 
 @pytest.mark.asyncio
 async def test_a_real_interruption_silences_the_bot_and_is_told() -> None:
-    """Softer, then silent before the words are known, then the rest is given up."""
+    """The bot becomes softer, then silent, and gives its reply up once the person's words are known."""
     room = Room()
     async with room.speaking():
         assert room.frame() == 100
@@ -88,13 +88,13 @@ async def test_a_real_interruption_silences_the_bot_and_is_told() -> None:
         reply = await room.bench.next_reply()
     assert reply.interrupted
     assert REPLY.startswith(reply.text)
-    # 37 frames had left when it was silent, the one that faded out among them.
+    # 37 frames were played before the silence, including the one that faded out.
     assert len(reply.text.split()) == 37 // FRAMES_A_WORD
 
 
 @pytest.mark.asyncio
 async def test_a_laugh_is_waited_out_and_the_reply_is_whole() -> None:
-    """The reply goes on where it was."""
+    """After a laugh the reply goes on where it stopped, and all of it is heard."""
     room = Room()
     async with room.speaking():
         room.speak(0.74)
@@ -107,7 +107,9 @@ async def test_a_laugh_is_waited_out_and_the_reply_is_whole() -> None:
 
 @pytest.mark.asyncio
 async def test_noise_that_became_no_text_is_waited_out_too() -> None:
-    """A guard dropped it: nobody spoke. Where the recogniser failed, somebody may have."""
+    """After dropped noise the reply goes on. If the recogniser failed, the reply is given up, because somebody may have
+    spoken.
+    """
     for reason, interrupted in (("too_short", False), ("phantom_phrase", False), ("recogniser_failed", True)):
         room = Room()
         async with room.speaking():
@@ -122,7 +124,7 @@ async def test_noise_that_became_no_text_is_waited_out_too() -> None:
 
 @pytest.mark.asyncio
 async def test_a_call_to_stop_needs_no_700_ms() -> None:
-    """Neither does it matter that it is said with the name."""
+    """A call to stop ends the reply even if it is shorter than 700 ms."""
     room = Room()
     async with room.speaking():
         room.speak(0.3)
@@ -133,7 +135,7 @@ async def test_a_call_to_stop_needs_no_700_ms() -> None:
 
 @pytest.mark.asyncio
 async def test_time_passes_without_sound() -> None:
-    """After a short burst it is as loud as before although nothing more is heard."""
+    """After a short burst of speech the volume rises again, also while no more sound arrives."""
     room = Room()
     async with room.speaking():
         ticking = asyncio.create_task(room.barge_in.run(), name="barge-in")

@@ -1,4 +1,4 @@
-"""Eager recognition: when it starts in a pause, when it does not, and that it leaves no task behind."""
+"""Eager recognition: when it starts in a pause, when it does not, and that it leaves no task running."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
 
 
 class Bench:
-    """Eager recognition over a recogniser that answers with the utterance's id, once the gate is open."""
+    """Eager recognition with a recogniser that returns the utterance's id once `gate` is set."""
 
     def __init__(self, probability: float | None = None, *, pace_s: float = 0.1, enabled: bool = True) -> None:
         self.clock = FakeClock()
@@ -57,7 +57,7 @@ class Bench:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run it."""
+        """Run the eager recognition."""
         task = asyncio.create_task(self.eager.run(), name="eager-recognition-under-test")
         await asyncio.sleep(0)
         try:
@@ -68,7 +68,7 @@ class Bench:
 
 
 async def test_what_was_begun_is_there_once() -> None:
-    """Whoever takes it waits for it, and the next one gets nothing."""
+    """`take` waits for the recognition and returns its text once; a second call gets None."""
     bench = Bench(0.95)
     bench.gate.clear()
     async with bench.running():
@@ -83,7 +83,7 @@ async def test_what_was_begun_is_there_once() -> None:
 
 
 async def test_going_on_throws_it_away() -> None:
-    """The task ends, and there is nothing to take."""
+    """If the person goes on speaking, the recognition is discarded and `take` returns None."""
     bench = Bench(0.95)
     bench.gate.clear()
     async with bench.running():
@@ -95,7 +95,8 @@ async def test_going_on_throws_it_away() -> None:
 
 
 async def test_who_likely_goes_on_is_recognised_later() -> None:
-    """Most such pauses are over by then, at no cost."""
+    """If the person will probably go on, recognition starts after a delay, because most such pauses are over by then.
+    """
     bench = Bench(0.2)
     async with bench.running():
         bench.eager.on_pause(_pause())
@@ -119,7 +120,7 @@ async def test_when_the_recogniser_is_behind_only_the_sure_are_begun(probability
 
 
 async def test_without_recognising_ahead_questions_are_still_answered() -> None:
-    """The setting concerns the recogniser alone."""
+    """With eager recognition off, the pause is still judged, but `take` returns None."""
     bench = Bench(0.95, enabled=False)
     async with bench.running():
         bench.eager.on_pause(_pause())
@@ -129,7 +130,9 @@ async def test_without_recognising_ahead_questions_are_still_answered() -> None:
 
 
 async def test_before_it_runs_every_question_is_answered_at_once() -> None:
-    """Listening must never wait for an answer that nobody gives."""
+    """Before `run` has started, each pause that asks for a judgement gets None at once, so that the listener never
+    waits.
+    """
     bench = Bench(0.95)
     bench.eager.on_pause(_pause())
     bench.eager.on_pause(_pause(2, asks=False))
@@ -137,7 +140,7 @@ async def test_before_it_runs_every_question_is_answered_at_once() -> None:
 
 
 async def test_its_end_ends_what_is_under_way() -> None:
-    """A closing room leaves no task behind, and whoever waits for one gets nothing."""
+    """When `run` ends, running recognitions are cancelled and a waiting `take` returns None."""
     bench = Bench(0.95)
     bench.gate.clear()
     async with bench.running():
@@ -150,7 +153,7 @@ async def test_its_end_ends_what_is_under_way() -> None:
 
 @pytest.mark.parametrize(("probability", "likely"), [(0.95, True), (0.6, True), (0.4, False), (None, False)])
 async def test_an_early_text_is_handed_on_at_once(probability: float | None, likely: bool) -> None:
-    """With whether the person sounds finished; what is thrown away is told to nobody."""
+    """An early text is passed on at once with whether the turn has probably ended. A discarded one is not passed on."""
     bench = Bench(probability)
     async with bench.running():
         bench.eager.on_pause(_pause())

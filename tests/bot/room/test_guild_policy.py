@@ -1,4 +1,6 @@
-"""What holds in a guild: its own choice, else the settings; and a store that fails stops no reply."""
+"""Which mode, budget and instructions apply in a guild: its own choice, or else the settings. A failing store stops no
+reply.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +18,30 @@ SETTINGS = BudgetSettings(max_context_tokens=8_000, reserved_output_tokens=2_000
 
 
 class Chosen:
-    """What guild 1 has chosen; guild 2's choice can't be read."""
+    """A store with a choice of guild 1; reading the choice of guild 2 fails."""
 
     def __init__(self, choice: GuildChoice) -> None:
         self.made = choice
 
     async def choice(self, guild_id: int) -> GuildChoice:
-        """Return it."""
+        """Return the guild's choice."""
         if guild_id == 2:
             raise StoreError("The disk is full. Make room.")
         return self.made if guild_id == 1 else GuildChoice()
 
     async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Fail: nothing is chosen here."""
+        """Fail, because these tests choose nothing."""
         raise AssertionError
 
 
 def policy(choice: GuildChoice, settings: BudgetSettings = SETTINGS) -> GuildPolicy:
-    """A policy whose settings say `summary`."""
+    """Return a policy whose settings have the mode `summary`."""
     return GuildPolicy(Chosen(choice), Budget(settings), mode=Mode.SUMMARY, max_output_tokens=300)
 
 
 @pytest.mark.asyncio
 async def test_a_server_has_instructions_of_its_own() -> None:
-    """The operator's first, then the moderators'; on another server neither."""
+    """The operator's instructions come first, then the moderators'. Another server has neither."""
     policy = GuildPolicy(
         Chosen(GuildChoice(persona=" You are a dry innkeeper. ")),
         Budget(BudgetSettings()),
@@ -53,7 +55,7 @@ async def test_a_server_has_instructions_of_its_own() -> None:
 
 @pytest.mark.asyncio
 async def test_the_settings_hold_where_nothing_is_chosen() -> None:
-    """Mode, budget, and how it is counted."""
+    """A guild without a choice uses the mode, the budget and the token counter of the settings."""
     prompt = await policy(GuildChoice(Mode.OFF, False)).prompt_policy(3)
     assert (prompt.mode, prompt.enforced, prompt.max_input_tokens) == (Mode.SUMMARY, True, ROOM)
     assert (prompt.summarise_dropped, prompt.count_tokens("word")) == (False, 2)
@@ -61,7 +63,7 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
 
 @pytest.mark.asyncio
 async def test_a_choice_holds_in_its_guild() -> None:
-    """Also against settings that are off."""
+    """A guild's choice wins over the settings in both directions."""
     off = SETTINGS.model_copy(update={"enabled": False})
     prompt = await policy(GuildChoice(Mode.ROLLING, True), off).prompt_policy(1)
     assert (prompt.mode, prompt.enforced, prompt.max_input_tokens) == (Mode.ROLLING, True, ROOM)
@@ -72,14 +74,14 @@ async def test_a_choice_holds_in_its_guild() -> None:
 
 @pytest.mark.asyncio
 async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
-    """A reply goes on."""
+    """If a guild's choice cannot be read, the settings apply."""
     assert await policy(GuildChoice(Mode.OFF)).mode(2) is Mode.SUMMARY
     assert (await policy(GuildChoice(Mode.OFF)).prompt_policy(2)).enforced
 
 
 @pytest.mark.asyncio
 async def test_a_dearer_model_leaves_less_room() -> None:
-    """What its bills have shown is in the prompt."""
+    """If a model reports more tokens than were counted, prompts get fewer counted tokens."""
     budget = Budget(SETTINGS)
     budget.estimator.learn(count=2_000, reported=3_000)
     dear = GuildPolicy(Chosen(GuildChoice()), budget, mode=Mode.SUMMARY, max_output_tokens=300)

@@ -1,4 +1,4 @@
-"""From sound to text in one room: the queue, the guards, and that nothing is dropped in silence."""
+"""From sound to text in one room: the queue, the guards, and that every dropped utterance is reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADA, BO = 1, 2
 
 
 class FakeJudge:
-    """Answers every pause alike, once the gate is open."""
+    """A turn-end detector that gives every pause the same probability once `gate` is set."""
 
     def __init__(self, probability: float | None) -> None:
         self.probability = probability
@@ -45,7 +45,7 @@ class FakeJudge:
 
 
 class Bench:
-    """Hearing with a scripted recogniser and a clock the test moves."""
+    """Hearing with a scripted recogniser and a clock that the test moves."""
 
     def __init__(
         self,
@@ -82,12 +82,12 @@ class Bench:
 
     @property
     def texts(self) -> list[SpokenText]:
-        """Return everything that was said, group by group."""
+        """Return all recognised utterances in order."""
         return [spoken for group in self.groups for spoken in group]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run it."""
+        """Run the hearing."""
         task = asyncio.create_task(self.hearing.run(), name="hearing-under-test")
         try:
             yield
@@ -103,7 +103,7 @@ class Bench:
             await asyncio.sleep(0)
 
     async def say(self, user_id: int, *, seconds: float = 2.0) -> None:
-        """Let somebody speak now, then be silent until it counts as said."""
+        """Let a person speak now, then be silent until their turn has ended."""
         started = self.clock.monotonic()
         await self.pass_time(seconds)
         self.hearing.hear(speech(user_id, at=started, seconds=seconds))
@@ -111,13 +111,14 @@ class Bench:
 
     @property
     def dropped(self) -> list[str]:
-        """Return the reasons of what was dropped."""
+        """Return the reasons of all dropped utterances."""
         return [event.reason for event in self.seen if isinstance(event, events.SpeechDropped)]
 
 
 @pytest.mark.asyncio
 async def test_speech_becomes_text_with_its_times() -> None:
-    """Who spoke, what, when it began and ended acoustically, and when the text stood."""
+    """A recognised utterance has its speaker, its text, when the speech began and ended, and when the text was ready.
+    """
     bench = Bench("Bo brings the lantern.")
     async with bench.running():
         await bench.say(ADA)
@@ -132,7 +133,7 @@ async def test_speech_becomes_text_with_its_times() -> None:
 
 @pytest.mark.asyncio
 async def test_texts_come_in_the_order_in_which_speech_ended() -> None:
-    """Two people one after the other stay in order, whatever the recogniser takes."""
+    """Utterances of two people keep their order, however long the recogniser takes."""
     bench = Bench("The first to speak.", "The second to speak.")
     bench.recognizer.gate.clear()
     async with bench.running():
@@ -148,7 +149,7 @@ async def test_texts_come_in_the_order_in_which_speech_ended() -> None:
 
 @pytest.mark.asyncio
 async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
-    """A tentative text of noise is dropped with its reason."""
+    """A text that a guard takes for noise is dropped with its reason and becomes no turn."""
     bench = Bench("Thanks for watching!")
     bench.recognizer.mean_logprob = -0.9
     async with bench.running():
@@ -160,7 +161,8 @@ async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failing_recogniser_costs_one_utterance() -> None:
-    """The failure is told with its sentence, and the next utterance is heard."""
+    """If the recogniser fails, one utterance is dropped, the problem is reported, and the next utterance is recognised.
+    """
     broke = RecogniserError("The model broke. Pull it again.")
     bench = Bench(broke, broke, "We are still here now.")
     async with bench.running():
@@ -175,7 +177,7 @@ async def test_a_failing_recogniser_costs_one_utterance() -> None:
 
 @pytest.mark.asyncio
 async def test_a_click_is_dropped_with_its_reason() -> None:
-    """Too short to be speech, and told so."""
+    """A sound that is too short for speech is dropped with that reason."""
     bench = Bench()
     async with bench.running():
         await bench.say(ADA, seconds=0.1)
@@ -185,8 +187,8 @@ async def test_a_click_is_dropped_with_its_reason() -> None:
 
 @pytest.mark.asyncio
 async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> None:
-    """Each once, with whose it was and how long, and never with what was said."""
-    # What fails ahead is asked for again once it is sure.
+    """Each dropped utterance is counted and logged once, with its speaker and duration but without its words."""
+    # An utterance whose eager recognition fails is recognised again at its end, so the error is needed twice.
     bench = Bench("We leave at nine.", "We leave at nine.", *[RecogniserError("It broke.")] * 2)
     with capture_logs() as lines:
         async with bench.running():
@@ -202,21 +204,21 @@ async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> No
 
 @pytest.mark.asyncio
 async def test_the_queue_is_bounded_and_tells_what_it_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recogniser far behind loses the oldest, each told."""
+    """If the recogniser is far behind, the oldest waiting utterances are dropped, and each one is reported."""
     monkeypatch.setattr(hearing, "UTTERANCES_WAITING", 5)
     bench = Bench()
     bench.recognizer.gate.clear()
     async with bench.running():
         for _ in range(5 + hearing.RECOGNISED_AT_ONCE + 2):
             await bench.say(ADA)
-        # Some are in the recogniser, the queue is full of the newest, the rest is told.
+        # The recogniser has some utterances, the queue is full of the newest ones, and the rest were dropped.
         assert bench.dropped == ["overloaded"] * 2
         assert bench.hearing.dropped == {"overloaded": 2}
 
 
 @pytest.mark.asyncio
 async def test_last_words_become_text_before_the_end() -> None:
-    """Somebody is still speaking when the room ends: what was said until then is not lost."""
+    """If a person is still speaking when the room ends, the words so far are recognised."""
     bench = Bench("And one more thing.")
     async with bench.running():
         bench.hearing.hear(speech(ADA, at=bench.clock.monotonic())[:1])
@@ -226,7 +228,7 @@ async def test_last_words_become_text_before_the_end() -> None:
 
 @pytest.mark.asyncio
 async def test_last_words_do_not_hold_up_the_end() -> None:
-    """A recogniser that hangs costs the given time, no more."""
+    """At the end of the room, a recogniser that hangs is waited for no longer than the given time."""
     bench = Bench()
     bench.recognizer.gate.clear()
     async with bench.running():
@@ -237,7 +239,9 @@ async def test_last_words_do_not_hold_up_the_end() -> None:
 
 @pytest.mark.asyncio
 async def test_a_language_once_sure_is_expected() -> None:
-    """Detection is for the first utterance; a fixed language is never detected; who left is forgotten."""
+    """A person's language is detected in the first utterance and then kept until they leave. A fixed language is never
+    detected.
+    """
     bench = Bench()
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
@@ -255,7 +259,7 @@ async def test_a_language_once_sure_is_expected() -> None:
 
 @pytest.mark.asyncio
 async def test_text_stands_when_the_end_is_sure() -> None:
-    """It was recognised in the pause, once, so nothing is left to do at the end."""
+    """The speech is recognised once, during the pause, so the text is ready as soon as the turn's end is certain."""
     bench = Bench("Bo brings the lantern.")
     async with bench.running():
         await bench.say(ADA)
@@ -269,7 +273,7 @@ async def test_text_stands_when_the_end_is_sure() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_recognised_in_vain_is_forgotten() -> None:
-    """The person went on: what counts is recognised from the whole, and nothing of the tentative text is recorded."""
+    """If the person goes on after a pause, the whole utterance is recognised again and only its text is recorded."""
     bench = Bench("I think", "I think we should go.")
     async with bench.running():
         at = bench.clock.monotonic()
@@ -287,7 +291,7 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
 
 @pytest.mark.asyncio
 async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
-    """As the setting says."""
+    """With eager recognition off, an utterance is recognised once, at its end."""
     bench = Bench("Bo brings the lantern.", eager_recognition=False)
     async with bench.running():
         await bench.say(ADA)
@@ -299,7 +303,7 @@ async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("probability", "silence_s"), [(0.97, 0.5), (0.2, 1.0), (None, 0.7)])
 async def test_who_sounds_finished_is_answered_sooner(probability: float | None, silence_s: float) -> None:
-    """The turn-end probability decides how long a silence must be to end the turn."""
+    """The turn-end probability decides how long a silence ends the turn."""
     judge = FakeJudge(probability)
     bench = Bench("Bo brings the lantern.", judge=judge)
     async with bench.running():
@@ -312,7 +316,7 @@ async def test_who_sounds_finished_is_answered_sooner(probability: float | None,
 
 @pytest.mark.asyncio
 async def test_a_late_judge_costs_time_and_no_words() -> None:
-    """Listening waits for it, and what is asked then is finished speech."""
+    """If the turn-end detector is late, the listener waits for it, and no words are lost."""
     judge = FakeJudge(0.97)
     judge.gate.clear()
     bench = Bench("Bo brings the lantern.", judge=judge)
@@ -326,7 +330,7 @@ async def test_a_late_judge_costs_time_and_no_words() -> None:
 
 @pytest.mark.asyncio
 async def test_people_who_talk_at_once_are_one_group() -> None:
-    """Bo finishes while Ada still speaks: her words come with his, in the order in which they began."""
+    """If Bo finishes while Ada still speaks, both utterances are one group, in the order in which they began."""
     bench = Bench("I do too.", "I like the tall lighthouse best.")
     async with bench.running():
         at = bench.clock.monotonic()
@@ -343,7 +347,7 @@ async def test_people_who_talk_at_once_are_one_group() -> None:
 
 @pytest.mark.asyncio
 async def test_the_bots_name_does_not_wait() -> None:
-    """Whoever calls it is told on at once, whoever else is speaking."""
+    """An utterance with the bot's name is passed on at once, even while another person is speaking."""
     bench = Bench("Roomtone, what time is it?")
     async with bench.running():
         at = bench.clock.monotonic()
@@ -355,7 +359,7 @@ async def test_the_bots_name_does_not_wait() -> None:
 
 @pytest.mark.asyncio
 async def test_the_bots_own_voice_is_nobodys_words() -> None:
-    """Speech that a microphone picks up from the loudspeaker is dropped."""
+    """If a microphone picks up the bot's own speech, the utterance is dropped."""
     bench = Bench("The lantern belongs to Bo.")
     bench.own_words = "Just now, Ada said: the lantern belongs to Bo."
     async with bench.running():
@@ -366,7 +370,7 @@ async def test_the_bots_own_voice_is_nobodys_words() -> None:
 
 @pytest.mark.asyncio
 async def test_the_same_words_at_once_again_are_one_turn() -> None:
-    """Dropped with the reason, like everything that is dropped."""
+    """If a person's utterance repeats the previous one word for word, it is dropped as a duplicate."""
     bench = Bench("We leave at nine.", "We leave at nine.")
     async with bench.running():
         await bench.say(ADA)
@@ -378,7 +382,8 @@ async def test_the_same_words_at_once_again_are_one_turn() -> None:
 
 @pytest.mark.asyncio
 async def test_a_sentence_that_broke_off_is_heard_again() -> None:
-    """A small model stops after one word of a clear sentence now and then; heard after a silence, it finds the rest."""
+    """A small model sometimes stops after one word of a clear sentence. The sound is recognised again behind a silence.
+    """
     bench = Bench("Room", "Roomtone, what do we take to the mountains on Saturday?")
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
@@ -392,7 +397,9 @@ async def test_a_sentence_that_broke_off_is_heard_again() -> None:
 
 @pytest.mark.asyncio
 async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
-    """Usernames make the model stutter now and then; what was said is not lost with the stutter."""
+    """Usernames in the glossary sometimes make the model stutter. The sound is then recognised again without a
+    glossary.
+    """
     bench = Bench("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", "Margaret said that she would come.")
     async with bench.running():
         await bench.say(ADA)

@@ -1,4 +1,5 @@
-"""A preemptive reply is used for the question that it was begun for, and otherwise leaves no trace."""
+"""A preemptive reply is used only for the question for which it was begun. Otherwise it is discarded without a trace.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ ASKED = Question(TURN, "u1", 1.0, "1")
 
 
 class Desk:
-    """A preemptive reply whose contexts and words are scripted."""
+    """A preemptive reply with scripted contexts and words."""
 
     def __init__(self, *pieces: str | Exception | asyncio.Event) -> None:
         self.responder = ScriptedResponder(*pieces)
@@ -58,13 +59,13 @@ class Desk:
         )
 
     async def answer(self, question: Question) -> list[str]:
-        """Answer a question that has come, as the replier does."""
+        """Answer a question, as the replier does."""
         context = await self.preemptive.build_context(question)
         return [piece async for piece in self.preemptive.respond(context)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run it."""
+        """Run the preemptive reply."""
         async with asyncio.TaskGroup() as tasks:
             run = tasks.create_task(self.preemptive.run(), name="preemptive-reply-under-test")
             await asyncio.sleep(0)
@@ -74,7 +75,7 @@ class Desk:
 
 @pytest.mark.asyncio
 async def test_what_was_thought_ahead_is_the_answer() -> None:
-    """The model is asked once, and has begun before the question came; times of the turn may differ."""
+    """If only the turn's times differ, the answer that was begun early is used and the model is asked once."""
     desk = Desk("Bo ", "brings it.")
     async with desk.running():
         desk.preemptive.start(ASKED)
@@ -88,7 +89,7 @@ async def test_what_was_thought_ahead_is_the_answer() -> None:
 
 @pytest.mark.asyncio
 async def test_the_rest_of_the_answer_comes_as_it_is_made() -> None:
-    """The question may come in the middle of it."""
+    """If the question comes while the answer is generated, the rest is passed on as it arrives."""
     thinking = asyncio.Event()
     desk = Desk("Bo ", thinking, "brings it.")
     async with desk.running():
@@ -113,7 +114,7 @@ async def test_the_rest_of_the_answer_comes_as_it_is_made() -> None:
     ],
 )
 async def test_another_question_is_thought_anew(asked: Question) -> None:
-    """More words, somebody else's words between them, another person: nothing of the first attempt is said."""
+    """If the words, the turn or the person differ, the question is answered anew and the first attempt is not used."""
     never = asyncio.Event()
     desk = Desk(never)
     async with desk.running():
@@ -126,7 +127,7 @@ async def test_another_question_is_thought_anew(asked: Question) -> None:
 
 @pytest.mark.asyncio
 async def test_who_goes_on_has_it_thrown_away() -> None:
-    """Only the preemptive reply to that person is discarded, and its generation ends at once."""
+    """If a person goes on speaking, only the reply to that person is discarded, and its generation ends at once."""
     never = asyncio.Event()
     desk = Desk(never)
     async with desk.running():
@@ -161,7 +162,7 @@ async def test_tools_wait_for_the_question() -> None:
 
 @pytest.mark.asyncio
 async def test_failures_are_those_of_the_answer() -> None:
-    """A model's is met by who takes the answer; a context that could not be built is built again."""
+    """A failure of the model is raised when the answer is used. A context that could not be built is built again."""
     desk = Desk("Bo ", ChatModelError("It broke. Try again.", retryable=True))
     async with desk.running():
         desk.preemptive.start(ASKED)
@@ -182,7 +183,7 @@ async def test_failures_are_those_of_the_answer() -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
-    """By closing the stream, or before it was even read."""
+    """The generation ends if the stream is closed early, and also if the answer was never read."""
     never = asyncio.Event()
     desk = Desk("Bo ", never)
     async with desk.running():
@@ -201,7 +202,7 @@ async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
 
 @pytest.mark.asyncio
 async def test_before_it_runs_nothing_is_thought_ahead() -> None:
-    """A room that has not begun."""
+    """Before `run` has started, nothing is generated early and a question is answered normally."""
     desk = Desk("Yes.")
     desk.preemptive.start(ASKED)
     assert await desk.answer(ASKED) == ["Yes."]
@@ -223,5 +224,5 @@ async def test_before_it_runs_nothing_is_thought_ahead() -> None:
     ],
 )
 def test_what_reads_finished(text: str, finished: bool) -> None:
-    """A sentence that stands; not one that trails off."""
+    """A text reads as finished if it is a complete sentence that does not trail off."""
     assert reads_finished(text) is finished

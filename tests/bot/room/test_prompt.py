@@ -1,4 +1,4 @@
-"""A reply acts for one person: somebody who is present and whose own words are being answered."""
+"""A reply acts for one person, who is present and whose own words are being answered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _participants(*people: object) -> Participants:
 
 
 def test_who_spoke_alone_asked() -> None:
-    """Present, with what they may."""
+    """The asker is the only speaker of the turn, with whether they are present and a moderator."""
     assert asker_of(Question(TURN), _participants()) == Asker(1, "Ada", "Roomtone, what is that?", present=True)
     moderator = replace(ADA, is_moderator=True)
     assert asker_of(Question(TURN), _participants(moderator)).moderator

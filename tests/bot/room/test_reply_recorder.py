@@ -1,4 +1,4 @@
-"""The messages that the channel gets about failed replies."""
+"""The messages about failed replies that are written in the channel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REFUSED = "The voice refused the key. Set another."
 
 
 def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Reply:
-    """Return an answer that is over."""
+    """Return a finished reply."""
     return Reply(
         question=Question(Turn(Seq(0), TurnKind.SPEECH, 0.0, 1.0, ())),
         text=text,
@@ -26,7 +26,9 @@ def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Re
 
 
 def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
-    """Until an answer was heard whole again; another reason is another sentence."""
+    """The voice's failure is reported once until a reply is heard in full or the reason changes. The unspoken words are
+    written each time.
+    """
     messages = FailureMessages()
     assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
     assert messages.format(reply(failure=AWAY, unsaid="It is blue.")) == "I wanted to say: It is blue."
@@ -38,7 +40,7 @@ def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
 
 
 def test_what_is_not_the_voices_fault_is_told_each_time() -> None:
-    """The person who asked gets no answer, spoken or written, so every failure is reported."""
+    """A failure that is not the voice's is reported each time, because the person gets no answer at all."""
     messages = FailureMessages()
     for _ in range(2):
         assert messages.format(reply(failure="The model is away. Start it.")) == "The model is away. Start it."

@@ -1,4 +1,4 @@
-"""One room from entrance to leaving, with everything real but the sound, the models and Discord."""
+"""One room from joining to leaving. Everything is real except the sound, the models and Discord."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ TICK_S = 0.05
 
 
 class House:
-    """The services of the rooms: a real database, fake audio and models, and a list of all events."""
+    """The services that the rooms use: a real database, fake audio and models, and a list of all events."""
 
     def __init__(self, sessions: Sessions, store: TurnStore, clock: FakeClock) -> None:
         self.sessions = sessions
@@ -97,7 +97,7 @@ class House:
         return Room(self.place, self.services())
 
     def services(self) -> RoomServices:
-        """Return what the rooms work with."""
+        """Return the services for a room."""
         brain = BrainSettings()
         return RoomServices(
             sessions=self.sessions,
@@ -151,18 +151,18 @@ class House:
 
     @property
     def said(self) -> list[str]:
-        """Return the words of every recorded turn, with their speakers."""
+        """Return the words of every recorded turn with their speakers."""
         return [f"{part.speaker}: {part.text}" for turn in self.turns for part in turn.parts]
 
     async def pass_time(self, seconds: float, *, step_s: float = TICK_S) -> None:
-        """Move the clock on in steps and let everybody work after each."""
+        """Advance the clock in steps and let all tasks run after each."""
         for _ in range(round(seconds / step_s)):
             self.clock.advance(step_s)
             for _ in range(5):
                 await asyncio.sleep(0)
 
     async def say(self, user_id: int, text: str) -> None:
-        """Let somebody say something, and wait until it is a turn."""
+        """Let a person say something, and wait until the turn is recorded."""
         self.recognizer.texts.append(text)
         before = len(self.turns)
         started = self.clock.monotonic()
@@ -172,7 +172,7 @@ class House:
         await settle(lambda: len(self.turns) > before)
 
     async def reply(self, number: int) -> events.ReplySpoken:
-        """Wait until the bot has spoken so many times, and return that time."""
+        """Wait until the bot has spoken `number` times, and return the last of these replies."""
         await settle(lambda: len(self.of(events.ReplySpoken)) >= number)
         event = self.of(events.ReplySpoken)[number - 1]
         assert isinstance(event, events.ReplySpoken)
@@ -180,7 +180,7 @@ class House:
 
 
 async def settle(holds: Callable[[], bool]) -> None:
-    """Wait for work that other threads do (the database's), for ten seconds at most."""
+    """Wait at most ten seconds for the work of other threads, such as the database's."""
     for _ in range(10_000):
         if holds():
             return
@@ -190,7 +190,7 @@ async def settle(holds: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def a_house(folder: Path) -> AsyncIterator[House]:
-    """Open a house on a database in `folder`."""
+    """Open the services with a database in `folder`."""
     async with AsyncExitStack() as stack:
         clock = FakeClock()
         database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
@@ -199,7 +199,7 @@ async def a_house(folder: Path) -> AsyncIterator[House]:
 
 @asynccontextmanager
 async def living(house: House) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
-    """Run a room until the block is left; then it is cancelled, as a crash would, unless it has ended."""
+    """Run a room until the block is left. If it has not ended by then, it is cancelled, as in a crash."""
     room = house.room()
     task = asyncio.create_task(room.run(), name="room-under-test")
     try:
@@ -211,14 +211,15 @@ async def living(house: House) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
 
 
 async def ended(house: House, task: asyncio.Task[str]) -> str:
-    """Return the reason of a room that is ending."""
+    """Wait until a room has ended and return the reason."""
     await settle(task.done)
     return task.result()
 
 
 @pytest.mark.asyncio
 async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
-    """The notice, a turn for what was said, an answer out of it when addressed, and the answer as a turn."""
+    """The room posts its notice, records what is said, and answers a question from it. The answer becomes a turn too.
+    """
     async with a_house(tmp_path) as house, living(house):
         assert house.place.written == [RoomSettings().notice]
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
@@ -236,7 +237,7 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) -> None:
-    """System prompt, turns in order, the question last; each turn once."""
+    """The context has the system prompt, the earlier turns in order, and the question last."""
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "I painted the old fence green.")
         await house.say(BO.id, "Roomtone, what did Ada paint?")
@@ -250,7 +251,9 @@ async def test_the_context_is_what_was_said_before_the_question(tmp_path: Path) 
 
 @pytest.mark.asyncio
 async def test_a_guilds_choice_holds_from_the_next_reply_on(tmp_path: Path) -> None:
-    """Mode and budget, in the middle of a session; a question too large for the budget is refused aloud."""
+    """A guild's mode and budget can change during a session. If a question is too large for the budget, the bot says so
+    aloud.
+    """
     async with a_house(tmp_path) as house, open_database(tmp_path / "guilds.db") as database:
         guilds = GuildStore(database, house.clock)
         budget = Budget(BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=512))
@@ -274,7 +277,7 @@ async def test_a_guilds_choice_holds_from_the_next_reply_on(tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_alone_with_one_person_every_word_is_for_the_bot(tmp_path: Path) -> None:
-    """Another bot does not count as a participant."""
+    """Alone with one person, the bot answers everything they say. Another bot does not count as a participant."""
     async with a_house(tmp_path) as house:
         house.place.people = [ADA, OTHER_BOT]
         async with living(house):
@@ -284,7 +287,7 @@ async def test_alone_with_one_person_every_word_is_for_the_bot(tmp_path: Path) -
 
 @pytest.mark.asyncio
 async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
-    """Who joined and left stands in the timeline; who has gone keeps their name."""
+    """Joining and leaving are recorded as turns, and late words of a person who has left keep their name."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
         room.on_membership(MembershipChange(BO, joined=False))
         house.place.people = [ADA]
@@ -298,7 +301,7 @@ async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_path: Path) -> None:
-    """Somebody is in mid-sentence when the bot is sent away: their words are a turn, the session is closed."""
+    """If the bot is sent away while a person is speaking, their words become a turn and the session is closed."""
     async with a_house(tmp_path) as house, living(house) as (room, task):
         await house.say(ADA.id, "We meet at the old station.")
         house.recognizer.texts.append("And bring your umbrella, please.")
@@ -320,7 +323,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
 
 @pytest.mark.asyncio
 async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> None:
-    """The next room has the same session and turn numbers; no earlier turn is missing or doubled."""
+    """After a crash, the next room continues the session and its turn numbers, and no turn is missing or doubled."""
     async with a_house(tmp_path) as house:
         async with living(house):
             await house.say(ADA.id, "The budget is four hundred euros.")
@@ -338,7 +341,7 @@ async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_an_empty_room_is_left_after_a_while(tmp_path: Path) -> None:
-    """Alone for the set time, and not before; somebody who comes back resets it."""
+    """The bot leaves an empty room after the set time. A person who comes back resets the time."""
     wait_s = RoomSettings().leave_when_empty_s
     async with a_house(tmp_path) as house, living(house) as (_, task):
         house.place.people = [OTHER_BOT]
@@ -354,7 +357,7 @@ async def test_an_empty_room_is_left_after_a_while(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tmp_path: Path) -> None:
-    """What Discord takes back for good raises; a moderator's disconnect ends the session."""
+    """A lost voice connection ends the room with `LinkError`. A moderator's disconnect ends it in order."""
     async with a_house(tmp_path) as house:
         async with living(house) as (_, task):
             house.place.links[-1].lose("The voice server is gone.")
@@ -369,7 +372,8 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
 
 @pytest.mark.asyncio
 async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
-    """People asked and cannot hear: they read the answer and why, and it is remembered that it was given."""
+    """If the voice fails, the answer and the reason are written in the channel, and the answer is recorded as a turn.
+    """
     async with a_house(tmp_path) as house, living(house):
         house.voice.mute = {"Hello, Ada.", NO_MODEL}
         await house.say(ADA.id, "Hello, Roomtone, good evening!")
@@ -383,7 +387,7 @@ async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
 
 
 class FullDisk:
-    """A store whose disk is full for a while."""
+    """A turn store whose disk can be full."""
 
     def __init__(self, store: SqlTurnStore) -> None:
         self._store = store
@@ -393,7 +397,7 @@ class FullDisk:
         return getattr(self._store, name)
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Refuse while the disk is full."""
+        """Fail while the disk is full."""
         if self.full:
             raise StoreError("The disk is full. Make room.")
         await self._store.append_turn(session_id, turn)
@@ -401,7 +405,7 @@ class FullDisk:
 
 @pytest.mark.asyncio
 async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> None:
-    """People read it, the talk goes on in memory, and all of it is stored when there is room again."""
+    """A full disk is reported once in the channel, and the turns of that time are stored when there is space again."""
     async with a_house(tmp_path) as house:
         assert isinstance(house.store, SqlTurnStore)
         disk = FullDisk(house.store)
@@ -421,7 +425,7 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
-    """Where, how long, with whom, and how much is remembered."""
+    """The status says where the bot is, for how long, with how many people, what it remembers and what it left out."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
         await house.say(ADA.id, "The first thing that was said.")
         await house.pass_time(57.0, step_s=1.0)
@@ -438,7 +442,9 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(tmp_path: Path) -> None:
-    """The bot falls silent, its turn stands before the one that broke in, and the next prompt shows the break."""
+    """An interrupted reply is recorded as far as it was heard, before the turn that interrupted it, and marked in the
+    next prompt.
+    """
     async with a_house(tmp_path) as house, living(house):
         link = house.place.links[-1]
         link.pulling = False
@@ -466,7 +472,9 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
 
 @pytest.mark.asyncio
 async def test_people_who_talk_at_once_are_one_turn_with_each_ones_words(tmp_path: Path) -> None:
-    """Who began first comes first, a question among it is answered, and the turn lasts from the first to the last."""
+    """People who talk at once become one turn with a part for each, in the order in which they began, and a question in
+    it is answered.
+    """
     async with a_house(tmp_path) as house, living(house):
         house.recognizer.texts += ["I do too, very much.", "Roomtone, who likes the lighthouse?"]
         at = house.clock.monotonic()
@@ -487,7 +495,7 @@ async def test_people_who_talk_at_once_are_one_turn_with_each_ones_words(tmp_pat
 
 @pytest.mark.asyncio
 async def test_what_only_sounded_is_an_effect(tmp_path: Path) -> None:
-    """A recogniser that says '[laughter]' has heard no words."""
+    """A recognised sound such as '[laughter]' becomes an effect turn."""
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "[laughter]")
         assert [turn.kind for turn in house.turns] == [TurnKind.EFFECT]

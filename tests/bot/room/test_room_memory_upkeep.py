@@ -1,6 +1,6 @@
-"""A room with its memory upkeep: it knows who is present, and what was sent can be shown again.
+"""A room with its memory upkeep: the prompt has facts about the people present, and sent payloads can be rebuilt.
 
-Everything is real but the sound, the models and Discord.
+Everything is real except the sound, the models and Discord.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class KeptHouse(House):
-    """A house whose rooms have memory upkeep."""
+    """The services for rooms that have memory upkeep."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -74,7 +74,9 @@ class KeptHouse(House):
         )
 
     async def remember(self, count: int) -> SessionId:
-        """Store so many turns as the unfinished session of the place; in the first ones people tell of themselves."""
+        """Store `count` turns in an unfinished session of the channel. In the first two, people say facts about
+        themselves.
+        """
         opened = await self.sessions.open(
             guild_id=self.place.guild_id, channel_id=self.place.channel_id, resume_within_s=0.0
         )
@@ -91,8 +93,9 @@ class KeptHouse(House):
 
 @pytest.mark.asyncio
 async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Path) -> None:
-    """What people said of themselves ends up in the prompt; and each payload that was really sent comes out of the log
-    lines and the store word for word, after the session has ended."""
+    """The prompt has facts that people said about themselves. After the session has ended, each sent payload can be
+    rebuilt word for word from the log and the database.
+    """
     async with KeptHouse(tmp_path) as house:
         session_id = await house.remember(75)
         house.place.people = [ADA, BO]
@@ -125,7 +128,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
 
 @pytest.mark.asyncio
 async def test_what_people_said_last_is_kept_when_the_room_closes(tmp_path: Path) -> None:
-    """The window is drawn from too, once nothing more is folded."""
+    """When the room closes, facts are also extracted from turns that were not folded."""
     async with KeptHouse(tmp_path) as house:
         house.place.people = [ADA]
         async with living(house) as (room, task):
@@ -138,7 +141,7 @@ async def test_what_people_said_last_is_kept_when_the_room_closes(tmp_path: Path
 
 @pytest.mark.asyncio
 async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
-    """Facts about people who opted out remain theirs to see and delete, but no model gets them."""
+    """Facts about a person who has opted out are not put into prompts."""
     async with KeptHouse(tmp_path) as house:
         await house.remember(75)
         house.place.people = [ADA, BO]

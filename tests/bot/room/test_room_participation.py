@@ -1,4 +1,6 @@
-"""A room that takes part: who is answered, who is not, and how it is silenced; real but for sound, models, Discord."""
+"""Who is answered in a room, who is not, and how the bot is silenced. Everything is real except sound, models and
+Discord.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ CY = Person(4, "Cy", False)
 
 
 def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
-    """Give the house a model that answers so, and can find that there is nothing to say."""
+    """Give the rooms a model that answers with `pieces` and may skip."""
     responder = ScriptedResponder(*pieces)
     house.new_responder = lambda: responder
     house.can_skip = True
@@ -40,13 +42,13 @@ def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
 
 
 async def silenceable(house: House) -> None:
-    """Wait until the room's participation runs: it can be silenced then."""
+    """Wait until the guild's participation knows the room, because only then it can be silenced."""
     guild = await house.participation.of_guild(house.place.guild_id)
     await settle(lambda: guild.room is not None)
 
 
 async def silent(house: House, seconds: float = 2.0) -> None:
-    """Let time pass in which the bot says nothing more."""
+    """Let time pass and check that the bot says nothing."""
     before = len(house.of(events.ReplySpoken))
     await house.pass_time(seconds)
     assert len(house.of(events.ReplySpoken)) == before
@@ -54,7 +56,7 @@ async def silent(house: House, seconds: float = 2.0) -> None:
 
 @pytest.mark.asyncio
 async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None:
-    """Only the person who was answered may go on without the wake name, and only for a while."""
+    """Only the person who was answered can continue without the bot's name, and only for a while."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "It is green.")
         async with living(house):
@@ -76,7 +78,7 @@ async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_others_who_take_over_end_it(tmp_path: Path) -> None:
-    """What Ada says then is for them."""
+    """After another person has joined in, what Ada says is for that person and gets no answer."""
     async with a_house(tmp_path) as house:
         thinking(house, "It is green.")
         async with living(house):
@@ -90,7 +92,7 @@ async def test_others_who_take_over_end_it(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("answer", ["SKIP", "SKIP.", " skip", "SKIP. They talk to each other."])
 async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: str) -> None:
-    """No sound, no turn, no sentence in the channel; the log and /status know."""
+    """A SKIP leaves no sound, no turn and no message, only a log line and a count in the status."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "It is green.")
         async with living(house) as (room, _):
@@ -108,7 +110,7 @@ async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: st
 
 @pytest.mark.asyncio
 async def test_a_model_that_fails_where_nobody_asked_is_not_told(tmp_path: Path) -> None:
-    """Nobody waits for an answer, so nobody is apologised to."""
+    """If the model fails on a reply that nobody asked for, only the log reports it."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "It is green.")
         async with living(house):
@@ -124,7 +126,7 @@ async def test_a_model_that_fails_where_nobody_asked_is_not_told(tmp_path: Path)
 
 @pytest.mark.asyncio
 async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
-    """By name and in mid-word; it goes on listening, and may be told to talk again."""
+    """"Shut up" with the bot's name stops a reply at once. The bot goes on listening and can be asked to talk again."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
         link = house.place.links[-1]
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
@@ -152,7 +154,7 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
 
 @pytest.mark.asyncio
 async def test_stop_counts_only_from_who_has_its_ear(tmp_path: Path) -> None:
-    """Only "stop" from Ada, who is talking with the bot, counts; Bo's is meant for Ada."""
+    """Without the bot's name, only a silence request of the person who is talking with the bot counts."""
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "Roomtone, hello.")
         await house.reply(1)
@@ -167,7 +169,7 @@ async def test_stop_counts_only_from_who_has_its_ear(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Path) -> None:
-    """The next room of the session keeps it, also in another process; the next session does not."""
+    """A silence outlives a crash and a restart of the process, and ends with the session."""
     async with a_house(tmp_path) as house:
         async with living(house):
             await silenceable(house)
@@ -185,7 +187,7 @@ async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Pa
 
 @pytest.mark.asyncio
 async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> None:
-    """Not a moment sooner."""
+    """A silence for two minutes ends after two minutes."""
     async with a_house(tmp_path) as house, living(house):
         await silenceable(house)
         await house.participation.silence_session(house.place.guild_id, by=BO.id, minutes=2)
@@ -198,7 +200,9 @@ async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) -> None:
-    """In the channel; an hour later it speaks again, and the figures are in /status."""
+    """Over the hourly ceiling the bot writes so once and is silent. After an hour it speaks again, and the status has
+    the figures.
+    """
     async with a_house(tmp_path) as house:
         house.participating = ParticipationSettings(max_calls_per_hour=1)
         async with living(house) as (room, _):
@@ -219,7 +223,7 @@ async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) ->
 
 @pytest.mark.asyncio
 async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_path: Path) -> None:
-    """Not in the mode that holds by default, and not if somebody else is asked."""
+    """A question to the room is answered only in the mode `free`, and not if another person is addressed."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "At seven.")
         async with living(house):
@@ -236,7 +240,7 @@ async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_pat
 
 @pytest.mark.asyncio
 async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
-    """By the recogniser's glossary, the decider and the model."""
+    """A guild's own names for the bot are used by the recogniser's glossary, the decider and the model's prompt."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "Good evening.")
         async with living(house):
@@ -251,7 +255,8 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
-    """After the set silence, once in the set time, on nobody's behalf; a SKIP costs nothing but the asking."""
+    """After the set silence the bot may speak unasked, at most once in the set time, and not before anybody has spoken.
+    """
     async with a_house(tmp_path) as house:
         house.participating = ParticipationSettings(quiet_thought_after_minutes=2, quiet_thought_every_minutes=10)
         responder = thinking(house, "Who brings the lamp, by the way?")
@@ -271,7 +276,9 @@ async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -> None:
-    """Not decrypted, and what was on its way is dropped; the others see no turn of them, not even their coming."""
+    """The sound of a person who has opted out is excluded, and neither their words nor their coming and going become
+    turns.
+    """
     async with a_house(tmp_path) as house, living(house) as (room, _):
         assert not house.place.excludes(ADA.id)
         await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
@@ -291,7 +298,7 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
 
 @pytest.mark.asyncio
 async def test_another_bot_is_not_talked_to(tmp_path: Path) -> None:
-    """Alone with somebody and another bot: who is called decides."""
+    """Speech addressed to another bot, and speech of another bot, get no answer."""
     async with a_house(tmp_path) as house:
         house.place.people = [ADA, OTHER_BOT]
         async with living(house):
@@ -303,7 +310,7 @@ async def test_another_bot_is_not_talked_to(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
-    """The same coming, and the same laughter; what is said again after something else is said again."""
+    """A repeated membership change, or the same laughter of one person shortly after, is recorded once."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
         for joined in (True, True, False, True):
             room.on_membership(MembershipChange(CY, joined=joined))
@@ -321,7 +328,7 @@ async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_said_at_once_is_judged_in_its_order(tmp_path: Path) -> None:
-    """Bo takes over, and Ada's question in the same utterance group is for him."""
+    """The utterances of one group are judged in order: after Bo has joined in, Ada's question is for him."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "It is green.")
         async with living(house):
@@ -342,15 +349,15 @@ async def test_what_is_said_at_once_is_judged_in_its_order(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> None:
-    """Each step of an answer is a call of its own, with everything in it once more."""
+    """Each tool step counts towards the hourly ceiling as a call of its own with the whole prompt."""
     async with a_house(tmp_path) as house:
         toolbox = Toolbox()
 
         class Looker(ScriptedResponder):
-            """Looks twice before it answers."""
+            """A responder that calls a tool in two steps before it answers."""
 
             async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-                """Keep two steps and yield the script."""
+                """Record two tool steps and yield the script."""
                 step = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",))
                 toolbox.exchanges.record(context.current.seq, [step, step])
                 async for piece in super().respond(context):

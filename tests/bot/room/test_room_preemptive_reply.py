@@ -1,4 +1,6 @@
-"""A preemptive reply in a whole room: used at the end, discarded when somebody goes on, never heard before the end."""
+"""A preemptive reply in a whole room: it is used if the turn has ended, discarded if the person goes on, and never
+heard before the end.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Judge:
-    """Says of every pause how finished it sounds."""
+    """A turn-end detector that gives every pause the same probability."""
 
     def __init__(self, probability: float) -> None:
         self.probability = probability
@@ -38,7 +40,7 @@ class Judge:
 async def a_judged_house(
     folder: Path, *, probability: float = 0.9, preemptive: bool = True
 ) -> AsyncIterator[tuple[House, ScriptedResponder]]:
-    """A house whose room hears how finished people sound, with a model that says one thing."""
+    """Open the services with a turn-end detector and a model that always gives the same answer."""
     async with a_house(folder) as house:
         responder = ScriptedResponder("Bo brings it.")
         house.new_responder, house.can_skip = lambda: responder, True
@@ -59,7 +61,7 @@ def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
 
 @pytest.mark.asyncio
 async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:
-    """The model is asked once, before the turn is recorded, and nothing sounds before it is."""
+    """The model is asked once, before the turn is recorded, and nothing is spoken until the turn has ended."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):
         house.recognizer.texts.append("Roomtone, who brings the lantern?")
         with capture_logs() as logs:
@@ -80,7 +82,7 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
-    """The preemptive reply to the first half is discarded."""
+    """If the person goes on, the reply to the first half is discarded and the whole sentence is answered."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):
         house.recognizer.texts += ["Roomtone, who brings it.", "Roomtone, who brings it on Saturday?"]
         with capture_logs() as logs:
@@ -108,7 +110,8 @@ async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
     ],
 )
 async def test_when_nothing_is_thought_ahead(tmp_path: Path, text: str, probability: float, preemptive: bool) -> None:
-    """Who sounds or reads unfinished, who is not talking to the bot, and where the operator does not want it."""
+    """No preemptive reply starts if the speech sounds or reads unfinished, is not for the bot, or the setting is off.
+    """
     async with (
         a_judged_house(tmp_path, probability=probability, preemptive=preemptive) as (house, _),
         living(house),

@@ -1,4 +1,5 @@
-"""Speech-to-speech in a whole room: it remarks on screens when that disturbs nobody, and is what its server wants."""
+"""Speech-to-speech in a whole room: when the bot remarks on a shared screen, and that it follows its server's persona.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +45,14 @@ class Studio:
     def __init__(self, cinema: Cinema) -> None:
         self.cinema = cinema
         self.house = cinema.house
-        # There is no language model beside it.
+        # There is no language model besides the speech-to-speech model.
         self.house.can_skip = False
         self.sessions: list[FakeRealtime] = []
         self.line: ScreenPageConnection | None = None
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[FakeRealtime]:
-        """Run the room; lend its session, which is connected."""
+        """Run the room and yield its connected session."""
         services = self.house.services()
         realtime = RealtimeServices(
             settings=RealtimeSettings(enabled=True),
@@ -87,18 +88,18 @@ class Studio:
         return session, live
 
     async def say(self, user_id: int, text: str) -> None:
-        """Let somebody say something to the model."""
+        """Let a person say something to the model."""
         self.sessions[0].heard.append(text)
         await self.house.say(user_id, text)
 
     async def begin(self) -> None:
-        """Ada asks something and is answered: nothing is thought aloud where nothing was ever said."""
+        """Let Ada ask a question and get an answer, because the bot makes no remarks before anybody has spoken."""
         self.sessions[0].answers.append("I am.")
         await self.say(ADA.id, "Roomtone, are you there?")
         await self.house.reply(1)
 
     async def see_something(self, name: str = "dark", text: str = "Winter Soldier") -> None:
-        """Ada shares a window, if she does not yet, and something is noted."""
+        """Let Ada share a window, if she does not yet, and wait for a note about it."""
         if self.line is None:
             self.line = await self.cinema.share()
         await self.cinema.see(self.line, name, text)
@@ -106,14 +107,16 @@ class Studio:
 
 @asynccontextmanager
 async def a_studio(folder: Path) -> AsyncIterator[Studio]:
-    """Open a cinema with speech-to-speech."""
+    """Open a `Cinema` with speech-to-speech."""
     async with a_cinema(folder) as cinema:
         yield Studio(cinema)
 
 
 @pytest.mark.asyncio
 async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
-    """Alone with one person: once, with the note and the right to say nothing before the model, and not soon again."""
+    """Alone with one person, the bot remarks once on a new note and not soon again. The instructions allow the model to
+    skip.
+    """
     async with a_studio(tmp_path) as studio:
         studio.house.place.people = [ADA]
         async with studio.living() as session:
@@ -133,7 +136,7 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_that_finds_nothing_to_remark_is_not_heard(tmp_path: Path) -> None:
-    """Nothing sounds, nothing is recorded, and the next remark has to wait all the same."""
+    """If the model skips the remark, nothing is heard or recorded, and the next remark still has to wait."""
     async with a_studio(tmp_path) as studio:
         studio.house.place.people = [ADA]
         async with studio.living() as session:
@@ -152,7 +155,7 @@ async def test_a_model_that_finds_nothing_to_remark_is_not_heard(tmp_path: Path)
 @pytest.mark.asyncio
 @pytest.mark.parametrize("why", ["company", "hushed", "ceiling"])
 async def test_nobody_is_disturbed(tmp_path: Path, why: str) -> None:
-    """Where nobody talks with it, where it was told to be quiet, and where the hour's money is spent."""
+    """The bot makes no remark if nobody talks with it, if it was silenced, or over the hourly ceiling."""
     async with a_studio(tmp_path) as studio:
         house = studio.house
         house.place.people = [ADA, BO] if why == "company" else [ADA]
@@ -173,7 +176,7 @@ async def test_nobody_is_disturbed(tmp_path: Path, why: str) -> None:
 
 @pytest.mark.asyncio
 async def test_a_remark_that_fails_is_nobodys_loss(tmp_path: Path) -> None:
-    """The fallback responder, which cannot skip, is not asked instead."""
+    """If a remark fails, the fallback responder is not asked instead, because it cannot skip."""
     async with a_studio(tmp_path) as studio:
         studio.house.place.people = [ADA]
         async with studio.living() as session:
@@ -190,7 +193,7 @@ async def test_a_remark_that_fails_is_nobodys_loss(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_persona_holds_from_the_next_answer_on(tmp_path: Path) -> None:
-    """What moderators set in the middle of a session, and what the operator wants on this server before it."""
+    """A new persona applies from the next answer on, after the operator's instructions for this server."""
     async with a_studio(tmp_path) as studio, open_database(tmp_path / "guilds.db") as database:
         house = studio.house
         guilds = GuildStore(database, house.clock)

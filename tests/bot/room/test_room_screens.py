@@ -1,4 +1,5 @@
-"""Shared screens in a whole room: what is seen stands before the model, is remarked upon, and outlives the share."""
+"""Shared screens in a whole room: their notes are in the prompt, the bot remarks on them, and they outlive the share.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +58,13 @@ class Cinema:
             await asyncio.gather(task, return_exceptions=True)
 
     async def share(self) -> ScreenPageConnection:
-        """Ada opens her link and shares a window."""
+        """Let Ada open her link and share a window."""
         line = await self.screens.admit(self.screens.invite(GUILD, ADA.id))
         line.start("window")
         return line
 
     async def see(self, line: ScreenPageConnection, name: str, *texts: str) -> None:
-        """A picture comes, and is noted."""
+        """Send a picture and wait for its note."""
         before = len(self.noted)
         self.readers.texts = list(texts)
         assert await line.picture(PICTURES[name]) == "taken"
@@ -77,14 +78,14 @@ class Cinema:
 
 @asynccontextmanager
 async def a_cinema(folder: Path) -> AsyncIterator[Cinema]:
-    """Open a house with screens."""
+    """Open the services with screens."""
     async with a_house(folder) as house:
         yield Cinema(house)
 
 
 @pytest.mark.asyncio
 async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
-    """Alone with one person the bot may speak of what it sees: once, with the note before the model."""
+    """Alone with one person, the bot remarks once on a new note, which is in the prompt."""
     async with a_cinema(tmp_path) as cinema:
         house = cinema.house
         house.place.people = [ADA]
@@ -106,7 +107,7 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_screen_is_remarked_upon_before_anybody_has_said_anything(tmp_path: Path) -> None:
-    """That somebody shares is the first thing that happens; the remark stands behind it."""
+    """The bot can remark on a screen before anybody has spoken, because the turn about the share comes first."""
     async with a_cinema(tmp_path) as cinema:
         house = cinema.house
         house.place.people = [ADA]
@@ -131,7 +132,9 @@ async def test_company_is_left_in_peace(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
-    """The page is told, the recap is a turn, and the closing segment carries every note."""
+    """When the room closes, the page is informed, the recap of the share becomes a turn, and the closing segment has
+    the notes.
+    """
     async with a_cinema(tmp_path) as cinema:
         house = cinema.house
         async with cinema.living() as (room, task):
@@ -156,7 +159,7 @@ async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_crash_ends_the_share_and_keeps_the_notes(tmp_path: Path) -> None:
-    """The page is told to ask for a new link; the next room finds the notes and lets them be folded."""
+    """After a crash the page is closed, and the next room finds the notes and makes them ready for folding."""
     async with a_cinema(tmp_path) as cinema:
         async with cinema.living():
             line = await cinema.share()
@@ -177,7 +180,7 @@ async def test_a_crash_ends_the_share_and_keeps_the_notes(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_the_model_may_look(tmp_path: Path) -> None:
-    """The tool is there while somebody shares, and sees the latest picture."""
+    """The screen tool is available only while somebody shares, and describes the latest picture."""
     async with a_cinema(tmp_path) as cinema, cinema.living():
         view = cinema.screens.room(GUILD)
         assert view is not None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FakeRoom:
-    """A room that opens at once and ends or crashes when told."""
+    """A fake room that opens at once and ends or crashes when the test says so."""
 
     def __init__(self, place: Place, *, fails_to_open: Exception | None = None) -> None:
         self.place = place
@@ -30,28 +30,28 @@ class FakeRoom:
         self._fails_to_open = fails_to_open
 
     async def run(self) -> str:
-        """Live until told otherwise."""
+        """Open, then wait for the end."""
         if self._fails_to_open:
             raise self._fails_to_open
         self.opened.set()
         return await self.end
 
     def close(self, reason: str) -> None:
-        """End."""
+        """End with a reason."""
         if not self.end.done():
             self.end.set_result(reason)
 
     def on_membership(self, change: MembershipChange) -> None:
-        """Keep it."""
+        """Keep the change."""
         self.moves.append(change)
 
     def status(self) -> str:
-        """Say so."""
+        """Return the name of the channel in a sentence."""
         return f"I am in {self.place.name}."
 
 
 class House:
-    """A supervisor, its clock, and every room it made."""
+    """A supervisor, its clock, and every room that it made."""
 
     def __init__(self) -> None:
         self.rooms: list[FakeRoom] = []
@@ -66,7 +66,7 @@ class House:
 
 @pytest.mark.asyncio
 async def test_a_room_is_joined_asked_and_left() -> None:
-    """One room a guild; a second /join and a /leave without a room are said plainly."""
+    """A guild has one room. A second /join is refused, and /leave reports whether there was a room."""
     house, place = House(), FakePlace()
     async with house.supervisor as rooms:
         assert not await rooms.leave(place.guild_id)
@@ -84,7 +84,7 @@ async def test_a_room_is_joined_asked_and_left() -> None:
 
 @pytest.mark.asyncio
 async def test_a_room_that_cannot_open_tells_who_asked() -> None:
-    """The first opening is not tried again behind the person's back."""
+    """If a room cannot open, the person who asked gets the error, and it is not tried again."""
     house, place = House(), FakePlace()
     house.fails_to_open = LinkError("No voice server answers. Try again.")
     async with house.supervisor as rooms:
@@ -97,7 +97,7 @@ async def test_a_room_that_cannot_open_tells_who_asked() -> None:
 
 @pytest.mark.asyncio
 async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
-    """The people read a sentence, the room starts again after a pause, the neighbour never notices."""
+    """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
     house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -113,7 +113,7 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
 
 @pytest.mark.asyncio
 async def test_a_room_that_keeps_crashing_is_given_up() -> None:
-    """The pauses grow, then the bot stops and says so."""
+    """The pauses between restarts grow. After too many crashes the room is given up, and the channel is informed."""
     house, place = House(), FakePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -130,7 +130,7 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
 
 @pytest.mark.asyncio
 async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
-    """Nobody has to wait for a restart they do not want."""
+    """/leave during the pause after a crash cancels the restart."""
     house, place = House(), FakePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -143,7 +143,7 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
 
 @pytest.mark.asyncio
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
-    """Other channels of the guild are not its business, nor are other guilds."""
+    """A room gets the membership changes of its own channel only."""
     house, place = House(), FakePlace()
     joined = MembershipChange(ADA, joined=True)
     async with house.supervisor as rooms:
@@ -156,7 +156,9 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
 
 @pytest.mark.asyncio
 async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
-    """The room that it was in ends in order; the next one is as good as any: left, or dragged on."""
+    """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
+    or moved too.
+    """
     house, place = House(), FakePlace()
     side, attic = FakePlace(channel_id=21), FakePlace(channel_id=22)
     async with house.supervisor as rooms:
@@ -174,7 +176,7 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
 
 @pytest.mark.asyncio
 async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None:
-    """It does not come back behind people's back, nor try again."""
+    """If the room in the new channel cannot open, the bot writes so once and does not try again."""
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -187,7 +189,7 @@ async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None
 
 @pytest.mark.asyncio
 async def test_a_bot_that_is_sent_away_is_not_dragged_back() -> None:
-    """/leave holds, whether somebody moves the bot before or after it, while its room takes time to end."""
+    """/leave wins over a move, whether the move comes before or after it while the room is ending."""
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -206,7 +208,7 @@ async def test_a_bot_that_is_sent_away_is_not_dragged_back() -> None:
 
 @pytest.mark.asyncio
 async def test_a_room_that_was_followed_into_is_mended_like_any_other() -> None:
-    """A crash there is told and starts it again."""
+    """A crash in a room that was opened by a move is reported, and the room starts again there."""
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -223,7 +225,7 @@ async def test_a_room_that_was_followed_into_is_mended_like_any_other() -> None:
 
 @pytest.mark.asyncio
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
-    """As after a SIGKILL: nothing is closed in order."""
+    """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
     house, place = House(), FakePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)

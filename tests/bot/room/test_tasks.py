@@ -23,7 +23,9 @@ async def _group(something: asyncio.Future[None]) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
-    """Without it the group would wait for its other children as if nothing were."""
+    """If a child awaits something that is cancelled, its task group fails instead of waiting for the other children for
+    ever.
+    """
     with pytest.raises(ExceptionGroup) as caught:
         await _group(asyncio.get_running_loop().create_future())
     (error,) = caught.value.exceptions
@@ -33,7 +35,7 @@ async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
 
 @pytest.mark.asyncio
 async def test_who_is_told_to_end_ends() -> None:
-    """Quietly, as any task; and one that is done is done."""
+    """A task that is cancelled from outside ends with `CancelledError`, and one that finishes ends normally."""
     task = asyncio.create_task(run_for_room(asyncio.Event().wait()), name="ears")
     await asyncio.sleep(0)
     task.cancel()

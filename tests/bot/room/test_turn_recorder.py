@@ -1,4 +1,4 @@
-"""What happened becomes turns, each its own, whatever the store says."""
+"""Events of a room become turns, and each call returns its own turn even if the store fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Slow(InMemoryTurnStore):
-    """A store that is locked for a second, and then refuses."""
+    """A store that waits for a second and then fails."""
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
         await asyncio.sleep(1.0)
@@ -27,7 +27,7 @@ class _Slow(InMemoryTurnStore):
 
 
 def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
-    """While a slow store delays a turn, other turns may arrive; the recorder still returns the right turn to answer."""
+    """Two turns that arrive while a slow store delays them each return their own turn, even though storing fails."""
 
     async def main() -> None:
         async with Room(store=_Slow()) as room:

@@ -1,4 +1,4 @@
-"""The moment for a remark about a screen: in a pause, and not while the bot is busy."""
+"""When the bot may remark on a shared screen: in a pause, and not while the bot is busy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Watched:
-    """A room that is busy or not, and the remarks that were asked for."""
+    """A room that is busy or not, with a record of the requested remarks."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -41,11 +41,11 @@ class Watched:
         return self.wanted
 
     def see(self, why: NoteReason = NoteReason.CUT) -> None:
-        """Something is noted."""
+        """Report a new note."""
         self.commentary.on_note(Note(NoteId("n"), 0, "Ada", "now: a map", why))
 
     async def pass_time(self, seconds: float) -> None:
-        """Time passes."""
+        """Let time pass in steps of the check interval."""
         for _ in range(round(seconds / CHECK_INTERVAL_S)):
             for _ in range(5):
                 await asyncio.sleep(0)
@@ -55,7 +55,7 @@ class Watched:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Watched]:
-        """Watch."""
+        """Run the commentary."""
         task = asyncio.create_task(self.commentary.run())
         try:
             yield self
@@ -66,7 +66,7 @@ class Watched:
 
 @pytest.mark.asyncio
 async def test_a_remark_waits_for_a_pause() -> None:
-    """Deferred while somebody speaks or the bot is busy, and for a moment after."""
+    """A remark is deferred while somebody speaks or the bot is busy, and until the pause is long enough."""
     async with Watched().running() as room:
         room.busy = True
         room.see()
@@ -81,7 +81,7 @@ async def test_a_remark_waits_for_a_pause() -> None:
 
 @pytest.mark.asyncio
 async def test_an_occasion_goes_by() -> None:
-    """Who talks on has long spoken of something else."""
+    """A note that waited too long for a pause gets no remark, because the people talk about something else by then."""
     async with Watched().running() as room:
         room.busy = True
         room.see()
@@ -97,7 +97,7 @@ async def test_an_occasion_goes_by() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_decider_refuses_costs_no_time() -> None:
-    """The next occasion is as good as the first."""
+    """After a refused remark, the next note can get one at once."""
     async with Watched().running() as room:
         room.wanted = False
         room.see()
@@ -109,7 +109,7 @@ async def test_what_the_decider_refuses_costs_no_time() -> None:
 
 @pytest.mark.asyncio
 async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
-    """Somebody asked, and the notes were before the model; what is noted after that is another occasion."""
+    """A question drops the pending remark, since its answer already uses the notes; a later note can get a remark."""
     async with Watched().running() as room:
         room.see()
         room.commentary.on_question()
@@ -122,7 +122,7 @@ async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
 
 @pytest.mark.asyncio
 async def test_a_share_that_is_over_is_not_remarked_upon() -> None:
-    """Its last note waits for a pause in vain."""
+    """After a share has ended, its last note gets no remark."""
     async with Watched().running() as room:
         room.busy = True
         room.see()
@@ -141,7 +141,7 @@ def timing() -> RemarkTiming:
 
 @pytest.mark.parametrize("why", [NoteReason.SHARE_START, NoteReason.CUT, NoteReason.TEXT, NoteReason.INTERVAL])
 def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteReason) -> None:
-    """Not before the pause is long enough, and not when it is long past."""
+    """A note is remarked on only after a long enough pause, and not after it is stale."""
     remarks = timing()
     assert not remarks.is_due(0, quiet_for_s=60)
     remarks.add_note(why, now=0)
@@ -152,14 +152,14 @@ def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteReason) -> None:
 
 
 def test_who_asked_waits_for_an_answer_and_not_for_a_remark() -> None:
-    """A look that somebody asked for is no occasion."""
+    """A note that was made because somebody asked gets no remark."""
     remarks = timing()
     remarks.add_note(NoteReason.ASKED, now=0)
     assert not remarks.is_pending(0)
 
 
 def test_what_has_gone_by_is_no_occasion() -> None:
-    """And keeps no later one from being one."""
+    """A dropped note gets no remark, and does not prevent a later one."""
     remarks = timing()
     remarks.add_note(NoteReason.SHARE_START, now=0)
     remarks.drop_pending()
@@ -169,7 +169,7 @@ def test_what_has_gone_by_is_no_occasion() -> None:
 
 
 def test_remarks_keep_their_distance() -> None:
-    """Fifteen seconds from one to the next; an occasion that was not taken costs none."""
+    """Two remarks are at least fifteen seconds apart; a remark that was not made does not count."""
     remarks = timing()
     remarks.add_note(NoteReason.SHARE_START, now=0)
     remarks.finish_pending(3, model_asked=True)
@@ -182,7 +182,7 @@ def test_remarks_keep_their_distance() -> None:
 
 
 def test_a_screen_that_merely_goes_on_is_remarked_rarely() -> None:
-    """And takes the place of nothing better."""
+    """Notes taken at intervals get remarks less often, and do not replace a better pending note."""
     remarks = timing()
     remarks.add_note(NoteReason.CUT, now=0)
     remarks.finish_pending(0, model_asked=True)
@@ -199,7 +199,7 @@ def test_a_screen_that_merely_goes_on_is_remarked_rarely() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(list(NoteReason)), st.floats(0, 10), st.floats(0, 10)), max_size=60))
 def test_never_more_often_than_allowed(seen: list[tuple[NoteReason, float, float]]) -> None:
-    """Whatever is seen, and however quiet it is."""
+    """Any sequence of notes keeps the minimum pause and the minimum distance of remarks."""
     remarks, now, remarked = timing(), 0.0, float("-inf")
     for why, gap, quiet in seen:
         now += gap

@@ -19,12 +19,12 @@ from bot.screen.messages import ANY_SURFACE, END_MESSAGES, RECAP_CHARS, ShareEnd
     ],
 )
 def test_a_surface_is_one_we_know(told: object, surface: str) -> None:
-    """Whatever else a page says is a screen."""
+    """If the page reports an unknown kind of surface, the description is the general one."""
     assert describe_surface(told) == surface
 
 
 def test_a_recap_is_one_sentence_or_two() -> None:
-    """With the last things seen, oldest first; without any, none."""
+    """A recap says who stopped sharing, and lists the last things seen, oldest first, if there are any."""
     assert (
         format_recap("Ada", "a window", minutes=0, seen=()) == "Ada stopped sharing a window after less than a minute."
     )
@@ -33,7 +33,7 @@ def test_a_recap_is_one_sentence_or_two() -> None:
 
 
 def test_a_recap_stays_short() -> None:
-    """The newest stay."""
+    """A long recap keeps the newest notes."""
     told = format_recap("Ada", "a window", minutes=1, seen=[f"note {n} " + "x" * 150 for n in range(9)])
     assert len(told) <= RECAP_CHARS
     assert "after 1 minute." in told
@@ -42,5 +42,5 @@ def test_a_recap_stays_short() -> None:
 
 
 def test_every_ending_has_its_sentence() -> None:
-    """For the person on the page."""
+    """Every way a share can end has a message for the page."""
     assert set(END_MESSAGES) == set(ShareEnd)

@@ -1,4 +1,4 @@
-"""Which reader reads a screen, and the fallback when it fails."""
+"""Which reader reads a screen, and the fallback if that reader fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASKED = VisionRequest(b"picture", question="Which map?")
 
 
 class Stub(OcrReader):
-    """A reader that says what it is told to. `trouble`: it fails with that."""
+    """A reader that counts its calls. `trouble`: the message of the error to raise, if any."""
 
     def __init__(self, source: VisionSource = VisionSource.OCR) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Stub(OcrReader):
         self.asked: list[bool] = []
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Read, or fail."""
+        """Return a reading, or raise the error."""
         latest()
         self.asked.append(urgent)
         if self.trouble:
@@ -42,7 +42,7 @@ class Stub(OcrReader):
 
 @pytest.mark.asyncio
 async def test_the_text_stands_in_for_a_model_that_fails() -> None:
-    """The latest picture is read, and the model is let alone for a while, longer each time."""
+    """If the model fails, OCR reads the picture, and the model is not asked for a while, longer each time."""
     now = 0.0
     model, ocr = Stub(VisionSource.MODEL), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
@@ -64,7 +64,7 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
 
 
 class Stalling(Stub):
-    """A model that is given one picture at a time and answers none, before it is told to fail."""
+    """A model that takes one picture at a time, and fails when the test says so."""
 
     def __init__(self) -> None:
         super().__init__(VisionSource.MODEL)
@@ -72,7 +72,7 @@ class Stalling(Stub):
         self.fails = asyncio.Event()
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Stall, then fail."""
+        """Wait, then fail."""
         async with self.turn:
             latest()
             self.asked.append(urgent)
@@ -82,7 +82,7 @@ class Stalling(Stub):
 
 @pytest.mark.asyncio
 async def test_who_asks_is_told_the_text_in_time() -> None:
-    """A model that stalls is given up early then, and that is learnt: the next who asks does not wait for it."""
+    """For a question, a model that stalls is given up early. The next question does not wait for that model."""
     model, ocr = Stalling(), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
@@ -93,7 +93,8 @@ async def test_who_asks_is_told_the_text_in_time() -> None:
 
 @pytest.mark.asyncio
 async def test_a_first_look_has_the_models_own_time() -> None:
-    """Nobody waits for it, once its turn has come; who asks meanwhile is told the text, and the model is not blamed."""
+    """A look without a question has the model's full time. A question meanwhile gets the OCR text, which is no failure.
+    """
     model, ocr = Stalling(), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
@@ -107,7 +108,8 @@ async def test_a_first_look_has_the_models_own_time() -> None:
 
 @pytest.mark.asyncio
 async def test_one_outage_is_one_failure() -> None:
-    """Whoever waited for the model when it failed is told the text, and neither asks it nor lengthens its rest."""
+    """Looks that waited while the model failed get the OCR text, without asking the model and without a longer pause.
+    """
     now = 0.0
     model, ocr = Stalling(), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
@@ -122,7 +124,7 @@ async def test_one_outage_is_one_failure() -> None:
 
 @pytest.mark.asyncio
 async def test_an_hour_has_so_many_looks() -> None:
-    """Then the text is read, until an hour after the first of them."""
+    """After the hourly limit of model looks, OCR reads until an hour after the first look."""
     clock, model, ocr = FakeClock(), Stub(VisionSource.MODEL), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=clock.monotonic, most_per_hour=2)
     for wait_s, source in (
@@ -140,7 +142,8 @@ async def test_an_hour_has_so_many_looks() -> None:
 
 @pytest.mark.asyncio
 async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
-    """It goes on being asked, its hour is not charged, and nothing stands in."""
+    """A missing picture is not a failure of the model, does not count against the hourly limit, and is not read by OCR.
+    """
     model, ocr = Stub(VisionSource.MODEL), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, most_per_hour=1)
 
@@ -155,7 +158,7 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
 
 
 def test_who_shares_is_told_who_looks() -> None:
-    """The bot's own machine, or which model where."""
+    """The description says whether pictures stay on the bot's machine, or which model at which address gets them."""
     assert "Pictures go nowhere else" in describe_reader(ScreenSettings(), LlmSettings())
     eyes = ScreenSettings(model="eyes", base_url="https://models.example.org/v1")
     assert "eyes at models.example.org" in describe_reader(eyes, LlmSettings())
@@ -164,7 +167,7 @@ def test_who_shares_is_told_who_looks() -> None:
 
 @pytest.mark.asyncio
 async def test_when_both_fail_it_is_told() -> None:
-    """With the reader's own sentence."""
+    """If the model and OCR both fail, the error is that of OCR."""
     model, ocr = Stub(VisionSource.MODEL), Stub()
     model.trouble, ocr.trouble = "slow", "missing"
     with pytest.raises(VisionError, match="missing"):
@@ -185,7 +188,7 @@ async def test_when_both_fail_it_is_told() -> None:
     ],
 )
 async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
-    """Nothing is started before somebody shares."""
+    """The settings decide whether a model reads the screen; no reader is started before somebody shares."""
     async with open_readers(settings, LlmSettings(), monotonic=lambda: 0.0) as readers:
         assert readers.by_model is by_model
         await readers.unload()

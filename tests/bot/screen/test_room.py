@@ -1,4 +1,4 @@
-"""The shared screens of a room: who may share, what is remembered, and that no note is lost."""
+"""The shared screens of a room: who may share, what is stored, and that no note is lost."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 async def share(room: RoomScreens, person: Person = ADA, *, nonce: str = "n1") -> Sharer:
-    """Somebody opens their link and shares a window."""
+    """Open a link and share a window."""
     sharer = await room.welcome(person, nonce)
     room.start(sharer, "window")
     return sharer
 
 
 async def see(watching: Watching, room: RoomScreens, sharer: Sharer, name: str, *texts: str) -> None:
-    """A picture comes, and its note is taken."""
+    """Send a picture, and wait for its note."""
     before = len(watching.notes)
     watching.readers.texts = list(texts)
     assert await room.picture(sharer, PICTURES[name]) == "taken"
@@ -38,7 +38,7 @@ async def see(watching: Watching, room: RoomScreens, sharer: Sharer, name: str, 
 
 
 async def pass_time(watching: Watching, seconds: float) -> None:
-    """Time passes, look by look."""
+    """Let time pass, one check at a time."""
     for _ in range(round(seconds / CHECK_INTERVAL_S)):
         await watching.clock.until_somebody_sleeps()
         watching.clock.advance(CHECK_INTERVAL_S)
@@ -48,7 +48,7 @@ async def pass_time(watching: Watching, seconds: float) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_seen_is_remembered() -> None:
-    """Under the name of who shares, in the live notes and in the store; and the page is told what was noted."""
+    """A note is stored under the sharing person's name, is live, and is sent to the page."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -64,7 +64,7 @@ async def test_what_is_seen_is_remembered() -> None:
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_read_is_told_to_who_asks_and_to_the_page() -> None:
-    """In a sentence; a page that comes back has it, too."""
+    """If the screen cannot be read, the status and the page say so in a sentence."""
     watching = Watching()
     watching.readers.trouble = "The screen reader could not be started."
     async with watching.room() as room:
@@ -78,7 +78,7 @@ async def test_what_cannot_be_read_is_told_to_who_asks_and_to_the_page() -> None
 
 @pytest.mark.asyncio
 async def test_somebody_shares_something_else() -> None:
-    """It is the same share, with the same page."""
+    """Switching to another window or to the whole screen continues the same share."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -94,7 +94,7 @@ async def test_somebody_shares_something_else() -> None:
 
 @pytest.mark.asyncio
 async def test_stopping_loses_no_note_and_is_told() -> None:
-    """Live notes wait to be folded, and a recap stands in the timeline."""
+    """When a share ends, its live notes wait for the next compaction, and a recap is added to the timeline."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -120,7 +120,7 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
-    """Who asked for the end is cancelled in the middle of it: the recap and the notes are there all the same."""
+    """If the caller is cancelled while a share ends, the recap and the notes are still stored."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -136,7 +136,7 @@ async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_more_notes_than_fit_are_kept() -> None:
-    """The oldest leave the live list and wait to be folded; none is gone."""
+    """Notes beyond the limit of live notes wait for the next compaction; none is lost."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -150,7 +150,7 @@ async def test_more_notes_than_fit_are_kept() -> None:
 
 @pytest.mark.asyncio
 async def test_a_crash_loses_no_note() -> None:
-    """The next room finds them in the store, and retires what nobody shares any more."""
+    """After a crash, the next room finds the notes in the store and takes them off the live list."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -165,7 +165,7 @@ async def test_a_crash_loses_no_note() -> None:
 
 @pytest.mark.asyncio
 async def test_a_room_that_ends_ends_its_shares() -> None:
-    """With their recaps, before the session is closed; the closing segment carries the notes."""
+    """When a room ends, its shares end before the session closes, and the closing segment contains the notes."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -179,7 +179,7 @@ async def test_a_room_that_ends_ends_its_shares() -> None:
 
 @pytest.mark.asyncio
 async def test_who_leaves_the_channel_shares_no_more() -> None:
-    """From then on no picture is looked at; a short absence is forgiven, a longer one ends the share."""
+    """No pictures are read from a person who left the channel; a long absence ends the share."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -198,7 +198,7 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
 
 @pytest.mark.asyncio
 async def test_who_opts_out_is_not_watched_either() -> None:
-    """No further picture is looked at, no note and no recap follows, the share ends and no link opens another."""
+    """If a person opts out, their share ends without further notes or a recap, and they get no new link."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -215,7 +215,7 @@ async def test_who_opts_out_is_not_watched_either() -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_that_stays_away_ends_its_share() -> None:
-    """After its time to come back."""
+    """If a page stays disconnected for longer than `RESUME_WITHIN_S`, its share ends."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -228,7 +228,7 @@ async def test_a_page_that_stays_away_ends_its_share() -> None:
 
 @pytest.mark.asyncio
 async def test_several_people_share() -> None:
-    """Notes say whose screen; live notes stay live until the last share is over."""
+    """Each note names the sharing person. Notes stay live until the last share has ended."""
     watching = Watching()
     async with watching.room() as room:
         ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
@@ -246,7 +246,7 @@ async def test_several_people_share() -> None:
 
 @pytest.mark.asyncio
 async def test_one_share_a_person_and_so_many_a_room() -> None:
-    """A second link of the same person takes the first one's place."""
+    """A person's second link replaces the first share; the number of shares in a room is limited."""
     watching = Watching(settings=ScreenSettings(max_shares=1))
     async with watching.room() as room:
         first = await share(room)
@@ -259,7 +259,7 @@ async def test_one_share_a_person_and_so_many_a_room() -> None:
 
 @pytest.mark.asyncio
 async def test_links_that_are_opened_together_leave_one_share() -> None:
-    """Each ends those before it, also one that came while it waited for the first to end; the last can be ended."""
+    """If a person opens several links at the same time, only the last share stays, and it can be ended."""
     watching = Watching(settings=ScreenSettings(max_shares=1))
     async with watching.room() as room:
         first = await share(room)
@@ -274,7 +274,7 @@ async def test_links_that_are_opened_together_leave_one_share() -> None:
 
 @pytest.mark.asyncio
 async def test_who_looks_without_a_share_is_told() -> None:
-    """In words for the model."""
+    """A look without a share, at an unknown person or before the first picture raises a ToolError for the model."""
     watching = Watching()
     async with watching.room() as room:
         with pytest.raises(ToolError, match="Nobody shares"):
@@ -289,7 +289,7 @@ async def test_who_looks_without_a_share_is_told() -> None:
 
 
 async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyncio.Task[str]:
-    """Somebody asks about a screen, and the reader's turn for it has not come."""
+    """Start a look at a screen, and return while it still waits for the reader."""
     await see(watching, room, sharer, "dark", "Tokyo 2099")
     watching.readers.holding = asyncio.Event()
     watching.readers.waiting.clear()
@@ -301,7 +301,7 @@ async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyn
 @pytest.mark.asyncio
 @pytest.mark.parametrize("opts_out", [False, True])
 async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> None:
-    """No picture goes to the reader, nothing is told or noted, once a share is over or its person has opted out."""
+    """If the share ends or its person opts out while a look waits, the reader gets no picture, and nothing is noted."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -322,7 +322,7 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
 
 @pytest.mark.asyncio
 async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
-    """The reader had the picture when the share ended."""
+    """If the share ends while the reader has its picture, the answer is discarded."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -341,7 +341,7 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
 
 @pytest.mark.asyncio
 async def test_who_has_opted_out_is_looked_at_no_more() -> None:
-    """A change that waited for the reader is not read, and is no trouble of the reader's."""
+    """A picture that waits for the reader is not read after its person opts out, and no error is reported."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
@@ -357,7 +357,7 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_that_misbehaves_is_thrown_out() -> None:
-    """And nothing else is disturbed."""
+    """The share of a page that misbehaves ends, and other shares continue."""
     watching = Watching()
     async with watching.room() as room:
         ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
@@ -369,7 +369,7 @@ async def test_a_page_that_misbehaves_is_thrown_out() -> None:
 
 @pytest.mark.asyncio
 async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever broke: its recap is written, and the others go on."""
+    """If a share crashes, only that share ends, with a recap."""
     watching = Watching()
     async with watching.room() as room:
         ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
@@ -387,7 +387,7 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.asyncio
 async def test_a_store_that_refuses_costs_no_note() -> None:
-    """It is in memory, and stored with the next write."""
+    """A note that could not be stored stays in memory and is stored with the next write."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)

@@ -30,7 +30,7 @@ async def refusal(watching: Watching, token: str = "", resume: str = "") -> str:
 
 
 async def last(line: ScreenPageConnection) -> str:
-    """Return what a line says at its end."""
+    """Return the reason in the last message of a connection."""
     async with asyncio.timeout(10):
         messages = [message async for message in line.messages()]
     assert messages[-1]["t"] == "ended"
@@ -39,7 +39,8 @@ async def last(line: ScreenPageConnection) -> str:
 
 @pytest.mark.asyncio
 async def test_a_link_lets_its_person_in_once() -> None:
-    """With what the page shows; the second who comes with it is refused."""
+    """A link admits its person once, with the details that the page shows. A used, forged or expired link is refused.
+    """
     watching = Watching()
     async with watching.room():
         token = watching.screens.invite(GUILD, ADA.id)
@@ -60,7 +61,8 @@ async def test_a_link_lets_its_person_in_once() -> None:
 
 @pytest.mark.asyncio
 async def test_who_may_not_share_gets_no_link() -> None:
-    """Without a room, from outside of it, when it is switched off or full."""
+    """There is no link without a room, for people outside the channel, when sharing is off, or when the room is full.
+    """
     watching = Watching(settings=ScreenSettings(max_shares=1))
     with pytest.raises(ScreenError, match="/join"):
         watching.screens.invite(GUILD, ADA.id)
@@ -79,7 +81,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
 
 @pytest.mark.asyncio
 async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
-    """Somebody who left, a room that filled up, a room that closed."""
+    """A link is refused if its person left, if the room filled up, or if the room closed."""
     watching = Watching(settings=ScreenSettings(max_shares=1))
     async with watching.room():
         absent, late, full = (watching.screens.invite(GUILD, person.id) for person in (ADA, ADA, BO))
@@ -93,7 +95,7 @@ async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_shares_and_stops() -> None:
-    """Pictures are taken from then on; at the end it is told so, and nothing more is taken."""
+    """Pictures are accepted from the start of the share until its end, and the page learns that the share has ended."""
     watching = Watching()
     async with watching.room():
         line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
@@ -116,7 +118,7 @@ async def test_a_page_shares_and_stops() -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_comes_back_to_its_share() -> None:
-    """Its share waits for it; a second page with the secret takes the first one's place."""
+    """A page can reconnect to its share; a second page with the same secret replaces the first."""
     watching = Watching()
     async with watching.room() as room:
         line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
@@ -136,7 +138,7 @@ async def test_a_page_comes_back_to_its_share() -> None:
 
 @pytest.mark.asyncio
 async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
-    """Neither while its page is away nor before a picture has come from the page that is back."""
+    """A look fails while the page is disconnected, and after that until the page has sent a picture."""
     watching = Watching()
     watching.readers.texts = ["Tokyo 2099"]
     async with watching.room() as room:
@@ -156,7 +158,7 @@ async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
 
 @pytest.mark.asyncio
 async def test_what_ends_a_share_is_told_to_its_page() -> None:
-    """A command, a room that closes."""
+    """The page learns whether a command or the end of the room ended its share."""
     watching = Watching()
     async with watching.room() as room:
         line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
@@ -171,7 +173,7 @@ async def test_what_ends_a_share_is_told_to_its_page() -> None:
 
 @pytest.mark.asyncio
 async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
-    """One room's end takes the reader from no other room."""
+    """The reader is unloaded when the last share of all rooms ends."""
     watching = Watching()
     other = Watching()
     other.screens = watching.screens
@@ -188,7 +190,7 @@ async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
 
 @pytest.mark.asyncio
 async def test_rooms_do_not_mix() -> None:
-    """A link of one server opens nothing in another; a bot gets none."""
+    """A link belongs to one server, and bots get no link."""
     watching = Watching()
     watching.place.people.append(Person(5, "Juke", True))
     async with watching.room():

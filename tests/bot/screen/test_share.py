@@ -1,4 +1,4 @@
-"""One shared screen turns pictures into notes."""
+"""One shared screen: its pictures are read and become notes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Sharing:
-    """A share, what it notes, and its clock."""
+    """A share with its notes and its clock."""
 
     def __init__(self, readers: FakeReaders | None = None) -> None:
         self.readers = readers or FakeReaders()
@@ -45,18 +45,18 @@ class Sharing:
         self.notes.append(note)
 
     async def see(self, name: str, *texts: str) -> str:
-        """Show a picture on which these lines stand."""
+        """Send a picture that shows these lines."""
         self.readers.texts = list(texts)
         return await self.share.offer(PICTURES[name])
 
     async def noted(self, count: int) -> list[str]:
-        """Wait for so many notes in all; return their texts."""
+        """Wait until there are this many notes, and return their texts."""
         await until(lambda: len(self.notes) >= count)
         return [note.what for note in self.notes]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Sharing]:
-        """Let the share live."""
+        """Run the share."""
         task = asyncio.create_task(self.share.run())
         try:
             yield self
@@ -67,7 +67,7 @@ class Sharing:
 
 @pytest.mark.asyncio
 async def test_a_share_is_noted_from_its_first_picture_on() -> None:
-    """At once, before anything else; then what is new."""
+    """The first picture is noted at once; later notes contain only what is new."""
     async with Sharing().running() as sharing:
         assert await sharing.see("dark", "Tokyo 2099") == "taken"
         assert await sharing.noted(1) == ["a window, just shared. It reads “Tokyo 2099”"]
@@ -81,7 +81,7 @@ async def test_a_share_is_noted_from_its_first_picture_on() -> None:
 
 @pytest.mark.asyncio
 async def test_a_screen_that_stands_still_costs_nothing() -> None:
-    """The same picture again is not read."""
+    """A picture that equals the last one is not read."""
     async with Sharing().running() as sharing:
         await sharing.see("dark", "Tokyo 2099")
         await sharing.noted(1)
@@ -95,7 +95,7 @@ async def test_a_screen_that_stands_still_costs_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_the_latest_picture_is_the_one_that_is_read() -> None:
-    """What came while the reader was busy is read once, as it is then."""
+    """If several pictures arrive while the reader is busy, only the latest is read."""
     async with Sharing().running() as sharing:
         sharing.readers.holding = asyncio.Event()
         await sharing.see("dark", "old")
@@ -111,7 +111,7 @@ async def test_the_latest_picture_is_the_one_that_is_read() -> None:
 
 @pytest.mark.asyncio
 async def test_new_text_waits_for_its_turn() -> None:
-    """Notes keep their distance; what waits at the end is noted then."""
+    """Notes keep a minimum distance, and new text that had to wait is noted afterwards."""
     async with Sharing().running() as sharing:
         await sharing.see("dark", "Tokyo 2099")
         await sharing.noted(1)
@@ -124,7 +124,7 @@ async def test_new_text_waits_for_its_turn() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_looks_now_and_then() -> None:
-    """A cut soon, and never more often than that."""
+    """A model looks at a new scene, but not before `CUT_SPACING_S` has passed since its last look."""
     readers = FakeReaders(by_model=True)
     readers.words = "Marvel Rivals, the Tokyo map"
     async with Sharing(readers).running() as sharing:
@@ -141,7 +141,7 @@ async def test_a_model_looks_now_and_then() -> None:
 
 @pytest.mark.asyncio
 async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
-    """That somebody shares is noted all the same, and what is on it as soon as it can be read."""
+    """If the reader fails, the share is noted without content, the failure is reported once, and reading is retried."""
     async with Sharing().running() as sharing:
         sharing.readers.trouble = "The reader broke off."
         await sharing.see("dark", "Tokyo 2099")
@@ -159,7 +159,7 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
-    """And that it is over; each once."""
+    """A limitation of the reader is reported once, and so is its end."""
     async with Sharing().running() as sharing:
         sharing.readers.limitation = "Only the text is read at present."
         for name, text in [("dark", "first"), ("bright", "second")]:
@@ -174,7 +174,9 @@ async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_something_else_may_be_shared() -> None:
-    """It begins anew, with a look at once; what waited for its note is noted first."""
+    """If the person switches to another window or tab, the new picture is read at once. Text that still waited is noted
+    first.
+    """
     async with Sharing().running() as sharing:
         await sharing.see("dark", "Tokyo 2099")
         await sharing.noted(1)
@@ -194,7 +196,7 @@ async def test_something_else_may_be_shared() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_read_too_late_is_of_no_screen_of_now() -> None:
-    """The reader was at the old screen when another took its place; and again when the new one has no picture yet."""
+    """A reading that ends after the person switched to another window or tab is discarded."""
     async with Sharing().running() as sharing:
         sharing.readers.holding = asyncio.Event()
         await sharing.see("dark", "a secret")
@@ -210,7 +212,8 @@ async def test_what_is_read_too_late_is_of_no_screen_of_now() -> None:
 
 @pytest.mark.asyncio
 async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
-    """Each would be a look at once and a note."""
+    """Switching between windows too quickly does not start anew, because each start costs an immediate look and a note.
+    """
     async with Sharing().running() as sharing:
         await sharing.see("dark", "Tokyo 2099")
         await sharing.noted(1)
@@ -222,7 +225,7 @@ async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
 
 @pytest.mark.asyncio
 async def test_bad_pictures_and_floods_are_refused() -> None:
-    """Each with its reason; who goes on with it is thrown out, and a moment's bad luck is forgiven."""
+    """Bad pictures and floods are refused with the reason. If they continue, the share ends; a few are forgiven."""
     sharing = Sharing()
     assert await sharing.share.offer(b"no picture") == "not_jpeg"
     fates = [await sharing.share.offer(PICTURES["dark"]) for _ in range(8)]
@@ -236,7 +239,7 @@ async def test_bad_pictures_and_floods_are_refused() -> None:
 
 @pytest.mark.asyncio
 async def test_who_asks_is_answered_from_the_latest_picture() -> None:
-    """With the screen's text, or a model's words; and it is noted that somebody asked."""
+    """A question gets the text of the latest picture or the model's answer, and makes a note with the reason ASKED."""
     sharing = Sharing()
     with pytest.raises(VisionError):
         await sharing.share.look("what is it?")

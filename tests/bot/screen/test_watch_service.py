@@ -1,4 +1,4 @@
-"""The /watch commands: link, stop and look, and who may not use them."""
+"""The service behind the /watch commands: links, ending shares, looks, and who may not use them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GUILD = 10
 async def desk(
     watching: Watching, settings: WebSettings | None = None
 ) -> AsyncIterator[tuple[WatchService, GuildParticipations]]:
-    """A desk with its pages."""
+    """Open a watch service with its web server."""
     participation = GuildParticipations(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
@@ -38,7 +38,7 @@ async def desk(
 
 @pytest.mark.asyncio
 async def test_the_first_link_opens_the_pages() -> None:
-    """And the link is one that lets its person in."""
+    """The first link starts the web server, and the link admits its person."""
     watching = Watching()
     async with desk(watching) as (at, _), watching.room():
         assert at.is_local
@@ -51,7 +51,7 @@ async def test_the_first_link_opens_the_pages() -> None:
 
 @pytest.mark.asyncio
 async def test_who_may_have_no_link_is_told_why() -> None:
-    """Nobody is let in without a room; who opted out; where there are no pages."""
+    """Without a room, or after opting out, a person gets an error instead of a link."""
     watching = Watching()
     async with desk(watching) as (at, participation):
         with pytest.raises(ScreenError, match="/join"):
@@ -65,7 +65,8 @@ async def test_who_may_have_no_link_is_told_why() -> None:
 
 @pytest.mark.asyncio
 async def test_looks_and_ends() -> None:
-    """One's own share, or everybody's."""
+    """People in the channel can look at every share. A person can end their own share or, with `everybody`, all shares.
+    """
     watching = Watching()
     async with desk(watching) as (at, _):
         with pytest.raises(ScreenError) as caught:

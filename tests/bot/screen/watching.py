@@ -1,4 +1,4 @@
-"""A room with shared screens, without Discord, browser and reader: tests hand in pictures and get notes."""
+"""A room with shared screens for tests, without Discord, browser and real reader: tests pass pictures and get notes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ PICTURES = {
 
 
 class FakeReaders:
-    """`ScreenReaders` that see what the test says. `texts`: the lines that stand there now; `words`: a model's.
+    """`ScreenReaders` with prepared results. `texts`: the lines on the screen; `words`: the description by a model.
 
-    `holding`: their turn has not come before it is set; `thinking`: they have a picture, and answer when it is set.
+    `holding`: if set, a read waits for this event before it takes its picture. `thinking`: if set, a read waits for this
+    event after it has taken its picture.
     """
 
     def __init__(self, *, by_model: bool = False) -> None:
@@ -55,7 +56,7 @@ class FakeReaders:
         self.thinking: asyncio.Event | None = None
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Read at once, or when the test lets it."""
+        """Return the prepared result, after the events."""
         if self.holding is not None:
             self.waiting.set()
             await self.holding.wait()
@@ -70,7 +71,7 @@ class FakeReaders:
         return VisionReading(VisionSource.OCR, self._lines())
 
     async def unload(self) -> None:
-        """Note it."""
+        """Count the call."""
         self.unloads += 1
 
     def _lines(self) -> tuple[OcrLine, ...]:
@@ -79,7 +80,7 @@ class FakeReaders:
 
 @dataclass
 class Watching:
-    """All of it."""
+    """Shared screens with all their fake surroundings."""
 
     place: FakePlace = field(default_factory=FakePlace)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -107,7 +108,7 @@ class Watching:
 
     @asynccontextmanager
     async def room(self) -> AsyncIterator[RoomScreens]:
-        """Open a room, with its task; leaving it is a crash unless it was finished."""
+        """Open a room and run its task. Leaving the context without `finish` counts as a crash."""
         async with SessionMemory.open(
             EVENING,
             store=self.store,
@@ -129,7 +130,7 @@ class Watching:
                     raise error
 
     def told(self) -> list[str]:
-        """Return what was noted so far."""
+        """Return the texts of all notes so far."""
         return [note.what for note in self.notes]
 
     async def stored_notes(self) -> tuple[set[str], set[str]]:
@@ -139,7 +140,7 @@ class Watching:
 
 
 async def until(met: Callable[[], object]) -> None:
-    """Let the loop turn until something is true. Fails after some seconds."""
+    """Wait until `met` returns true; fail after some seconds."""
     for _ in range(5_000):
         if met():
             return

@@ -1,4 +1,5 @@
-"""A database that cannot be used is one plain sentence with the remedy, and nothing is half-written."""
+"""A database that cannot be used raises an error in one plain sentence with the remedy, and no write is left half done.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +22,16 @@ EVENING = SessionId("evening")
 
 
 async def pragma(database: Database, name: str) -> object:
-    """Return what a pragma is on a fresh reading."""
+    """Return the value of a pragma on a reading connection."""
     async with database.reading() as connection:
         return (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
 
 
 @pytest.mark.asyncio
 async def test_connections_are_durable_and_checked(tmp_path: Path) -> None:
-    """WAL, foreign keys, a busy timeout, and a flush a commit unless the operator chose otherwise."""
+    """Connections use WAL, foreign keys and a busy timeout, and flush at each commit unless the operator chose
+    otherwise.
+    """
     async with open_database(tmp_path / "a.db", busy_timeout_s=1.5) as database:
         assert await pragma(database, "journal_mode") == "wal"
         assert await pragma(database, "foreign_keys") == 1
@@ -40,7 +43,7 @@ async def test_connections_are_durable_and_checked(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_directories_are_made(tmp_path: Path) -> None:
-    """A first start needs no directory made by hand."""
+    """Missing directories are created when the database is opened."""
     async with open_database(tmp_path / "a" / "b" / "roomtone.db"):
         pass
     assert (tmp_path / "a" / "b" / "roomtone.db").is_file()
@@ -48,7 +51,7 @@ async def test_directories_are_made(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
-    """What a transaction wrote before its error is gone, and the next one works."""
+    """If a transaction raises an error, nothing that it wrote is stored."""
     async with open_database(tmp_path / "a.db") as database:
 
         async def fail() -> None:
@@ -64,7 +67,7 @@ async def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_full_disk_is_told_and_survived(tmp_path: Path) -> None:
-    """When no page can be added, the turn is refused; when there is space again, it is stored."""
+    """On a full disk a turn is refused with an error, and it can be stored once there is space again."""
     async with open_database(tmp_path / "a.db") as database:
         store = SqlTurnStore(database, FakeClock())
         await fill(store, 3)
@@ -83,7 +86,7 @@ async def test_full_disk_is_told_and_survived(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_locked_database_is_told(tmp_path: Path) -> None:
-    """Another program's open write transaction makes a write fail after the busy timeout, not for ever."""
+    """While another program holds a write transaction, a write fails after the busy timeout and reading still works."""
     path = tmp_path / "a.db"
     async with open_database(path, busy_timeout_s=0.01) as database:
         store = SqlTurnStore(database, FakeClock())
@@ -101,7 +104,7 @@ async def test_locked_database_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_read_only_database_is_told(tmp_path: Path) -> None:
-    """A database that may only be read refuses a landing with the remedy, and still loads."""
+    """A read-only database refuses to store a landing with an error, and can still be read."""
     async with open_database(tmp_path / "a.db") as database:
         store = SqlTurnStore(database, FakeClock())
         await fill(store, 61)
@@ -114,7 +117,7 @@ async def test_read_only_database_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
-    """A file of another kind is left as it is."""
+    """A file that is not a database is refused and stays unchanged."""
     path = tmp_path / "a.db"
     path.write_text("Dear diary, " * 100)
     with pytest.raises(StoreError, match="is not a database"):
@@ -126,7 +129,7 @@ async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_damaged_database_is_told(tmp_path: Path) -> None:
-    """Pages overwritten with rubbish are a sentence about backups, not a traceback about a b-tree."""
+    """A damaged database gives a sentence about restoring a backup."""
     path = tmp_path / "a.db"
     async with open_database(path) as database:
         await fill(SqlTurnStore(database, FakeClock()), 200)
@@ -141,7 +144,7 @@ async def test_damaged_database_is_told(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("path", [Path("/proc/nothing/roomtone.db"), Path("/dev/null/roomtone.db")], ids=str)
 async def test_impossible_place_is_told(path: Path) -> None:
-    """A data directory that cannot exist is told before anything else happens."""
+    """A data directory that cannot exist is reported when the database is opened."""
     with pytest.raises(StoreError, match=r"cannot be used: .* Check storage\.data_dir"):
         async with open_database(path):
             pass
@@ -149,7 +152,7 @@ async def test_impossible_place_is_told(path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_errors_never_hold_what_was_said(tmp_path: Path) -> None:
-    """A refused statement is told without its parameters, in our sentence and in the cause behind it."""
+    """The error for a refused statement contains no parameters, neither in its sentence nor in its cause."""
     secret = "the words somebody said"
     async with open_database(tmp_path / "a.db") as database:
         store = SqlTurnStore(database, FakeClock())
@@ -164,7 +167,7 @@ async def test_errors_never_hold_what_was_said(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_cancelled_write_is_whole_or_absent(tmp_path: Path) -> None:
-    """A caller cancelled at any step leaves no lock, no half turn and no connection behind: repeating works."""
+    """A write that is cancelled at any step leaves no lock and no partial turn, and can be repeated."""
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         store = SqlTurnStore(database, FakeClock())
         for seq in range(60):
@@ -180,7 +183,9 @@ async def test_a_cancelled_write_is_whole_or_absent(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_cancelled_reading_write_leaves_no_lock(tmp_path: Path) -> None:
-    """However long somebody keeps a task that was cancelled in the middle of a SELECT, others can write."""
+    """After a task was cancelled in the middle of a SELECT, others can write, even while a reference to the task is
+    kept.
+    """
     kept = []
     async with open_database(tmp_path / "a.db", synchronous="normal", busy_timeout_s=1.0) as database:
         store = SqlTurnStore(database, FakeClock())
@@ -205,7 +210,7 @@ async def test_a_cancelled_reading_write_leaves_no_lock(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_readers_do_not_wait_for_a_writer(tmp_path: Path) -> None:
-    """While a transaction writes, others read the state before it."""
+    """While a transaction writes, readers see the state before it without waiting."""
     async with open_database(tmp_path / "a.db") as database:
         store = SqlTurnStore(database, FakeClock())
         await fill(store, 3)

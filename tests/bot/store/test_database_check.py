@@ -1,4 +1,4 @@
-"""A database is judged without being changed."""
+"""Checking a database file changes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
-    """A running bot is neither disturbed nor in the way."""
+    """A valid database passes while a bot uses it, and the bot can go on writing."""
     path = tmp_path / "roomtone.db"
     async with open_database(path) as database:
         await fill(SqlTurnStore(database, FakeClock()), 30, session_id=SessionId("evening"))
@@ -32,7 +32,7 @@ async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_damage_inside_is_found(tmp_path: Path) -> None:
-    """An index that no longer agrees with its table is damage, though every page can be read."""
+    """A page overwritten with rubbish is reported as damage."""
     path = tmp_path / "roomtone.db"
     async with open_database(path) as database:
         await fill(SqlTurnStore(database, FakeClock()), 300, session_id=SessionId("evening"))
@@ -48,7 +48,7 @@ async def test_damage_inside_is_found(tmp_path: Path) -> None:
 
 
 def test_an_absent_database_cannot_be_opened(tmp_path: Path) -> None:
-    """It is not made by looking at it."""
+    """An absent database is an error, and the check does not create it."""
     with pytest.raises(StoreError, match="cannot be opened"):
         verify_database_file(tmp_path / "absent.db")
     assert list(tmp_path.iterdir()) == []

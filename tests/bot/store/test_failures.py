@@ -1,4 +1,4 @@
-"""Each trouble of a database is a sentence with the remedy; none of them shows a statement or its words."""
+"""Each kind of database failure has a sentence with a remedy, and none contains a statement or its parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATH = Path("/data/roomtone.db")
 
 
 def sqlite_error(name: str, message: str = "trouble") -> sqlite3.OperationalError:
-    """Return an error as the driver raises it."""
+    """Return an error as SQLite's driver raises it."""
     error = sqlite3.OperationalError(message)
     error.sqlite_errorname = name
     return error
@@ -36,7 +36,8 @@ def sqlite_error(name: str, message: str = "trouble") -> sqlite3.OperationalErro
     ],
 )
 def test_each_code_has_its_sentence(name: str, said: str) -> None:
-    """Extended result codes say what their primary one says, bare or inside SQLAlchemy's error."""
+    """An extended result code has the sentence of its primary code, whether the error is bare or wrapped by SQLAlchemy.
+    """
     bare = sqlite_error(name)
     wrapped = OperationalError("INSERT INTO turns VALUES (?)", ["what somebody said"], bare)
     for error in (bare, wrapped):
@@ -48,7 +49,7 @@ def test_each_code_has_its_sentence(name: str, said: str) -> None:
 
 
 def test_an_io_error_on_a_full_disk_is_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite calls it an I/O error when its journal finds no room."""
+    """If SQLite reports an I/O error and the disk is full, the sentence says that the disk is full."""
     usage = type(shutil.disk_usage("/"))
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 10**9, 16_384))
     assert "The disk is full" in str(store_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
@@ -59,7 +60,7 @@ def test_an_io_error_on_a_full_disk_is_a_full_disk(monkeypatch: pytest.MonkeyPat
 
 
 def test_other_troubles_are_told_by_their_kind() -> None:
-    """A stalled disk, a refused file, and what nobody foresaw."""
+    """A timeout, a refused file and an unknown SQLite error each get a fitting sentence, and a `StoreError` is kept."""
     assert "did not answer in time" in str(store_failure(TimeoutError(), PATH))
     assert "cannot be used: Not a directory" in str(store_failure(NotADirectoryError(20, "Not a directory"), PATH))
     assert "no such table: turns" in str(store_failure(sqlite_error("SQLITE_ERROR", "no such table: turns"), PATH))

@@ -1,4 +1,5 @@
-"""What somebody wants forgotten leaves everything: turns, segments, notes, summaries, search, history, the file."""
+"""Forgetting a person removes their words everywhere: turns, segments, notes, summaries, search, history and the file.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ SECRET = "Zanzibar"
 
 
 async def an_evening(evening: Evening) -> None:
-    """Let Ada tell a secret in several ways, and others talk; some of it is folded, compressed and archived."""
+    """Fill a session in which Ada mentions a secret in several ways and others talk; a part is folded, compressed and
+    archived.
+    """
     await evening.say(f"I live in {SECRET}.", "Ada")
     await evening.say("The gate code is 4411.", "Bob")
     await evening.say(f"My boat is called {SECRET}na.", "Ada")
@@ -46,13 +49,15 @@ async def an_evening(evening: Evening) -> None:
 
 
 def bytes_on_disk(folder: Path) -> bytes:
-    """Return all that lies in the database and its journal."""
+    """Return all bytes of the database and its journal."""
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
 @pytest.mark.asyncio
 async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
-    """From the turns to the bytes of the file; what others said stays, and so does every number."""
+    """A person's words are gone from the turns up to the bytes of the file. The words of others and all turn numbers
+    stay.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await an_evening(evening)
         before = await evening.store.load(evening.session_id)
@@ -91,7 +96,8 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_bot_told_of_a_person_is_gone_too(tmp_path: Path) -> None:
-    """Answers to the person, and any that names them or quotes them, in another session too; other answers stay."""
+    """The bot's answers to a person, or that quote them, are forgotten too, also in other sessions. Other answers stay.
+    """
     secret = f"My boat is called {SECRET} after my aunt."
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say(secret, "Ada")
@@ -118,7 +124,9 @@ async def test_what_the_bot_told_of_a_person_is_gone_too(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
-    """Each paragraph may build on the one before it, so all from the first affected one on are made again."""
+    """With the recursive strategy each summary builds on the previous one, so all from the first affected one on are
+    rebuilt.
+    """
     async with Evening(tmp_path / "a.db", compaction=CompactionSettings(strategy=Strategy.RECURSIVE)) as evening:
         await an_evening(evening)
         before = await evening.store.load(evening.session_id)
@@ -137,7 +145,7 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
-    """With the facts that were taken from it; what the person said elsewhere stays."""
+    """A single turn is forgotten with the facts taken from it, and the person's other turns stay."""
     async with Evening(tmp_path / "a.db") as evening:
         await an_evening(evening)
         forgetting = SpeechForgetter(evening.database, evening.clock)
@@ -156,7 +164,7 @@ async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_a_forgotten_fact_had_corrected_stays_corrected(tmp_path: Path) -> None:
-    """An outdated value must not become valid again."""
+    """If a correction is forgotten, the value that it corrected does not become valid again."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("The gate code is 4411.", "Bob")
         await evening.talk(9)
@@ -177,7 +185,9 @@ async def test_what_a_forgotten_fact_had_corrected_stays_corrected(tmp_path: Pat
 
 @pytest.mark.asyncio
 async def test_what_somebody_elses_answer_was_about_is_forgotten_too(tmp_path: Path) -> None:
-    """A bare answer is told with the words it answers, in the batch after them too; the answer itself stays."""
+    """A short answer is stored with the question it answers. If the asker is forgotten, the question goes and the
+    answer stays.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(9)
         await evening.say(f"How much is the ferry to {SECRET}?", "Ada")
@@ -195,7 +205,7 @@ async def test_what_somebody_elses_answer_was_about_is_forgotten_too(tmp_path: P
 
 @pytest.mark.asyncio
 async def test_people_are_found_by_name_and_id(tmp_path: Path) -> None:
-    """Two people of one name are both found, who spoke last first; an id means one."""
+    """A name finds every person who used it, the last speaker first, and an id finds one person."""
     async with Evening(tmp_path / "a.db", name="one") as one:
         await one.say("Hello.", "Ada")
         part = TurnPart("id-other", "ADA", "Hello, too.")
@@ -209,7 +219,7 @@ async def test_people_are_found_by_name_and_id(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_pruned_segment_is_cleaned_too(tmp_path: Path) -> None:
-    """Its gist is made of what is left of its turns."""
+    """The gist of a pruned segment is rebuilt from its remaining turns."""
     async with Evening(tmp_path / "a.db") as evening:
         await an_evening(evening)
         first = (await evening.shelf.tiers_of(evening.session_id))[0].kept.segment
@@ -224,7 +234,7 @@ async def test_a_pruned_segment_is_cleaned_too(tmp_path: Path) -> None:
 
 
 class _Careless:
-    """A model that cites the wrong turn: who agreed, for what was said."""
+    """A summariser that attributes what one person said to the later turn of another who agreed."""
 
     name, model = "careless", "careless"
 
@@ -241,7 +251,7 @@ class _Careless:
 
 @pytest.mark.asyncio
 async def test_what_a_model_took_for_somebody_elses_is_gone_too(tmp_path: Path) -> None:
-    """Where the fact has the person's own words, and nobody else's."""
+    """A fact with the person's own words is forgotten even if the model attributed it to another speaker."""
     async with Evening(tmp_path / "a.db", summariser=_Careless()) as evening:
         await evening.say(f"The hidden key lies under the third stone in {SECRET}.", "Ada")
         await evening.say("The gate code?", "Ada")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_an_opt_out_outlives_the_process(tmp_path: Path) -> None:
-    """However often it is said; taken back, it is gone."""
+    """An opt-out is still stored after a restart until it is withdrawn, and opting out twice changes nothing."""
     async with open_database(tmp_path / "a.db") as database:
         opt_outs = OptOutStore(database, FakeClock())
         for person_id in (1 << 60, 2, 2):

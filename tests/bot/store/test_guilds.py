@@ -1,4 +1,4 @@
-"""What guilds choose is stored, known after a restart, and theirs alone."""
+"""Each guild's choices are stored separately and outlive a restart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_a_choice_outlives_the_process(tmp_path: Path) -> None:
-    """Each guild has its own; one that chose nothing has nothing."""
+    """Each guild keeps its own choice after a restart, and a guild without a choice has an empty one."""
     path = tmp_path / "a.db"
     async with open_database(path) as database:
         guilds = GuildStore(database, FakeClock())
@@ -44,7 +44,7 @@ async def test_a_choice_outlives_the_process(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
-    """Of a later version, say."""
+    """A mode that this version does not know is reported with the command that replaces it."""
     async with open_database(tmp_path / "a.db") as database:
         connection = sqlite3.connect(tmp_path / "a.db")
         connection.execute(
@@ -58,7 +58,7 @@ async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_when_the_bot_speaks_is_kept(tmp_path: Path) -> None:
-    """Mode, names in any script, and a silence with everything it holds."""
+    """The voice mode, names in any script and a silence are stored with all their values."""
     chosen = GuildChoice(
         voice_mode=VoiceMode.FREE,
         wake_names=("Jeeves", "Žofie, the 2nd"),
@@ -72,7 +72,7 @@ async def test_when_the_bot_speaks_is_kept(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("column", ["voice_mode", "wake_names"])
 async def test_what_cannot_be_read_is_a_plain_sentence(tmp_path: Path, column: str) -> None:
-    """With the commands that mend it."""
+    """A value that cannot be read is reported with the commands that replace it."""
     async with open_database(tmp_path / "a.db") as database:
         connection = sqlite3.connect(tmp_path / "a.db")
         connection.execute(f"INSERT INTO guild_settings (guild_id, {column}, changed_at) VALUES (1, 'shouting', 0.0)")

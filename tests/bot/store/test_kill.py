@@ -1,4 +1,4 @@
-"""SIGKILL at any moment loses nothing that was acknowledged, and stores nothing twice."""
+"""A SIGKILL at any moment loses nothing that was acknowledged, and nothing is stored twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDS = 5
 
 
 def promises_until_killed(path: Path, *, after_lines: int) -> list[list[str]]:
-    """Start a writer, kill it when it has told so many lines, and return all it told."""
+    """Start a writer, kill it after `after_lines` printed lines, and return the words of all its lines."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.bot.store.writer", str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as writer:
@@ -30,14 +30,16 @@ def promises_until_killed(path: Path, *, after_lines: int) -> list[list[str]]:
         for line in writer.stdout:
             lines.append(line)
             if len(lines) == after_lines:
-                # It is killed wherever it is by now: between statements, inside one, in a commit.
+                # The writer is killed wherever it is by now: between statements, inside one, or in a commit.
                 writer.kill()
         return [line.split() for line in lines if line.endswith("\n")]
 
 
 @pytest.mark.asyncio
 async def test_killed_processes_keep_their_promises(tmp_path: Path) -> None:
-    """Five lives of one session: turns without a gap, one segment a range, cursor as promised, no note lost."""
+    """After five killed writers, the session has all acknowledged turns and notes, one segment for each batch, and the
+    acknowledged cursor.
+    """
     path = tmp_path / "roomtone.db"
     rng = random.Random(20_261_120)
     told = [promise for _ in range(ROUNDS) for promise in promises_until_killed(path, after_lines=rng.randint(20, 90))]
@@ -49,7 +51,7 @@ async def test_killed_processes_keep_their_promises(tmp_path: Path) -> None:
     assert list(everything) == [turn(seq) for seq in range(memory.total_turns)]
     assert len(promised_turns) == len(set(promised_turns))
     assert memory.total_turns - 1 >= max(promised_turns)
-    # At most one write a life was stored without its promise getting out.
+    # For each writer, at most one turn was stored without being acknowledged.
     assert memory.total_turns - len(promised_turns) <= ROUNDS
 
     cursors = [int(words[1]) for words in told if words[0] == "landed"]

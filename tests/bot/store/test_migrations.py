@@ -45,7 +45,7 @@ def shape(path: Path) -> dict[str, object]:
         engine.dispose()
 
 
-# The first 16 hex digits of the SHA-256 of each shipped step, its statements joined by NUL.
+# The first 16 hex digits of the SHA-256 of each shipped step; its statements are joined by NUL.
 SHIPPED_STEPS = (
     "f63cffe96df50e8e",
     "f903029c1840670b",
@@ -59,7 +59,7 @@ SHIPPED_STEPS = (
 
 
 def version_of(path: Path) -> int:
-    """Return the version a database says it has."""
+    """Return the schema version of a database."""
     connection = sqlite3.connect(path)
     try:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -68,14 +68,14 @@ def version_of(path: Path) -> int:
 
 
 def test_shipped_steps_are_frozen() -> None:
-    """No shipped step changed by a single character. A new step adds its digest here."""
+    """No shipped step has changed by a single character. A new step adds its digest here."""
     digests = [hashlib.sha256("\0".join(step).encode()).hexdigest()[:16] for step in MIGRATIONS]
     assert digests == list(SHIPPED_STEPS)
 
 
 @pytest.mark.asyncio
 async def test_migrations_make_the_tables_the_code_asks(tmp_path: Path) -> None:
-    """A database made by the frozen statements is the one `metadata` describes."""
+    """The frozen statements create the same tables that `metadata` describes."""
     async with open_database(tmp_path / "migrated.db"):
         pass
     engine = create_engine(f"sqlite:///{tmp_path / 'described.db'}")
@@ -87,7 +87,7 @@ async def test_migrations_make_the_tables_the_code_asks(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:
-    """What a later version wrote is refused with a plain sentence, and stays as it is."""
+    """A database of a later version is refused with a plain sentence and stays unchanged."""
     path = tmp_path / "a.db"
     async with open_database(path):
         pass
@@ -103,7 +103,7 @@ async def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_an_older_database_is_brought_up_with_its_rows(tmp_path: Path) -> None:
-    """A step that is added later runs once, on what was there."""
+    """A step that is added later runs once and keeps the existing rows."""
     step = ("ALTER TABLE turns ADD COLUMN mood VARCHAR NOT NULL DEFAULT 'calm'",)
     async with open_database(tmp_path / "a.db") as database:
         await fill(SqlTurnStore(database, FakeClock()), 3, session_id=SessionId("evening"))
@@ -117,7 +117,7 @@ async def test_an_older_database_is_brought_up_with_its_rows(tmp_path: Path) -> 
 
 @pytest.mark.asyncio
 async def test_a_step_that_fails_leaves_the_old_version(tmp_path: Path) -> None:
-    """Statements before the failing one are undone with it."""
+    """If a step fails, its earlier statements are undone and the version stays."""
     broken = ("CREATE TABLE extra (id INTEGER)", "ALTER TABLE absent ADD COLUMN x INTEGER")
     async with open_database(tmp_path / "a.db") as database:
         with pytest.raises(StoreError, match="no such table: absent"):

@@ -1,4 +1,5 @@
-"""What people said of themselves, on disk: the same as the rules say, each guild for itself."""
+"""The store of facts that people said about themselves follows the same rules as in memory, for each guild separately.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ async def store(database: Database, *sessions: tuple[str, int]) -> PeopleStore:
 
 @pytest.mark.asyncio
 async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
-    """Superseding across sessions, retractions, history: as in memory."""
+    """Superseding across sessions, retractions and history give the same facts as the rules in memory."""
     batches = [
         ("evening", drawn("I live in Lisbon.", "I'm vegan.")),
         ("later", drawn("I've just moved to Berlin.", session="later", start=100)),
@@ -52,7 +53,7 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
-    """Also when the answer was lost and it is stored again; the next process knows how far it was."""
+    """A batch is stored once, also if storing it is repeated, and the database knows how far facts were extracted."""
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD))
         batch = drawn("I live in Lisbon.")
@@ -66,7 +67,7 @@ async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) -> None:
-    """Neither found, nor superseded, nor deleted from there."""
+    """Facts from one server are neither found, superseded nor deleted on another."""
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("here", GUILD), ("there", OTHER))
         await people.store_facts(SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10)
@@ -81,7 +82,7 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) ->
 
 @pytest.mark.asyncio
 async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
-    """Retention deletes everything."""
+    """Deleting a session deletes its facts."""
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD))
         await people.store_facts(SessionId("evening"), drawn("I live in Lisbon."), through=10)
@@ -90,7 +91,7 @@ async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
 
 
 def test_facts_come_back_with_their_weight() -> None:
-    """The weight has no column; it follows from the topic."""
+    """The weight of a fact is not stored, because it follows from the topic."""
     from compaction.language.statements import weight_of
 
     facts: tuple[PersonFact, ...] = drawn("I live in Lisbon.", "I'm allergic to nuts.", "I love jazz.").facts

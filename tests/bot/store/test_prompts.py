@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_path: Path) -> None:
-    """Once each; a session that isn't stored has nothing to explain."""
+    """Prompts are stored once and kept. Sent texts are deleted with their session, and not stored for an unknown one.
+    """
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
@@ -39,7 +40,9 @@ async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_p
 
 @pytest.mark.asyncio
 async def test_all_sent_texts_go_when_anything_is_forgotten(tmp_path: Path) -> None:
-    """Whose words are in them can't be told; prompts are nobody's."""
+    """When anything is forgotten, all sent texts are deleted, because it is unknown whose words they contain. Prompts
+    contain nobody's words and stay.
+    """
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)

@@ -1,4 +1,4 @@
-"""The reader uses its own threads: one connection for each read, no writing, and cancelled reads run to their end."""
+"""The reader has its own threads, each with one connection. It cannot write, and a cancelled read runs to its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.asyncio
 async def test_it_reads_in_another_thread_and_keeps_its_connections(path: Path) -> None:
-    """As many statements as are wanted, on one of as many connections as there are threads."""
+    """Reads run in the reader's threads, on no more connections than there are threads."""
     reader = ThreadedReader(path, busy_timeout_s=1.0)
     seen: set[tuple[int, str]] = set()
 
@@ -47,7 +47,7 @@ async def test_it_reads_in_another_thread_and_keeps_its_connections(path: Path) 
 
 @pytest.mark.asyncio
 async def test_it_can_not_write(path: Path) -> None:
-    """Whatever it is asked; and it goes on reading after that."""
+    """A read-only connection refuses every write and can still be read afterwards."""
     reader = ThreadedReader(path, busy_timeout_s=1.0)
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         await reader.read(lambda connection: connection.execute("DELETE FROM words"))
@@ -59,7 +59,7 @@ async def test_it_can_not_write(path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_cancelled_is_read_to_its_end(path: Path) -> None:
-    """Nobody waits for it, its thread is free afterwards, and closing waits for it."""
+    """A cancelled read runs to its end, after which its thread is free for other reads."""
     reader = ThreadedReader(path, busy_timeout_s=1.0)
     begun, go_on = threading.Event(), threading.Event()
 

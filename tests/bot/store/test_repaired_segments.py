@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(tmp_path: Path) -> None:
-    """Its retrievals stay counted."""
+    """A repaired segment loses its compressed record and keeps its count of retrievals."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
         done = await evening.upkeep_check()

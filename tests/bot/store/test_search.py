@@ -1,4 +1,6 @@
-"""The database finds what the brute-force fake finds, keeps up with what is stored, and forgets for good."""
+"""The database index finds the same passages as the brute-force fake, follows changes in the store, and forgets for
+good.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ async def room(tmp_path: Path) -> AsyncIterator[_Room]:
 
 
 class TestSqlRecallIndex(RecallIndexContract):
-    """The database, held to what the fake is held to."""
+    """The database index fulfils the same contract as the in-memory fake."""
 
     @pytest_asyncio.fixture
     async def room(self, tmp_path: Path) -> AsyncIterator[_Room]:
@@ -103,7 +105,7 @@ class TestSqlRecallIndex(RecallIndexContract):
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
-    """Over random talk, queries and places: the same passages, and the same one first where it is clear."""
+    """For random turns, queries and scopes, the database finds the same passages as the in-memory fake."""
     rng = random.Random(11)
     words = [f"{a}{b}" for a in ("lo", "mi", "ra", "se", "tu") for b in ("bak", "dif", "gom", "nel", "pus", "rit")]
     fake = InMemoryRecallIndex()
@@ -129,7 +131,7 @@ async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
-    """A fact that supersedes another leads from the old turn to the new one."""
+    """A fact that supersedes another marks the old turn as replaced by the new one."""
     from dataclasses import replace
 
     told = (turn(0, "The gate code is 4411."), turn(1, "Fine."), turn(2, "The gate code is 7702 now."))
@@ -144,7 +146,7 @@ async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_a_session_taken_over_by_a_channel_is_found_there(room: _Room) -> None:
-    """What was stored before the place was known is of that place from then on."""
+    """Turns stored before their channel was known are found in that channel once it opens the session."""
     await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
     assert await room.index.full_text(("lisbon",), Scope(guild_id=1), limit=5) == ()
     await room.tell(MORNING)
@@ -153,7 +155,7 @@ async def test_a_session_taken_over_by_a_channel_is_found_there(room: _Room) -> 
 
 @pytest.mark.asyncio
 async def test_what_an_earlier_version_stored_is_indexed_once(room: _Room) -> None:
-    """Turns, notes and segments without passages are caught up with, tombstones aside; a second time is nothing."""
+    """Turns, notes and segments that are not indexed yet are indexed once, except for forgotten turns."""
     await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
     await room.forget(EVENING, 4)
     before = {query: await _texts(room, query) for query in ("lisbon", "algarve", "lighthouse closed", "zlutoucky")}
@@ -167,7 +169,7 @@ async def test_what_an_earlier_version_stored_is_indexed_once(room: _Room) -> No
 
 @pytest.mark.asyncio
 async def test_an_index_of_other_terms_is_made_anew(room: _Room) -> None:
-    """A version that stemmed words otherwise left passages that its questions don't find; embeddings stay."""
+    """If the index was made with other search terms, changed passages are indexed again and the embeddings are kept."""
     await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
     await room.embed()
     asked = "SELECT id, own, preceding, following FROM passages ORDER BY id"
@@ -194,7 +196,7 @@ async def _texts(room: _Room, query: str) -> list[str]:
 
 @pytest.mark.asyncio
 async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
-    """Turns, passages, index and embeddings go with the session, those of others stay."""
+    """Deleting a session deletes its turns, passages and embeddings, and those of other sessions stay."""
     await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
     await room.tell(ELSEWHERE, turn(0, "Lisbon is none of your business."))
     await room.embed()
@@ -208,7 +210,7 @@ async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_forgotten_is_not_in_the_file(tmp_path: Path) -> None:
-    """After a purge no page of the database holds the word any more, in no form."""
+    """After a purge the file contains no byte of a forgotten word."""
     path = tmp_path / "roomtone.db"
     async with open_database(path) as database:
         room = _Room(database)

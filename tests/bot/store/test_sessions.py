@@ -1,4 +1,4 @@
-"""A channel has one conversation at a time, and a new process finds the one the last was in."""
+"""A channel has one session at a time, and a new process continues the unfinished one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_ids_can_be_read_and_sorted() -> None:
 
 @pytest.mark.asyncio
 async def test_a_killed_process_finds_its_session(database: Database) -> None:
-    """An unfinished session of the channel is taken up again; another channel gets its own."""
+    """An unfinished session of the channel is resumed, and another channel gets its own."""
     clock = FakeClock(T0)
     sessions = Sessions(database, clock)
     first = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
@@ -63,7 +63,7 @@ async def test_a_killed_process_finds_its_session(database: Database) -> None:
 
 @pytest.mark.asyncio
 async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> None:
-    """Last week's evening is not gone on with: it is ended at its last turn, and a new one begins."""
+    """A session that is too old to resume is ended at its last turn, and a new one begins."""
     clock = FakeClock(T0)
     sessions = Sessions(database, clock)
     old = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
@@ -78,7 +78,7 @@ async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> 
 
 @pytest.mark.asyncio
 async def test_an_ended_session_is_not_resumed(database: Database) -> None:
-    """After a goodbye the channel begins anew, whether memory closed the session or the row was ended."""
+    """An ended session is not resumed, whether the memory closed it or only its row was ended."""
     clock = FakeClock(T0)
     sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
     first = (await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)).session
@@ -98,7 +98,7 @@ async def test_an_ended_session_is_not_resumed(database: Database) -> None:
 
 @pytest.mark.asyncio
 async def test_two_openings_at_once_get_one_session(database: Database) -> None:
-    """A race between two joins of one channel ends in the same session."""
+    """Several joins of one channel at the same time get the same session."""
     sessions = Sessions(database, FakeClock(T0))
     opened = await asyncio.gather(
         *(sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800) for _ in range(5))
@@ -109,7 +109,7 @@ async def test_two_openings_at_once_get_one_session(database: Database) -> None:
 
 @pytest.mark.asyncio
 async def test_a_restored_session_is_adopted_by_its_channel(database: Database) -> None:
-    """A session whose turns were written before any channel held it can be opened by its name."""
+    """A session whose turns were stored without a channel can be opened by its id and then belongs to the channel."""
     clock = FakeClock(T0)
     await fill(SqlTurnStore(database, clock), 58, session_id=EVENING)
     opened = await Sessions(database, clock).open(
@@ -122,7 +122,7 @@ async def test_a_restored_session_is_adopted_by_its_channel(database: Database) 
 
 @pytest.mark.asyncio
 async def test_a_session_of_another_channel_is_not_taken(database: Database) -> None:
-    """A name that belongs to another channel, or to an ended session, is refused."""
+    """The id of an ended session, or of one in another channel, is refused."""
     sessions = Sessions(database, FakeClock(T0))
     await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
     with pytest.raises(StoreError, match="Session evening belongs to another channel or has ended"):
@@ -134,7 +134,7 @@ async def test_a_session_of_another_channel_is_not_taken(database: Database) -> 
 
 @pytest.mark.asyncio
 async def test_unfinished_sessions_are_listed_for_rejoining(database: Database) -> None:
-    """At start the bot learns which channels it was in, besides those too long ago and those without a channel."""
+    """The unfinished sessions are listed, except those that are too old or have no channel."""
     clock = FakeClock(T0)
     sessions = Sessions(database, clock)
     old = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
@@ -148,7 +148,7 @@ async def test_unfinished_sessions_are_listed_for_rejoining(database: Database) 
 
 @pytest.mark.asyncio
 async def test_deleting_leaves_nothing(database: Database) -> None:
-    """Turns, notes and segments go with their session; others stay."""
+    """Deleting a session deletes its turns, notes and segments, and other sessions stay."""
     clock = FakeClock(T0)
     sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
     await fill(store, 61)

@@ -1,4 +1,4 @@
-"""A segment's record is stored in columns and read back; counted retrievals replace the values written first."""
+"""A segment's record is stored in columns and read back, and later counts of retrievals replace its first values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEGMENT = batch(1, fact(12, "We decided to keep notes.md in the shed."), fact(14
 
 
 def row(**changes: object) -> Any:
-    """A row as the database has it: not compressed yet."""
+    """Return a database row of a segment that is not compressed yet."""
     empty = dict.fromkeys(
         ("queued_at_turn", "queued_at", "compressed_at_turn", "compressed_at", "archived_at", "pruned_at")
     )
@@ -23,14 +23,14 @@ def row(**changes: object) -> Any:
 
 
 def test_segment_without_a_row_is_new() -> None:
-    """Last spoken of in its own last turn."""
+    """A segment without a row counts as new and was last mentioned in its own last turn."""
     standing = tier_from_row(SEGMENT, None, {SEGMENT.id: 7})
     assert (standing.kept.message_count, standing.kept.last_mention, standing.known) == (7, 19, False)
     assert standing.accesses == AccessCount(0, None, None)
 
 
 def test_record_survives_its_columns() -> None:
-    """Whatever was written is read again."""
+    """A record is the same after it was written to columns and read back."""
     record = make_record(SEGMENT, superseded=frozenset(), task_completed=True, at=50.0)
     written = record_values(record) | {"compressed_at_turn": 40, "relevance_score": record.relevance_score}
     standing = tier_from_row(SEGMENT, row(**written), {})
@@ -40,7 +40,7 @@ def test_record_survives_its_columns() -> None:
 
 
 def test_retrievals_are_told_with_the_record() -> None:
-    """How often, when last, and what that makes of its relevance."""
+    """The record returns the counted retrievals, the last one's time and the new relevance score."""
     record = make_record(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
     read = StoredTier(TieredSegment(SEGMENT, 9, 31), AccessCount(3, 90.0, 0.8))
     assert (with_accesses(read, record).access_count, with_accesses(read, record).last_accessed) == (3, 90.0)

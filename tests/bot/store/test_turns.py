@@ -1,4 +1,4 @@
-"""The database keeps memory's contract, whatever the words are and whenever the process dies."""
+"""The database fulfils the contract of a turn store, for any words and whenever the process dies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EVENING = SessionId("evening")
 
 
 class TestSqlTurnStore(TurnStoreContract):
-    """The database adapter, held to what the in-memory fake is held to."""
+    """The database store fulfils the same contract as the in-memory fake."""
 
     @pytest_asyncio.fixture
     async def store(self, tmp_path: Path) -> AsyncIterator[TurnStore]:
@@ -37,7 +37,7 @@ class TestSqlTurnStore(TurnStoreContract):
 
 @pytest.mark.asyncio
 async def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
-    """Cursor, summary, window, segments and notes are the same for the next process."""
+    """After reopening, the cursor, summary, window, segments and notes are the same."""
     path = tmp_path / "roomtone.db"
     async with open_database(path) as database:
         store = SqlTurnStore(database, FakeClock())
@@ -55,7 +55,7 @@ async def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_two_processes_share_one_database(tmp_path: Path) -> None:
-    """A landing seen by one connection's owner makes the other's stale, and their turns are one sequence."""
+    """Two processes share the turns of a session, and a landing by one makes the other's landing stale."""
     path = tmp_path / "roomtone.db"
     async with open_database(path) as first, open_database(path) as second:
         mine, theirs = SqlTurnStore(first, FakeClock()), SqlTurnStore(second, FakeClock())
@@ -67,7 +67,7 @@ async def test_two_processes_share_one_database(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_words_no_encoding_can_hold_are_stored(tmp_path: Path) -> None:
-    """A lone surrogate or NUL in what somebody said comes back as it was; in notes and summary it is replaced."""
+    """Lone surrogates and NUL are kept in turns; in notes and the summary a lone surrogate is replaced."""
     strange = "half \ud83d emoji\x00"
     odd = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", strange, strange),))
     async with open_database(tmp_path / "roomtone.db") as database:
@@ -85,7 +85,8 @@ async def test_words_no_encoding_can_hold_are_stored(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_number_skipped_leaves_the_total_right(tmp_path: Path) -> None:
-    """The total is one more than the highest number stored, so a lost turn's number is never given again."""
+    """The number of turns is one more than the highest stored number, so the number of a lost turn is not used again.
+    """
     async with open_database(tmp_path / "roomtone.db") as database:
         store = SqlTurnStore(database, FakeClock())
         await store.append_turn(EVENING, turn(0))
@@ -97,7 +98,9 @@ async def test_a_number_skipped_leaves_the_total_right(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(tmp_path: Path) -> None:
-    """Its answer was lost, and its words before it is repeated: they don't come back, and nothing is held up."""
+    """If storing a turn is repeated after it was forgotten, the call succeeds and the forgotten words are not stored
+    again.
+    """
     said = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Hello."), TurnPart("2", "Bo", "Hi.")))
     clock = FakeClock()
     async with open_database(tmp_path / "roomtone.db") as database:

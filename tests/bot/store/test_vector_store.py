@@ -1,4 +1,4 @@
-"""The copy of the embeddings in memory keeps up with the database, whoever writes there."""
+"""The copy of the embeddings in memory follows the database, whichever process writes to it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 
 
 async def like(shelf: VectorStore, text: str, scope: Scope = Scope(), *, model: str = "letters") -> Sequence[int]:  # noqa: B008
-    """What is like a text, best first."""
+    """Return the passages most similar to a text, best first."""
     (vector,) = await LetterEmbedder().embed([text])
     return [each for each, _ in await shelf.nearest(vector, scope, model=model, limit=9)]
 
 
 async def count(database: Database) -> int:
-    """How many embeddings are stored."""
+    """Return how many embeddings are stored."""
     return int((await database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
 
 
 @pytest.mark.asyncio
 async def test_what_another_process_stores_is_found(tmp_path: Path) -> None:
-    """New embeddings are loaded before the next search, and deleted ones leave memory."""
+    """Embeddings that another process stores are loaded before the next search, and deleted ones are removed from
+    memory.
+    """
     async with open_database(tmp_path / "a.db") as mine, open_database(tmp_path / "a.db") as theirs:
         room, other = _Room(mine), _Room(theirs)
         await room.tell(EVENING, *SAID[:3])
@@ -48,7 +50,7 @@ async def test_what_another_process_stores_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_another_model_starts_anew(tmp_path: Path) -> None:
-    """Adopting a model drops the vectors of the others and marks their passages as waiting."""
+    """Changing the model deletes the vectors of other models and queues their passages again."""
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
@@ -64,7 +66,7 @@ async def test_another_model_starts_anew(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> None:
-    """Turns of the present evening are embedded before older ones; small talk such as 'yeah' is not embedded."""
+    """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
@@ -80,7 +82,7 @@ async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_what_went_while_it_was_embedded_is_left_out(tmp_path: Path) -> None:
-    """An embedding that comes after its turn was forgotten is not stored."""
+    """An embedding that arrives after its turn was forgotten is not stored."""
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
@@ -93,7 +95,8 @@ async def test_what_went_while_it_was_embedded_is_left_out(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_memory_is_bounded_over_all_guilds(tmp_path: Path) -> None:
-    """The guild not asked for longest goes; it is loaded again when it is asked for."""
+    """If memory is full, the guild that was searched longest ago is dropped, and it is loaded again at its next search.
+    """
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:4])

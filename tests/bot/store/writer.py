@@ -1,7 +1,7 @@
-"""A process that remembers without pause until it is killed: turns, notes, landings, each told once it is stored.
+"""A process that stores turns, notes and landings until it is killed, and prints each one once it is stored.
 
-Run as `python -m tests.bot.store.writer DATABASE`. It goes on where the last one stopped. Every line it prints is
-a promise: `turn SEQ`, `note ID`, `landed CURSOR REVISION`.
+Run as `python -m tests.bot.store.writer DATABASE`. It continues where the previous run stopped. Every printed line
+promises that something is stored: `turn SEQ`, `note ID`, `landed CURSOR REVISION`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ BATCH = 10
 
 
 def tell(*words: object) -> None:
-    """Print a promise at once."""
+    """Print one line and flush it."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
 
 async def main(path: Path) -> None:
-    """Write until killed."""
+    """Store turns, notes and landings until the process is killed."""
     async with open_database(path) as database:
         store = SqlTurnStore(database, SystemClock())
         while True:

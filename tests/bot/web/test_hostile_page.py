@@ -1,4 +1,4 @@
-"""Hostile pages at the real server, beside an honest share, which they must not disturb."""
+"""Hostile pages on the real server do not disturb another person's share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOOD = PICTURES["dark"]
 
 
 def promising(width: int, height: int) -> bytes:
-    """A small file whose header promises a picture of that size."""
+    """Return a small file whose header claims a picture of that size."""
     data = bytearray(GOOD)
     at = data.index(b"\xff\xc0")
     data[at + 5 : at + 9] = struct.pack(">HH", height, width)
@@ -36,7 +36,7 @@ def promising(width: int, height: int) -> bytes:
 
 
 class Beside:
-    """Ada shares honestly; Bo's page is whatever the test sends."""
+    """Two shares: Ada's is honest, and Bo's page sends whatever the test wants."""
 
     def __init__(
         self, watching: Watching, room: RoomScreens, ada: ScreenSharePage, bo: aiohttp.ClientWebSocketResponse
@@ -54,7 +54,7 @@ class Beside:
         return dict(message)
 
     async def undisturbed(self) -> None:
-        """Ada's next picture is noted as if nothing was."""
+        """Check that Ada's next picture still becomes a note."""
         self.watching.readers.texts = ["Victory"]
         self.watching.clock.advance(60)
         assert await self._ada.show(PICTURES["bright"], timeout_s=PATIENCE_S)
@@ -64,7 +64,7 @@ class Beside:
 
 @asynccontextmanager
 async def beside() -> AsyncIterator[Beside]:
-    """Open the room, the pages, and both shares."""
+    """Open the room, the web server and both shares."""
     watching = Watching()
     watching.readers.texts = ["Tokyo 2099"]
     async with watching.room() as room, WebServer(WebSettings(port=0), watching.screens) as web:
@@ -83,7 +83,7 @@ async def beside() -> AsyncIterator[Beside]:
 
 @pytest.mark.asyncio
 async def test_what_is_no_picture_is_refused_with_its_reason() -> None:
-    """A bomb, half a picture, another kind of file, none at all; and what is one is taken after them."""
+    """A decompression bomb, half a picture, another file type and an empty message are each refused with the reason."""
     async with beside() as here:
         for data, reason in (
             (promising(65_000, 65_000), "wrong_size"),
@@ -102,7 +102,7 @@ async def test_what_is_no_picture_is_refused_with_its_reason() -> None:
 
 @pytest.mark.asyncio
 async def test_one_that_is_too_large_ends_the_connection() -> None:
-    """It is not even read to its end; the share waits for its page to come back."""
+    """A message that is far too large closes the connection before it is read; the share waits for its page."""
     async with beside() as here:
         await here.bo.send_bytes(b"\xff" * (MAX_FRAME_BYTES * 3))
         message = await here.bo.receive(timeout=PATIENCE_S)
@@ -113,7 +113,7 @@ async def test_one_that_is_too_large_ends_the_connection() -> None:
 
 @pytest.mark.asyncio
 async def test_a_flood_is_thrown_out() -> None:
-    """Of what is refused, and of what is not."""
+    """A flood of messages ends the share, whether they are pictures or not."""
     for data in (b"no picture", PICTURES["grey"]):
         async with beside() as here:
             for _ in range(60):

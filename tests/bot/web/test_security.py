@@ -19,7 +19,7 @@ from bot.web.security import ProxyError, Site, TrustedProxies, security_headers
     ],
 )
 def test_a_site_is_what_browsers_call_it(url: str, origin: str, sockets: str) -> None:
-    """Small letters, no port where it is the usual one; this machine has several names."""
+    """The origin is in lower case and without the default port. The local machine has several names."""
     site = Site.of(url, port=8095)
     assert (site.origin, " ".join(site.socket_origins)) == (origin, sockets)
 
@@ -39,7 +39,7 @@ def test_a_site_is_what_browsers_call_it(url: str, origin: str, sockets: str) ->
     ],
 )
 def test_our_own_page_alone_may_talk_to_us(origin: str | None, admitted: bool) -> None:
-    """The origin is compared with the public address and never with what the request calls its host."""
+    """Only the public address is accepted as origin; the request's Host header is not used."""
     assert Site.of("https://watch.example.org", port=1).admits(origin) is admitted
 
 
@@ -57,18 +57,18 @@ def test_our_own_page_alone_may_talk_to_us(origin: str | None, admitted: bool) -
     ],
 )
 def test_this_machine_is_itself_by_any_of_its_names(url: str, origin: str, admitted: bool) -> None:
-    """A link for it works whichever is typed; another port is another server."""
+    """A local site accepts localhost, 127.0.0.1 and [::1] as origin, but no other port."""
     assert Site.of(url, port=8095).admits(origin) is admitted
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:8095", "http://127.0.0.1:8095"])
 def test_a_public_site_is_not_this_machine(origin: str) -> None:
-    """A page that somebody serves on their own machine is none of ours then."""
+    """A site with a public address does not accept a local origin."""
     assert not Site.of("https://watch.example.org", port=8095).admits(origin)
 
 
 def test_the_browser_is_forbidden_what_the_page_does_not_need() -> None:
-    """No script but our file, nothing inline, no frame around it, nothing kept."""
+    """The headers forbid foreign and inline scripts, and caching."""
     headers = security_headers(Site.of("https://watch.example.org", port=1))
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -85,7 +85,7 @@ def test_the_browser_is_forbidden_what_the_page_does_not_need() -> None:
         ((), "203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
         (("127.0.0.1",), "127.0.0.1", ["198.51.100.1"], "198.51.100.1"),
         (("127.0.0.1",), "127.0.0.1", [], "127.0.0.1"),
-        # The client may have sent the first ones itself: what the nearest proxy wrote counts.
+        # The client may have sent the first addresses itself, so the one from the nearest proxy counts.
         (("127.0.0.1",), "127.0.0.1", ["1.2.3.4, 198.51.100.1"], "198.51.100.1"),
         (("127.0.0.1", "10.0.0.0/8"), "127.0.0.1", ["1.2.3.4, 198.51.100.1, 10.1.2.3"], "198.51.100.1"),
         (("127.0.0.1", "10.0.0.0/8"), "127.0.0.1", ["198.51.100.1", "10.1.2.3"], "198.51.100.1"),
@@ -98,11 +98,11 @@ def test_the_browser_is_forbidden_what_the_page_does_not_need() -> None:
 def test_only_a_trusted_proxy_is_believed(
     trusted: tuple[str, ...], peer: str, forwarded: list[str], client: str
 ) -> None:
-    """Its word alone, read from the end."""
+    """The forwarded address counts only from a trusted proxy, and the list is read from its end."""
     assert TrustedProxies(trusted).client(peer, forwarded) == client
 
 
 def test_a_proxy_must_be_an_address() -> None:
-    """A name could mean anybody tomorrow."""
+    """A trusted proxy must be an IP address, because a host name could point elsewhere later."""
     with pytest.raises(ProxyError):
         TrustedProxies(("proxy.example.org",))

@@ -1,4 +1,4 @@
-"""The web server over real sockets: files, the web socket, refusals and limits."""
+"""The web server over real sockets: files, the web socket, errors and limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOSING = aiohttp.ClientWSTimeout(ws_close=1.0)
 
 
 class FakeLine:
-    """A page's line that remembers what it is told."""
+    """A page's connection that records what the page sends."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -38,31 +38,31 @@ class FakeLine:
 
     @property
     def welcome(self) -> Welcome:
-        """Greet Ada."""
+        """Return the greeting for Ada."""
         return Welcome("Ada", "Lounge", "Games", "Roomtone", "Read here.", "secret", sharing=False)
 
     def start(self, surface: str) -> None:
-        """Note it."""
+        """Record the start."""
         self._say(("start", surface))
 
     async def picture(self, data: bytes) -> str:
-        """Note how large it is."""
+        """Record the size of the picture."""
         self._say(("picture", len(data)))
         return self.fate
 
     async def stop(self) -> None:
-        """Note it, and say goodbye."""
+        """Record the stop, and send the last message."""
         self._say("stop")
         self.outbox.put_nowait({"t": "ended", "reason": "stopped", "sentence": "Bye."})
         self.outbox.put_nowait(None)
 
     async def messages(self) -> AsyncIterator[Mapping[str, object]]:
-        """Yield the news until None."""
+        """Yield the queued messages until None."""
         while (message := await self.outbox.get()) is not None:
             yield message
 
     def disconnected(self) -> None:
-        """Note that the connection is gone."""
+        """Record that the connection is closed."""
         self.gone.set()
 
     def _say(self, what: object) -> None:
@@ -72,18 +72,18 @@ class FakeLine:
 
 
 class FakeHost:
-    """Lets in who knows the word."""
+    """Admits pages whose token is 'good'."""
 
     def __init__(self) -> None:
         self.line = FakeLine()
         self.asked: list[tuple[str, str]] = []
 
     async def admit(self, token: str) -> FakeLine:
-        """Let a link in."""
+        """Admit a page with a link's token."""
         return self._let_in("token", token)
 
     async def readmit(self, resume_secret: str) -> FakeLine:
-        """Let a page in again."""
+        """Admit a page that reconnects."""
         return self._let_in("resume", resume_secret)
 
     def _let_in(self, by: str, word: str) -> FakeLine:
@@ -94,7 +94,7 @@ class FakeHost:
 
 
 class Page:
-    """A browser's part: the server, a client, and a socket with our own origin."""
+    """The server, a client, and web sockets with the page's own origin."""
 
     def __init__(self, server: WebServer, host: FakeHost, http: aiohttp.ClientSession) -> None:
         self.server = server
@@ -109,18 +109,18 @@ class Page:
 
     @property
     def base(self) -> str:
-        """Return the address of the server."""
+        """Return the server's address."""
         return f"http://127.0.0.1:{self.server.port}"
 
     async def socket(self, origin: str | None = None) -> aiohttp.ClientWebSocketResponse:
-        """Open a web socket as our page does."""
+        """Open a web socket as the page does."""
         url = f"{self.base}/share/socket"
         socket = await self.http.ws_connect(url, origin=origin or self.server.site.origin, timeout=_CLOSING)
         self.opened.append(socket)
         return socket
 
     async def admitted(self) -> aiohttp.ClientWebSocketResponse:
-        """Open one and say hello."""
+        """Open a web socket and send a valid hello."""
         socket = await self.socket()
         await socket.send_json({"t": "hello", "token": "good"})
         assert (await told(socket))["t"] == "welcome"
@@ -135,7 +135,7 @@ async def told(socket: aiohttp.ClientWebSocketResponse) -> Any:
 
 
 async def closed(socket: aiohttp.ClientWebSocketResponse) -> int | None:
-    """Wait until the other side has hung up; return its code."""
+    """Wait until the server has closed the socket, and return the close code."""
     while True:
         message = await socket.receive(timeout=PATIENCE_S)
         if message.type in {WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR}:
@@ -144,7 +144,7 @@ async def closed(socket: aiohttp.ClientWebSocketResponse) -> int | None:
 
 @pytest_asyncio.fixture
 async def page() -> AsyncIterator[Page]:
-    """A server that listens, and a client."""
+    """A running server with a client."""
     host = FakeHost()
     async with WebServer(WebSettings(port=0), host) as server, aiohttp.ClientSession() as http:
         await server.start()
@@ -166,7 +166,7 @@ async def page() -> AsyncIterator[Page]:
     ],
 )
 async def test_the_page_is_given_out(page: Page, path: str, kind: str) -> None:
-    """Each file with its kind and with everything that is forbidden to it; nothing inline in it."""
+    """Each file of the page has its content type and the security headers, and contains no inline code."""
     async with page.http.get(page.base + path) as answer:
         text = await answer.text()
     assert (answer.status, answer.content_type) == (200, kind)
@@ -190,7 +190,7 @@ async def test_the_page_is_given_out(page: Page, path: str, kind: str) -> None:
     ],
 )
 async def test_nothing_else_is(page: Page, method: str, path: str, status: int) -> None:
-    """And refusals are dressed like everything else."""
+    """Any other request is refused, with the security headers."""
     async with page.http.request(method, page.base + path) as answer:
         assert answer.status == status
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -198,7 +198,7 @@ async def test_nothing_else_is(page: Page, method: str, path: str, status: int) 
 
 @pytest.mark.asyncio
 async def test_a_foreign_page_is_refused(page: Page) -> None:
-    """Whatever it says of its host; and a plain request is no web socket."""
+    """A web socket with a foreign origin is refused, whatever its Host header. A plain HTTP request is refused too."""
     for origin in ("https://evil.example", "null", f"http://127.0.0.1:{page.server.port % 65_535 + 1}"):
         with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
             await page.http.ws_connect(
@@ -212,7 +212,7 @@ async def test_a_foreign_page_is_refused(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_this_machine_may_be_called_by_its_number(page: Page) -> None:
-    """A link says localhost; some type 127.0.0.1, and some browsers know no other name."""
+    """The local page also works under 127.0.0.1, which some people type and some browsers need."""
     socket = await page.socket(page.base)
     await socket.send_json({"t": "hello", "token": "good"})
     assert (await told(socket))["t"] == "welcome"
@@ -220,7 +220,7 @@ async def test_this_machine_may_be_called_by_its_number(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_shares(page: Page) -> None:
-    """Hello, welcome, pictures, news, goodbye."""
+    """A page says hello, is welcomed, sends pictures, gets notes, and stops."""
     socket = await page.socket()
     await socket.send_json({"t": "hello", "token": "good"})
     welcome = await told(socket)
@@ -242,7 +242,7 @@ async def test_a_page_shares(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_comes_back(page: Page) -> None:
-    """With its secret instead of the link."""
+    """A page can reconnect with its resume secret instead of the link."""
     socket = await page.socket()
     await socket.send_json({"t": "hello", "resume": "good"})
     assert (await told(socket))["t"] == "welcome"
@@ -251,7 +251,7 @@ async def test_a_page_comes_back(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_who_is_not_let_in_is_told_why(page: Page) -> None:
-    """In a plain sentence, and the line is closed."""
+    """A page that is not admitted gets the reason in a plain sentence, and its socket is closed."""
     socket = await page.socket()
     await socket.send_json({"t": "hello", "token": "old"})
     assert await told(socket) == {"t": "denied", "reason": "used", "sentence": "This link has been used already."}
@@ -264,7 +264,7 @@ async def test_who_is_not_let_in_is_told_why(page: Page) -> None:
     ["", "[]", "null", "{", '{"t": "start"}', '{"t": "hello"}', '{"t": "hello", "token": 7}', "[" * 1999, "x" * 5000],
 )
 async def test_what_is_no_hello_is_hung_up_on(page: Page, hello: str) -> None:
-    """Nobody is asked about it."""
+    """A socket whose first message is not a valid hello is closed without calling the host."""
     socket = await page.socket()
     await socket.send_str(hello)
     assert await closed(socket) == 4400
@@ -273,7 +273,7 @@ async def test_what_is_no_hello_is_hung_up_on(page: Page, hello: str) -> None:
 
 @pytest.mark.asyncio
 async def test_a_picture_instead_of_a_hello_is_hung_up_on(page: Page) -> None:
-    """And so is one that is far too large for anything."""
+    """A socket is closed if its first message is a picture, or if a picture is too large."""
     socket = await page.socket()
     await socket.send_bytes(b"x")
     assert await closed(socket) == 4400
@@ -286,7 +286,7 @@ async def test_a_picture_instead_of_a_hello_is_hung_up_on(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_a_refused_picture_is_told(page: Page) -> None:
-    """With the reason; what is only too many is not."""
+    """A page learns why a picture was refused, but not that one was dropped."""
     socket = await page.admitted()
     page.host.line.fate = "dropped"
     await socket.send_bytes(b"x")
@@ -300,7 +300,7 @@ async def test_a_refused_picture_is_told(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_a_flood_of_pictures_that_nobody_wants_is_ended(page: Page) -> None:
-    """Before the person has shared anything, say."""
+    """Too many dropped pictures in a row end the share."""
     socket = await page.admitted()
     page.host.line.fate = "dropped"
     for _ in range(socket_module.MAX_DROPPED_IN_A_ROW + 1):
@@ -312,7 +312,7 @@ async def test_a_flood_of_pictures_that_nobody_wants_is_ended(page: Page) -> Non
 
 @pytest.mark.asyncio
 async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
-    """Ended from this side, with its reason; and when the page goes on all the same."""
+    """When a share ends, the page gets the reason and the socket is closed, even if the page goes on sending."""
     socket = await page.admitted()
     page.host.line.outbox.put_nowait({"t": "ended", "reason": "left", "sentence": "You left."})
     page.host.line.outbox.put_nowait(None)
@@ -327,7 +327,7 @@ async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
-    """The share may then wait for it."""
+    """If the page closes its socket, the connection is reported as closed."""
     socket = await page.admitted()
     await socket.close()
     await asyncio.wait_for(page.host.line.gone.wait(), PATIENCE_S)
@@ -335,7 +335,7 @@ async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
 
 @pytest.mark.asyncio
 async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request's head that comes letter by letter, and a socket on which nobody says hello."""
+    """A connection is closed if its request head or its hello takes too long."""
     monkeypatch.setattr(server_module, "HEAD_TIMEOUT_S", 0.2)
     monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
     async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
@@ -352,7 +352,7 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.asyncio
 async def test_there_is_a_limit_to_open_pages(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one address, and of all connections."""
+    """The number of sockets per address and of all connections is limited."""
     monkeypatch.setattr(server_module, "MAX_SOCKETS_PER_CLIENT", 2)
     for _ in range(2):
         await page.socket()
@@ -367,7 +367,7 @@ async def test_there_is_a_limit_to_open_pages(page: Page, monkeypatch: pytest.Mo
 
 @pytest.mark.asyncio
 async def test_closing_hangs_up_on_everybody() -> None:
-    """Open pages are told that the server goes away."""
+    """When the server closes, open pages get the close code 1001 (going away)."""
     host = FakeHost()
     async with aiohttp.ClientSession() as http:
         async with WebServer(WebSettings(port=0), host) as server:
@@ -381,7 +381,7 @@ async def test_closing_hangs_up_on_everybody() -> None:
 
 @pytest.mark.asyncio
 async def test_what_keeps_it_from_listening_is_a_sentence(page: Page) -> None:
-    """A port that is taken, a proxy that is no address."""
+    """A port in use, an invalid public address and an invalid proxy each raise a SetupError that names the setting."""
     async with WebServer(WebSettings(port=page.server.port), page.host) as second:
         with pytest.raises(SetupError, match=r"Choose another web\.port"):
             await second.start()
@@ -392,6 +392,6 @@ async def test_what_keeps_it_from_listening_is_a_sentence(page: Page) -> None:
 
 
 def test_a_link_keeps_its_token_in_the_fragment() -> None:
-    """Which browsers send to nobody."""
+    """The token of a link is in the URL fragment, which browsers do not send to the server."""
     server = WebServer(WebSettings(public_url="https://watch.example.org/"), FakeHost())
     assert server.share_link("abc.def") == "https://watch.example.org/share#abc.def"

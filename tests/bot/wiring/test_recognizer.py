@@ -1,4 +1,4 @@
-"""Which recogniser the settings select."""
+"""The settings decide which speech recogniser is opened."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 async def hears(upload: TranscriptionRequest) -> Transcription:
-    """Hear the same whatever was said."""
+    """Return the same text for every sound."""
     return Transcription("from afar")
 
 
 @pytest.mark.asyncio
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
-    """An address alone sends nobody's speech away."""
+    """The local model is the default; a `base_url` without `engine` does not send speech to an endpoint."""
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
     async with open_recognizer(settings, llm=LlmSettings()) as recognizer:
         assert isinstance(recognizer, QueuedRecognizer)
@@ -42,7 +42,10 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
 
 @pytest.mark.asyncio
 async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_model_dir: Path) -> None:
-    """Down, it costs its ear and no words; its key is the chat model's where both are at one address."""
+    """If the endpoint fails, the local model recognises the speech, and health reports the failure.
+
+    The endpoint gets the chat model's key if both have the same address.
+    """
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(
             engine="endpoint", base_url=server.base_url, model_dir=whisper_model_dir, device="cpu", language="en"
@@ -62,7 +65,9 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
 
 @pytest.mark.asyncio
 async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> None:
-    """Its failure is then the recogniser's; a key goes to nobody else's address."""
+    """Without a local model, a failure of the endpoint is an error. The chat model's key is not sent to another
+    address.
+    """
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
@@ -76,7 +81,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
 
 @pytest.mark.asyncio
 async def test_without_any_recogniser_the_reason_is_told(tmp_path: Path) -> None:
-    """The local model is needed and is not there."""
+    """If the local model is needed but missing, an error says how to download it."""
     with pytest.raises(RecogniserError, match="roomtone models pull whisper"):
         async with open_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings()):
             raise AssertionError("nothing was lent")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
-    """Open them with these settings of the pages."""
+    """Open the parts with these web settings."""
     settings = Settings.model_validate({"web": web})
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     participation = GuildParticipations(
@@ -39,7 +39,7 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
 
 @pytest.mark.asyncio
 async def test_pages_with_a_public_address_listen_at_once() -> None:
-    """The page server starts at once, so that the proxy and pages that were open before can reach it."""
+    """With a public address the web server starts at once, so that the proxy and already open pages can reach it."""
     with capture_logs() as logs:
         async with opened(port=0, public_url="https://watch.example.org") as (_, desk):
             (port,) = [line["port"] for line in logs if line["event"] == "web_listening"]
@@ -50,7 +50,7 @@ async def test_pages_with_a_public_address_listen_at_once() -> None:
 
 @pytest.mark.asyncio
 async def test_others_wait_until_somebody_needs_them() -> None:
-    """And whatever keeps the pages from listening keeps the bot from nothing."""
+    """Without a public address the web server starts later. If it cannot listen, the bot still starts."""
     with capture_logs() as logs:
         async with opened(port=0) as (screens, desk):
             assert desk.is_local

@@ -1,4 +1,4 @@
-"""The services of rooms, opened from settings as the bot does it: every configured choice reaches a room."""
+"""The services of rooms, opened from the settings as the bot does: every configured choice reaches a room."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ GUILD = 10
 
 
 class EquippedHouse(House):
-    """A house whose rooms get what the bot's own get, but for ears and voice."""
+    """A `House` whose rooms get the bot's own services, except for hearing and voice."""
 
     equipment: RoomServices
     stores: Stores
 
     def services(self) -> RoomServices:
-        """Return it."""
+        """Return the services, with the fake recogniser, detector and voice."""
         return replace(
             self.equipment,
             recognizer=self.recognizer,
@@ -53,7 +53,7 @@ class EquippedHouse(House):
 
 @asynccontextmanager
 async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncIterator[EquippedHouse]:
-    """Open everything out of settings: the model at `server`, no other models at all, and `more` sections."""
+    """Open all services from settings: the chat model at `server`, no other models, and the sections in `more`."""
     settings = Settings.model_validate(
         {
             "storage": {"data_dir": folder},
@@ -89,7 +89,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
 
 @pytest.mark.asyncio
 async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: Path) -> None:
-    """When it speaks and by which name, how it is there, how it remembers; the operator's own words come first."""
+    """A guild's voice mode, wake names, persona and memory mode take effect. The operator's instructions come first."""
     brain = {"guild_instructions": {str(GUILD): "Call everybody captain."}}
     async with LocalChatServer() as server, equipped(tmp_path, server, brain=brain) as house:
         choice = GuildChoice(Mode.ROLLING, None, VoiceMode.NAME, ("Otto",), persona="Speak like a pirate.")
@@ -113,7 +113,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
 
 @pytest.mark.asyncio
 async def test_a_model_that_rests_is_told_in_the_rooms_status(tmp_path: Path) -> None:
-    """In the words that also tell what to do."""
+    """The room's status reports a failing language model with its remedy."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house, living(house) as (room, _):
         server.behaviour.mode = ChatMode.WRONG_KEY
         await house.say(ADA.id, "Roomtone, how are you this evening?")

@@ -1,4 +1,4 @@
-"""Folding with a language model through a real client: working, stopped, slow, and answering garbage."""
+"""Compaction with a language model through a real client: a working, stopped, slow and misbehaving model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NUMBERED = re.compile(r"^\[(\d+)\] \d\d:\d\d Ada: (.+)$", re.MULTILINE)
 
 
 def keeps_record(call: ChatCall) -> str:
-    """Answer as a good model does: one fact of the batch's first turn, in JSON."""
+    """Answer as a good model does: one fact from the first turn of the batch, in JSON."""
     seq, said = NUMBERED.findall(call.messages[-1]["content"])[0]
     fact = {"turn_seq": int(seq), "slot": "decision", "text": said, "supersedes": []}
     return json.dumps({"gist": f"Ada talks about parcels from {said.split()[5]} on.", "facts": [fact]})
 
 
 def keeps_record_in_lines(call: ChatCall) -> str:
-    """Answer the plain-lines prompt; to one that asks for JSON, with talk that is none."""
+    """Answer a prompt for plain lines correctly, and a prompt for JSON with plain text."""
     if "turn number | slot" not in call.messages[0]["content"]:
         return "There is much to tell about the parcels."
     seq, said = NUMBERED.findall(call.messages[-1]["content"])[0]
@@ -40,17 +40,17 @@ def keeps_record_in_lines(call: ChatCall) -> str:
 
 
 def retells(call: ChatCall) -> str:
-    """Answer with the summary so far and the batch's first turn."""
+    """Answer with the previous summary and the first turn of the batch."""
     prompt = call.messages[-1]["content"]
     heading, previous = prompt.split("\n")[:2]
     _, said = NUMBERED.findall(prompt)[0]
-    # The first fold has no summary to take up, so its prompt has no such section.
+    # The first prompt has no previous summary, so it has no such section.
     kept = f"{previous} " if heading.startswith("Previous summary") else ""
     return f"Summary: {kept}Ada: {said}"
 
 
 async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0, strategy: Strategy = Strategy.LEDGER) -> Replay:
-    """Replay the talk with the server's model."""
+    """Replay the transcript with the server's model as summariser."""
     llm = LlmSettings(base_url=server.base_url, model="local-chat", completion_timeout_s=timeout_s)
     settings = CompactionSettings(strategy=strategy, retry_base_s=0.001, retry_max_s=0.001)
     async with open_summariser(llm, settings, SummariserKind.LLM) as summariser:
@@ -71,7 +71,7 @@ async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0, strategy:
 
 @pytest.mark.asyncio
 async def test_a_models_records_become_the_summary() -> None:
-    """Each batch is one call that asks for JSON; speaker and words come out of the turns."""
+    """Each batch is one call that asks for JSON. Speaker and words of the summary come from the turns."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record)) as server:
         result = await fold_all(server)
     assert [each.new_cursor for each in result.landed] == [10, 20]
@@ -84,7 +84,7 @@ async def test_a_models_records_become_the_summary() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("formats", [{"json_object_schema"}, {"json_schema"}, {"json_object"}, set()])
 async def test_structured_output_is_asked_for_as_the_endpoint_takes_it(formats: set[str]) -> None:
-    """Each refused form is tried once, and the first that is taken is kept; with none the prompt alone asks."""
+    """Each refused form of structured output is tried once, and the first accepted form is kept."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record, formats=frozenset(formats))) as server:
         result = await fold_all(server)
     assert [each.new_cursor for each in result.landed] == [10, 20]
@@ -92,13 +92,13 @@ async def test_structured_output_is_asked_for_as_the_endpoint_takes_it(formats: 
     last, before = server.calls[-1].body, server.calls[-2].body
     assert last.get("response_format") is None or set(last["response_format"]) & {"schema", "json_schema", "type"}
     assert ("response_format" in last) == bool(formats)
-    # The second batch is asked for in the form that was taken, at once.
+    # The second batch uses the accepted form at once.
     assert before.get("response_format", {}).get("type") == last.get("response_format", {}).get("type")
 
 
 @pytest.mark.asyncio
 async def test_a_model_that_keeps_to_no_json_is_asked_for_lines() -> None:
-    """After one refused answer; from then on at once."""
+    """A model whose first answer is not JSON is asked for plain lines from then on."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record_in_lines, formats=frozenset())) as server:
         result = await fold_all(server)
     assert len(result.failed) == 1
@@ -108,7 +108,7 @@ async def test_a_model_that_keeps_to_no_json_is_asked_for_lines() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_retells_the_summary() -> None:
-    """The recursive strategy over the same client: no structure asked for, the paragraph injected whole."""
+    """The recursive strategy asks for no structure, and its paragraph becomes the summary."""
     async with LocalChatServer(ChatBehaviour(answer=retells)) as server:
         result = await fold_all(server, strategy=Strategy.RECURSIVE)
     assert (
@@ -125,7 +125,7 @@ async def test_a_model_retells_the_summary() -> None:
     [ChatMode.STALL, ChatMode.GARBAGE, ChatMode.BROKEN, ChatMode.EMPTY, ChatMode.WRONG_KEY, ChatMode.LENGTH],
 )
 async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode, strategy: Strategy) -> None:
-    """Whatever it does, every turn is word for word or in the summary, and the reason is told."""
+    """However the model fails, every turn is in the window or in the summary, and the reason is reported."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record, mode=mode)) as server:
         result = await fold_all(server, timeout_s=0.1, strategy=strategy)
     assert result.failed
@@ -136,7 +136,7 @@ async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode, strategy: S
 
 @pytest.mark.asyncio
 async def test_a_stopped_server_loses_nothing() -> None:
-    """Nobody listens at the address any more."""
+    """The server is stopped, so nothing listens at its address; no turn is lost."""
     async with LocalChatServer() as server:
         pass
     result = await fold_all(server)
@@ -147,7 +147,7 @@ async def test_a_stopped_server_loses_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_the_kind_decides() -> None:
-    """Auto means the model where there is one; asking for a model without one is told."""
+    """`auto` chooses the language model if one is configured. Asking for a model without one is an error."""
     settings, nothing = CompactionSettings(), LlmSettings()
     assert choose_summariser(SummariserKind.AUTO, None, settings).name == "extractive"
     assert choose_summariser(SummariserKind.EXTRACTIVE, None, settings).name == "extractive"

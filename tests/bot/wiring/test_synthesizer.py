@@ -1,4 +1,4 @@
-"""Which synthesizer the settings select."""
+"""The settings decide which speech synthesizer is opened."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ MODELS = ModelsSettings(directory=Path(__file__).parents[3] / "data" / "models")
 
 
 async def tone(text: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.int16]], int]:
-    """Speak as a tone."""
+    """Return a tone instead of speech."""
     return np.full(2_400 * len(text.split()), 500, dtype=np.int16), 24_000
 
 
 @pytest.mark.asyncio
 async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
-    """A key of the chat model alone changes nothing; nor does the address when the embedded one is asked for."""
+    """The embedded voice is used without a `base_url`, even if the chat model has a key, and if the settings ask for
+    it.
+    """
     llm = LlmSettings(api_key=SecretStr("sk-chat"))
     for settings in (SpeakingSettings(), SpeakingSettings(engine="piper", base_url="http://127.0.0.1:9/v1")):
         async with open_synthesizer(settings, models=MODELS, llm=llm) as voice:
@@ -39,7 +41,7 @@ async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
 
 @pytest.mark.asyncio
 async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> None:
-    """Down, it costs its voice and no words."""
+    """If the endpoint fails, the embedded voice speaks."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url)
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
@@ -51,7 +53,7 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("fallback", "instead"), [("piper", "the embedded voice speaks"), ("none", "I write")])
 async def test_an_endpoint_that_is_left_alone_is_told(fallback: str, instead: str) -> None:
-    """After two failures in a row, with what is to be done; not before."""
+    """Health reports a failing endpoint with its remedy, after two failures in a row."""
     health = Health(SystemClock())
     async with LocalSpeechServer(SpeechBehaviour(tone, SpeechMode.BROKEN)) as server:
         settings = SpeakingSettings.model_validate(
@@ -71,7 +73,7 @@ async def test_an_endpoint_that_is_left_alone_is_told(fallback: str, instead: st
 
 @pytest.mark.asyncio
 async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> None:
-    """With the endpoint's reason alone: nothing else was asked for."""
+    """Without a fallback, each failure of the endpoint is an error with the endpoint's reason only."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url, fallback="none")
         async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
@@ -85,7 +87,7 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
 
 @pytest.mark.asyncio
 async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None:
-    """The reply is written instead."""
+    """Without any voice, each sentence raises an error with the reason, and health says that the bot writes instead."""
     health, models = Health(SystemClock()), ModelsSettings(directory=tmp_path)
     async with open_synthesizer(SpeakingSettings(), models=models, llm=LlmSettings(), health=health) as voice:
         with pytest.raises(SynthesisError, match="roomtone models pull voice"):
@@ -98,7 +100,7 @@ async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_twice_the_pace_is_half_as_long() -> None:
-    """The embedded voice has a pace too."""
+    """The `speed` setting applies to the embedded voice too."""
     lengths = []
     for speed in (1.0, 2.0):
         async with open_synthesizer(SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings()) as voice:

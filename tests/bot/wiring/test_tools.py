@@ -1,4 +1,4 @@
-"""Which tools a room gets from the settings."""
+"""The settings decide which tools a room gets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HERE = RecallScope(EVENING, 1, 10)
 
 
 async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *, view: View | None = None) -> Toolbox:
-    """The tools of a session in `place`."""
+    """Return the tools of a session in `place`."""
     index, store = await evening(*SAID)
     toolset = Toolset(
         ToolsSettings.model_validate(settings or {}),
@@ -52,13 +52,14 @@ async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *
     ],
 )
 async def test_tools_are_as_the_settings_want(settings: dict[str, object], names: set[str]) -> None:
-    """Each can be left out."""
+    """Each tool can be switched off."""
     assert {tool.name for tool in (await toolbox(FakePlace(), settings)).tools()} == names
 
 
 @pytest.mark.asyncio
 async def test_they_reach_their_own_room() -> None:
-    """Its memory, its chat, its screens; a link is posted for who asks for it."""
+    """Tools use the memory, the chat and the screens of their room. A link is only posted if the person asked for it.
+    """
     place, view = FakePlace(), View()
     box = await toolbox(place, view=view)
     use = box.for_asker(ADA)

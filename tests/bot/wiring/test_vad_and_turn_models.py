@@ -30,7 +30,7 @@ def _shelf(folder: Path, entry: ModelEntry, model: Path | None) -> ModelsSetting
 
 
 def test_everybody_is_scored_in_one_call_where_the_model_is_there(tmp_path: Path, stacking_vad_model: Path) -> None:
-    """Else the copy of the recogniser's wheel serves, and a broken file is told."""
+    """If the stacking VAD model is missing or damaged, the recogniser's own copy is used; damage is logged."""
     assert isinstance(open_vad(ModelsSettings(directory=tmp_path)), SileroVad)
     whole = _shelf(tmp_path / "whole", VAD_SILERO, stacking_vad_model)
     assert isinstance(open_vad(whole), StackedSileroVad)
@@ -41,7 +41,7 @@ def test_everybody_is_scored_in_one_call_where_the_model_is_there(tmp_path: Path
 
 @pytest.mark.asyncio
 async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
-    """Off, absent or broken, silence alone ends a turn."""
+    """If the end-of-turn model is off, missing or damaged, only silence ends a turn."""
     listening = ListeningSettings()
     async with AsyncExitStack() as stack:
         assert await open_turn_model(stack, ModelsSettings(directory=tmp_path), listening) is None

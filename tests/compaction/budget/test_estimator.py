@@ -1,4 +1,4 @@
-"""Token counts for one model, and calibration from its bills, which only raises the estimate."""
+"""Token counts for one model, and a calibration from the provider's bills that only raises the estimate."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Said:
 
 
 class ByCharacter:
-    """A tokeniser whose tokens are characters; it counts how often it is asked."""
+    """A tokeniser that counts each character as a token, and counts its calls."""
 
     def __init__(self) -> None:
         self.asked = 0
 
     def count(self, text: str) -> int:
-        """Count characters."""
+        """Return the number of characters."""
         self.asked += 1
         return len(text)
 
@@ -60,7 +60,9 @@ def test_it_forgets_old_texts_and_goes_on() -> None:
 
 
 def test_a_dearer_bill_raises_what_is_expected() -> None:
-    """A small prompt's surplus is put down to the frame, a large one's to the text."""
+    """A bill above the count raises the estimate. The surplus of a small prompt is added as a fixed overhead, and the
+    surplus of a large prompt as a factor.
+    """
     estimator = Estimator("m")
     assert estimator.learn(count=100, reported=140)
     assert estimator.calibration == Calibration(1.0, 40)
@@ -78,7 +80,9 @@ def test_one_strange_bill_does_not_end_all_talk() -> None:
 
 @given(BILLS, st.integers(0, 100_000))
 def test_calibration_never_falls_and_covers_what_it_saw(bills: list[tuple[int, int]], limit: int) -> None:
-    """After a bill within reason the same call is expected to cost at least as much; room is never too large."""
+    """The calibration never falls. After a plausible bill, the same call is expected to cost at least as much, and
+    `room` is never too large.
+    """
     known = Calibration()
     for count, reported in bills:
         after = known.updated(count=count, reported=reported)
@@ -110,7 +114,7 @@ def test_calibration_never_falls_and_covers_what_it_saw(bills: list[tuple[int, i
         ("/models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", Family.QWEN),
         ("C:\\models\\Qwen-7B-Chat.gguf", Family.QWEN),
         ("qwen", Family.QWEN),
-        # Another vocabulary, or none that is public.
+        # Models with another vocabulary, or with none that is public.
         ("qwen3.5-9b", None),
         ("qwen4-1b", None),
         ("claude-sonnet-4-5", None),
@@ -122,6 +126,7 @@ def test_calibration_never_falls_and_covers_what_it_saw(bills: list[tuple[int, i
     ],
 )
 def test_a_name_leads_to_its_family(model: str, family: Family | None) -> None:
-    """Prefixes, paths and tags don't matter; an unknown name has no family, because a guess is safer than another's
-    vocabulary."""
+    """Prefixes, paths and tags of a model's name do not matter. An unknown name has no family, because an estimate is
+    safer than the vocabulary of another model.
+    """
     assert family_of(model) is family

@@ -9,7 +9,9 @@ from compaction.budget.messages import Message, MessageToolCall
 
 
 def test_what_was_read_or_spoken_of_lately_is_active() -> None:
-    """With the step of its last mention, and a hash of its content when it was last read."""
+    """A file is active if it was read or mentioned recently. It has the step of its last mention, and a hash of the
+    content when it was last read.
+    """
     messages = [
         Message("assistant", "", tool_calls=(MessageToolCall("1", "read", '{"file": "a.txt"}'),), step=1),
         Message("tool", "alpha", tool_call_id="1", step=1),
@@ -26,7 +28,7 @@ def test_what_was_read_or_spoken_of_lately_is_active() -> None:
 
 
 def test_a_changed_file_has_another_hash() -> None:
-    """The same content has the same."""
+    """A changed file has another hash, and the same content has the same hash."""
     hashes = [
         get_active_files([Message("tool", text, path="a", step=0)], 0)[0].content_hash for text in ("x", "y", "x")
     ]

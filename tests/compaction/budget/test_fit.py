@@ -1,4 +1,4 @@
-"""Which parts of a prompt are left out first, which return, and the note that lists what is missing."""
+"""Which parts of a prompt are left out first, which come back, and the note that lists what is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sized:
 
 
 def described(cut: LeftOut[Sized]) -> Sized | None:
-    """A note of five tokens that lists what was cut."""
+    """Return a note of five tokens that lists what was left out."""
     parts = (*cut.summary, *cut.turns, *cut.notes, *cut.recall, *cut.participants, *cut.active)
     parts = (*parts, *cut.continuity, *cut.stale)
     assert bool(cut) is bool(parts)
@@ -32,7 +32,10 @@ def described(cut: LeftOut[Sized]) -> Sized | None:
 
 
 def sent(limit: int, *, turns: int = 12, summary: int = 20, notes: int = 2, recall: int = 2) -> list[str]:
-    """Fit a prompt of 10, turns of 10 each, notes and quotes of 6 each, and a current turn of 10."""
+    """Fit a sample prompt into `limit` tokens and return the contents of its parts.
+
+    The prompt has 10 tokens, each turn 10, each note and quote 6, and the current turn 10.
+    """
     return [
         each.content
         for each in fit_parts(
@@ -61,7 +64,7 @@ def test_all_of_it_when_it_fits() -> None:
 
 
 def test_quotes_go_first_from_the_last() -> None:
-    """The least alike is the last of them."""
+    """Quotes are left out first, beginning with the last one, which is the least similar to the question."""
     assert sent(WHOLE - 1) == ["prompt", "summary", "cut q1", *TURNS, "n0", "n1", "q0", "current"]
 
 
@@ -76,12 +79,13 @@ def test_then_the_summary() -> None:
 
 
 def test_then_the_window_in_one_go_and_the_rest_returns() -> None:
-    """Down to four fifths, and what fits beside that comes back: the summary, notes, quotes."""
+    """The window is cut to four fifths at once. The summary, notes and quotes come back as far as they fit beside it.
+    """
     assert sent(144) == ["prompt", "summary", "cut t0 t1 t2 n0 q0 q1", *TURNS[3:], "n1", "current"]
 
 
 def test_the_newest_turns_go_at_the_very_last() -> None:
-    """The newest turns are left out only when the bot could not answer otherwise."""
+    """The newest turns are left out last, when the bot could not answer otherwise."""
     assert sent(10 + 10 + NOTE_TOKENS + 20)[2:] == ["t10", "t11", "current"]
     assert sent(10 + 10 + NOTE_TOKENS)[-1] == "current"
     with pytest.raises(ContextOverflowError):
@@ -89,12 +93,12 @@ def test_the_newest_turns_go_at_the_very_last() -> None:
 
 
 def test_nothing_but_the_prompt() -> None:
-    """A payload without turns or current turn is fine."""
+    """A payload without turns and without a current turn is valid."""
     prompt = Sized("prompt", 10)
     assert fit_parts(PartCandidates(fixed=(prompt,)), max_input_tokens=10, newest=3, describe=described) == (prompt,)
 
 
-# Every kind of part, with ten tokens each; the turns are four, the newest two of which are protected.
+# Every kind of part, with ten tokens each. There are four turns, and the newest two are protected.
 EVERYTHING: PartCandidates[Sized] = PartCandidates(
     fixed=(Sized("prompt", 10),),
     continuity=(Sized("c0", 10), Sized("c1", 10)),
@@ -107,7 +111,8 @@ EVERYTHING: PartCandidates[Sized] = PartCandidates(
     active=(Sized("a0", 10),),
     current=(Sized("current", 10),),
 )
-# The least worth first. What stands before the window comes back beside a cut one, as far as it fits.
+# The parts in the order in which they are left out. Parts listed before the turns come back beside a cut window, as far
+# as they fit.
 LEAST_FIRST = ["s0", "s1", "c0", "c1", "q1", "q0", "n0", "summary", "t0", "t1", "p0", "t2", "t3", "a0"]
 
 
@@ -121,7 +126,9 @@ def test_the_order_of_worth(missing: int) -> None:
 
 
 def test_the_order_in_which_parts_are_sent() -> None:
-    """What rarely changes stands first, so that a provider may keep it; what is about the question stands last."""
+    """Parts that rarely change are sent first, so that a provider may cache them. Parts about the question are sent
+    last.
+    """
     whole = fit_parts(EVERYTHING, max_input_tokens=1_000, newest=2, describe=described)
     assert [each.content for each in whole] == [
         *("prompt", "c0", "c1", "summary", "p0", "t0", "t1", "t2", "t3"),
@@ -130,7 +137,7 @@ def test_the_order_in_which_parts_are_sent() -> None:
 
 
 def test_rolling_evicts_the_window_and_keeps_the_rest() -> None:
-    """In the rolling mode the oldest turns go first, until four fifths of all the room are used."""
+    """In the rolling mode the oldest turns are left out first, until four fifths of the limit are used."""
     turns = tuple(Sized(f"t{number}", 10) for number in range(20))
     offered = PartCandidates(
         fixed=(Sized("prompt", 10),), turns=turns, notes=(Sized("n0", 10),), current=(Sized("current", 10),)
@@ -140,9 +147,9 @@ def test_rolling_evicts_the_window_and_keeps_the_rest() -> None:
     assert [each.content for each in sent if each.content.startswith("t")] == [f"t{number}" for number in range(7, 20)]
     assert sum(each.tokens for each in sent) == 160 + NOTE_TOKENS
     assert "n0" in [each.content for each in sent]
-    # With room for all of it nothing is evicted.
+    # If everything fits, nothing is evicted.
     assert len(fit_parts(offered, max_input_tokens=230, newest=5, describe=described, rolling=policy)) == 23
-    # The newest few stay while anything else can go.
+    # The newest turns stay while anything else can be left out.
     tight = [
         each.content for each in fit_parts(offered, max_input_tokens=80, newest=5, describe=described, rolling=policy)
     ]
@@ -160,8 +167,9 @@ _SIZES = st.lists(st.integers(1, 40), max_size=8)
     rolling=st.booleans(),
 )
 def test_never_over_the_limit_and_in_order(sizes: dict[str, list[int]], limit: int, newest: int, rolling: bool) -> None:
-    """Whatever there is: within the limit, oldest (of quotes: least alike) out first, and nothing of less worth
-    stands where one of the newest turns, or what is known of the people, had to go."""
+    """Any payload is within the limit. Of each kind the oldest parts are left out first, and of the quotes the least
+    similar ones. No part of a lower rank is kept if one of the newest turns or a fact about the people was left out.
+    """
     offered: PartCandidates[Sized] = PartCandidates(
         fixed=(Sized("prompt", 5),),
         current=(Sized("current", 5),),

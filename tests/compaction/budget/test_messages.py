@@ -6,7 +6,9 @@ from compaction.budget.messages import Message, MessageToolCall, group_messages,
 
 
 def test_calls_and_their_results_are_one_bundle() -> None:
-    """Several calls at once, results in any order, an id used again, and a result nobody asked for."""
+    """Calls of tools and their results form one bundle, also with several calls at once, results in any order and an id
+    used again. A result without a call is a bundle of its own.
+    """
     messages = [
         Message("user", "Look."),
         Message("assistant", "", tool_calls=(MessageToolCall("a", "look", "{}"), MessageToolCall("b", "look", "{}"))),
@@ -20,7 +22,8 @@ def test_calls_and_their_results_are_one_bundle() -> None:
 
 
 def test_steps_are_counted_by_the_models_answers() -> None:
-    """Unless a message says its own."""
+    """The step of a message is the number of the model's answers before it, unless the message has a step of its own.
+    """
     messages = [
         Message("system", "…"),
         Message("user", "…"),

@@ -26,7 +26,7 @@ def test_every_public_name_is_had_from_the_package() -> None:
 
 
 def test_any_of_its_modules_can_be_imported_first() -> None:
-    """No import depends on another having been made before."""
+    """Every module of the package can be imported first, before any other module."""
     folder = Path(compaction.budget.__file__).parent
     for path in sorted(folder.glob("*.py")):
         module = "compaction.budget" if path.stem == "__init__" else f"compaction.budget.{path.stem}"

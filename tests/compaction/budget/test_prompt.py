@@ -1,4 +1,5 @@
-"""The last check before a model call: outputs aged, messages trimmed and counted, never over the budget."""
+"""The last check before a model call shortens old outputs, trims and counts the messages, and never exceeds the budget.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +26,13 @@ from tests.compaction.budget.test_trim import SYSTEM, TALK, ask, conversations
     ],
 )
 def test_room_for_the_answer_is_kept(config: ContextConfig, room: int) -> None:
-    """4,096 tokens, or a quarter where that is less, or as the setting says."""
+    """The space reserved for the answer is 4,096 tokens, or a quarter of the context if that is less, or the setting.
+    """
     assert config.max_input_tokens == room
 
 
 def test_enforcing_says_what_it_dropped() -> None:
-    """Nothing while it fits, and how many messages otherwise."""
+    """A conversation that fits is not truncated. Otherwise the result says how many messages were removed."""
     whole = enforce_context_limit(TALK, 10_000)
     assert (whole.messages, whole.truncated, whole.dropped_count) == (TALK, False, 0)
     cut = enforce_context_limit(TALK, 900)
@@ -40,7 +42,9 @@ def test_enforcing_says_what_it_dropped() -> None:
 
 
 def test_a_prompt_ages_outputs_even_where_there_is_room() -> None:
-    """Old outputs crowd out the talk long before the model is full."""
+    """Old outputs are shortened even if the prompt has space left, because they crowd out the talk long before the
+    model is full.
+    """
     messages = [SYSTEM, *search(LISTING, step=0), ask(1)]
     prompt = build_final_prompt(messages, ContextConfig(32_768, trim=TrimOptions(current_step=9)))
     assert prompt.messages[2].content.startswith("[Output of memory_search")
@@ -50,7 +54,7 @@ def test_a_prompt_ages_outputs_even_where_there_is_room() -> None:
 
 
 def test_a_prompt_is_trimmed_and_counted() -> None:
-    """Its count is what is sent, the note included; what left is handed back."""
+    """The token count is that of the messages sent, including the note, and the removed messages are returned."""
     prompt = build_final_prompt(TALK, ContextConfig(1_200))
     assert prompt.token_count == estimate_tokens(prompt.messages) <= 900
     assert prompt.dropped == tuple(TALK[1 : 1 + len(prompt.dropped)])
@@ -68,7 +72,7 @@ def test_the_impossible_is_refused_with_what_to_do() -> None:
 
 
 def test_disabled_it_counts_and_sends_everything() -> None:
-    """With the budget disabled everything is counted and sent; only the provider can refuse it."""
+    """With the budget disabled, everything is counted and sent. Only the provider can refuse the prompt."""
     prompt = build_final_prompt(TALK, ContextConfig(1_200, enabled=False))
     assert prompt.messages == TALK
     assert prompt.token_count == estimate_tokens(TALK)
@@ -78,7 +82,7 @@ def test_disabled_it_counts_and_sends_everything() -> None:
 @settings(deadline=None)
 @given(messages=conversations())
 def test_nothing_over_budget_ever_leaves(messages: list[Message]) -> None:
-    """Either within the budget, or an error that says so."""
+    """For any conversation the prompt is within the budget, or there is an error that gives the limit."""
     for max_context_tokens in (64, 300, 900, 5_000):
         config = ContextConfig(max_context_tokens)
         try:

@@ -23,14 +23,16 @@ def said(*costs: int) -> list[Said]:
 
 
 def test_nothing_is_evicted_while_all_fits() -> None:
-    """The whole is the limit; the target matters only beyond it."""
+    """Nothing is evicted while everything fits the limit. The target applies only above the limit."""
     result = rolling_evict(said(*[10] * 20), max_context_tokens=200)
     assert (result.evicted, result.evicted_count, result.evicted_tokens, result.kept_tokens) == ((), 0, 0, 200)
     assert (result.first_evicted_timestamp, result.last_evicted_timestamp) == (None, None)
 
 
 def test_oldest_leave_down_to_the_target() -> None:
-    """From 300 tokens under a limit of 250 to four fifths of it."""
+    """Messages of 300 tokens exceed the limit of 250, so the oldest ones are evicted until four fifths of the limit are
+    left.
+    """
     messages = said(*[10] * 30)
     result = rolling_evict(messages, max_context_tokens=250)
     assert result.kept_tokens == 200
@@ -41,7 +43,7 @@ def test_oldest_leave_down_to_the_target() -> None:
 
 
 def test_newest_are_kept_even_when_too_much() -> None:
-    """Ten by default, or as asked."""
+    """The newest ten messages are kept even above the limit, or as many as the caller asks for."""
     messages = said(*[100] * 15)
     assert len(rolling_evict(messages, max_context_tokens=50).kept) == 10
     assert len(rolling_evict(messages, max_context_tokens=50, min_keep_messages=3).kept) == 3
@@ -49,7 +51,7 @@ def test_newest_are_kept_even_when_too_much() -> None:
 
 
 def test_unknown_costs_and_times() -> None:
-    """What has no count is estimated; what has no time is told without."""
+    """A message without a token count is estimated. Without timestamps the result has no times."""
     messages = [Said("word " * 40) for _ in range(20)]
     result = rolling_evict(messages, max_context_tokens=600)
     assert result.evicted_count > 0
@@ -61,7 +63,7 @@ def test_unknown_costs_and_times() -> None:
     [{"target_utilization": 0.0}, {"target_utilization": 1.1}, {"min_keep_messages": -1}, {"max_context_tokens": -1}],
 )
 def test_impossible_limits_are_refused(wrong: dict[str, float]) -> None:
-    """A setting that cannot work raises an error."""
+    """A limit that cannot work raises an error."""
     with pytest.raises(ValueError, match="utilisation"):
         rolling_evict(said(1), **{"max_context_tokens": 10, **wrong})  # type: ignore[arg-type]
 
@@ -73,7 +75,7 @@ def test_impossible_limits_are_refused(wrong: dict[str, float]) -> None:
     st.integers(0, 20),
 )
 def test_counts_add_up(costs: list[int], limit: int, target: float, keep: int) -> None:
-    """Kept and evicted are the whole, in order; no more is evicted than needed."""
+    """Kept and evicted messages together are all messages in order, and no more is evicted than needed."""
     messages = said(*costs)
     result = rolling_evict(messages, max_context_tokens=limit, target_utilization=target, min_keep_messages=keep)
     assert [*result.evicted, *result.kept] == messages

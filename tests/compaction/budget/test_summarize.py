@@ -27,7 +27,7 @@ TALK = [
 
 
 class Writer:
-    """A model that gives one answer, and keeps what it was asked."""
+    """A model that gives one answer and keeps the requests."""
 
     model = "writer"
 
@@ -38,7 +38,7 @@ class Writer:
         self.asked: list[CompletionRequest] = []
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """Answer."""
+        """Return the answer, or raise the error."""
         self.asked.append(request)
         if self.error is not None:
             raise self.error
@@ -46,7 +46,9 @@ class Writer:
 
 
 def test_rules_keep_who_said_what() -> None:
-    """Out of headed lines, several speakers in one message, and names beside the words."""
+    """The rules find the speaker of each statement: in lines that begin with a time and name, in messages of several
+    speakers, and in the message's `name`.
+    """
     made = asyncio.run(summarize_context([SYSTEM, *TALK]))
     assert made.original_tokens == estimate_tokens([SYSTEM, *TALK])
     assert not made.by_model
@@ -58,14 +60,16 @@ def test_rules_keep_who_said_what() -> None:
 
 
 def test_rules_say_what_tools_came_to() -> None:
-    """Not what they put out."""
+    """The summary has the outcome of a tool's work, and not the tool's output."""
     text = summarize_by_rules([*TALK, *search(LISTING + "\nerror: disk is full", step=0)])
     assert "memory_search: Outcome: failure; 41 lines." in text
     assert len(text) <= 1_200
 
 
 def test_an_earlier_summary_goes_on() -> None:
-    """Given, or among the messages; and what stands for others is not summarised as if somebody had said it."""
+    """An earlier summary is continued, whether it is given as an option or found among the messages. Quotes among the
+    messages are not summarised as if somebody had said them.
+    """
     previous = "Ada: The boat leaves at seven."
     given_one = summarize_by_rules(TALK, SummarizeOptions(previous=previous))
     among = Message("system", previous, kind=PartKind.SUMMARY)
@@ -76,7 +80,7 @@ def test_an_earlier_summary_goes_on() -> None:
 
 
 def test_a_model_writes_it_where_there_is_one() -> None:
-    """Within the limit, and only what has a source."""
+    """If there is a model, the model writes the summary within the limit. Sentences without a source are removed."""
     writer = Writer("Ada takes the cabin in Braemar. Zelda bought 900 swords. Cy has the gate code 4411.")
     made = asyncio.run(summarize_context(TALK, SummarizeOptions(completion=writer)))
     assert made.by_model
@@ -104,7 +108,9 @@ def test_a_model_that_fails_is_stood_in_for(writer: Writer) -> None:
 
 @pytest.mark.slow
 def test_the_model_is_sent_no_more_than_it_takes() -> None:
-    """The newest first, whatever there is."""
+    """A request to the model never exceeds its input limit and has the newest messages. If the limit is too small, the
+    model is not asked.
+    """
     writer = Writer("Ada takes the cabin in Braemar.")
     long = [Message("user", f"Ada: We take the cabin in Braemar, number {number}. " * 5) for number in range(500)]
     options = SummarizeOptions(completion=writer, max_input_tokens=1_200)
@@ -125,7 +131,9 @@ def test_the_model_is_sent_no_more_than_it_takes() -> None:
     previous=st.none() | st.text(max_size=2_000),
 )
 def test_any_summary_keeps_its_limit(texts: list[str], limit: int, previous: str | None) -> None:
-    """Whatever was said; it ends on a sentence, and the same messages give the same."""
+    """The summary of any messages keeps its limit and ends with a sentence, and the same messages give the same
+    summary.
+    """
     messages = [Message("user", text) for text in texts]
     options = SummarizeOptions(max_summary_chars=limit, previous=previous)
     text = summarize_by_rules(messages, options)

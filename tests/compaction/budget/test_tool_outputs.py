@@ -1,4 +1,6 @@
-"""Tool outputs age from whole to head and tail to placeholder; outputs of active files stay."""
+"""Outputs of tools are first whole, then cut to their beginning and end, then replaced by a placeholder. Outputs of
+active files stay.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ LISTING = "\n".join(f"src/app/module_{number}.py: 120 lines" for number in range
 
 
 def read(path: str, content: str, *, step: int, id_: str = "") -> list[Message]:
-    """A file is read."""
+    """Return the messages of a tool call that reads a file."""
     call = MessageToolCall(id_ or f"{path}@{step}", "read_file", f'{{"path": "{path}"}}')
     return [
         Message("assistant", "", tool_calls=(call,), step=step),
@@ -35,7 +37,7 @@ def read(path: str, content: str, *, step: int, id_: str = "") -> list[Message]:
 
 
 def search(content: str, *, step: int) -> list[Message]:
-    """Something is searched for, in no file."""
+    """Return the messages of a search, which reads no file."""
     call = MessageToolCall(f"s{step}", "memory_search", '{"query": "doors"}')
     return [
         Message("assistant", "", tool_calls=(call,), step=step),
@@ -44,18 +46,20 @@ def search(content: str, *, step: int) -> list[Message]:
 
 
 def outputs(messages: list[Message]) -> list[str]:
-    """What the tools' messages say."""
+    """Return the contents of the messages of tools."""
     return [each.content for each in messages if each.role == "tool"]
 
 
 def test_a_fresh_output_stays() -> None:
-    """Up to five steps, and up to 2,000 tokens."""
+    """An output stays whole up to an age of five steps and a size of 2,000 tokens."""
     messages = search(LISTING, step=3)
     assert truncate_old_tool_outputs(messages, 3 + MAX_TOOL_OUTPUT_AGE) == messages
 
 
 def test_an_old_one_becomes_a_placeholder() -> None:
-    """Which tool, how much, and the key facts; calls and everything else as they were."""
+    """An old output becomes a placeholder with the name of the tool, the size and the key facts. Calls and other
+    messages stay as they were.
+    """
     messages = [Message("user", "Look."), *search(LISTING, step=3), Message("assistant", "Forty modules.")]
     aged = truncate_old_tool_outputs(messages, 4 + MAX_TOOL_OUTPUT_AGE)
     assert [aged[0], aged[1], aged[3]] == [messages[0], messages[1], messages[3]]
@@ -70,13 +74,13 @@ def test_an_old_one_becomes_a_placeholder() -> None:
 
 
 def test_a_short_one_is_not_made_longer() -> None:
-    """A placeholder that costs more than what it stands for would be no saving."""
+    """A short output stays, because a placeholder would cost more tokens than the output."""
     messages = search("Nothing.", step=0)
     assert truncate_old_tool_outputs(messages, 40) == messages
 
 
 def test_a_large_one_keeps_head_and_tail() -> None:
-    """What it is and how it went."""
+    """A large output keeps its beginning and its end, which show what it is and how it went."""
     text = "HEAD " + LISTING * 20 + " TAIL"
     (short,) = outputs(truncate_old_tool_outputs(search(text, step=3), 3))
     assert short.startswith("HEAD src/app")
@@ -86,7 +90,7 @@ def test_a_large_one_keeps_head_and_tail() -> None:
 
 
 def test_the_content_of_an_active_file_stays() -> None:
-    """It was read long ago and is spoken of now: by its path, or by its name."""
+    """An old output stays if its file is active because the file was mentioned lately, by its path or by its name."""
     old = read("notes/plan.md", LISTING, step=0)
     for words in ("What does notes/plan.md say?", "And plan.md?"):
         messages = [*old, Message("user", words, step=8)]
@@ -108,7 +112,7 @@ def test_only_the_newest_content_of_an_active_file_stays() -> None:
 
 
 def test_without_steps_the_models_answers_are_counted() -> None:
-    """Six answers later the output is old."""
+    """Without step numbers the age is counted in answers of the model. After six answers an output is old."""
     later = [Message("assistant", f"answer {number}") for number in range(5)]
     messages = [replace(each, step=None) for each in search(LISTING, step=0)]
     assert outputs(truncate_old_tool_outputs([*messages, *later])) == [LISTING]
@@ -125,12 +129,12 @@ def test_without_steps_the_models_answers_are_counted() -> None:
     ],
 )
 def test_what_is_old(message: Message, age: int, old: bool) -> None:
-    """Outputs of tools alone, once."""
+    """Only outputs of tools become old, and a placeholder is not replaced again."""
     assert should_truncate_tool_result(message, age) is old
 
 
 def test_key_facts() -> None:
-    """Paths, error lines, and how it went."""
+    """The key facts of an output are its paths, its error lines and its outcome."""
     failed = "reading data/in.json\nTraceback (most recent call last):\n  ValueError: bad  value\nfailed after 3 s"
     assert extract_key_info(failed, "run") == KeyInfo(
         tool="run",
@@ -157,7 +161,9 @@ def test_key_facts() -> None:
     tokens=st.integers(60, 500),
 )
 def test_any_output_keeps_its_bounds(texts: list[str], now: int, age: int, tokens: int) -> None:
-    """No output is over its limit, as many messages as before, and doing it again changes nothing."""
+    """For any outputs, none exceeds its limit, the number of messages stays the same, and a second pass changes
+    nothing.
+    """
     options = ToolOutputOptions(max_tool_output_age=age, max_tool_output_tokens=tokens)
     messages = [each for step, text in enumerate(texts) for each in search(text, step=step)]
     aged = truncate_old_tool_outputs(messages, now, options)

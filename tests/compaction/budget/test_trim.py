@@ -1,4 +1,4 @@
-"""Which messages leave a conversation that is too large, in which order, and the note that reports them."""
+"""Which messages are removed from a conversation that is too large, in which order, and the note that reports them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NOW = 1_760_000_000.0
 
 
 def ask(number: int) -> Message:
-    """Something a person said."""
+    """Return a message that a person said."""
     return Message("user", f"ask {number} {WORDS}", timestamp=NOW + 60 * number)
 
 
 def tool(number: int, *, step: int | None = None) -> list[Message]:
-    """A call and its result."""
+    """Return a call of a tool and its result."""
     call = MessageToolCall(f"call-{number}", "read", "{}")
     return [
         Message("assistant", "", tool_calls=(call,), step=step),
@@ -30,7 +30,7 @@ def tool(number: int, *, step: int | None = None) -> list[Message]:
 
 
 def names(messages: list[Message]) -> list[str]:
-    """The first two words of each; the kind of what is known."""
+    """Return the first two words of each message, or its kind if it has one."""
     return [each.kind.value if each.kind else " ".join(each.content.split()[:2]) for each in messages]
 
 
@@ -39,12 +39,12 @@ TALK = [SYSTEM, *(ask(number) for number in range(20))]
 
 
 def test_all_of_it_where_it_fits() -> None:
-    """Nothing changes, and no note is made."""
+    """A conversation that fits stays unchanged and gets no note."""
     assert trim_conversation(TALK, estimate_tokens(TALK)) == TALK
 
 
 def test_the_oldest_turns_leave_and_one_note_tells() -> None:
-    """How many, how much, and from when to when; behind the prompt."""
+    """The oldest turns are removed. One note after the prompt says how many, how many tokens and from when to when."""
     kept = trim_conversation(TALK, 900)
     assert estimate_tokens(kept) <= 900
     assert kept[0] == SYSTEM
@@ -56,14 +56,14 @@ def test_the_oldest_turns_leave_and_one_note_tells() -> None:
 
 
 def test_the_note_points_to_search_only_where_there_is_one() -> None:
-    """A hint to a tool that isn't there would be a lie."""
+    """The note mentions the search tool only if there is one."""
     for searchable in (True, False):
         kept = trim_conversation(TALK, 900, TrimOptions(searchable=searchable))
         assert ("memory_search" in kept[1].content) is searchable
 
 
 def test_an_earlier_note_stays_told() -> None:
-    """What was left out before is not forgotten, and there is still one note."""
+    """An earlier eviction note is kept inside the new one, so there is still only one note."""
     earlier = Message("system", "[Context rolled: left out: turns 0 to 9]", kind=PartKind.EVICTION_NOTE)
     kept = trim_conversation([SYSTEM, earlier, *TALK[1:]], 900)
     assert [each.kind for each in kept].count(PartKind.EVICTION_NOTE) == 1
@@ -73,7 +73,9 @@ def test_an_earlier_note_stays_told() -> None:
 
 
 def test_stale_outputs_leave_before_any_turn() -> None:
-    """An output older than five steps goes first, its call with it; a fresh one is worth a turn."""
+    """A tool output older than five steps is removed first, together with its call. A fresh output counts as much as a
+    turn.
+    """
     messages = [SYSTEM, *tool(0, step=0), ask(1), *tool(1, step=7), ask(2), ask(3)]
     kept = trim_conversation(
         messages, estimate_tokens(messages) - 60, TrimOptions(preserve_recent_turns=0, current_step=8)
@@ -101,7 +103,7 @@ KINDS = {
 
 
 def test_the_order_of_worth() -> None:
-    """As the target shrinks, parts leave in the order of the design page."""
+    """As the target shrinks, parts are removed in the order of the design page."""
     messages = [
         SYSTEM,
         *(KINDS[name] for name in ("continuity", "summary", "participants")),
@@ -122,7 +124,9 @@ def test_the_order_of_worth() -> None:
 
 
 def test_oldest_first_goes_by_age_alone() -> None:
-    """With the strategy `oldest` messages leave by age; the prompts, the newest turns and the current turn stay."""
+    """With the strategy `oldest` messages are removed by age alone. The prompts, the newest turns and the current turn
+    stay.
+    """
     messages = [SYSTEM, KINDS["summary"], ask(0), *tool(0, step=0), ask(1), ask(2), ask(3)]
     options = TrimOptions(trim_strategy=TrimStrategy.OLDEST, preserve_recent_turns=2, current_step=9)
     order: list[str] = []
@@ -133,7 +137,7 @@ def test_oldest_first_goes_by_age_alone() -> None:
 
 
 def test_the_system_prompt_can_be_given_up() -> None:
-    """Where a setting says so, it is a message like others."""
+    """If the settings allow it, the system prompt is removed like any other message."""
     kept = trim_conversation(TALK, 300, TrimOptions(preserve_system_prompt=False, preserve_recent_turns=2))
     assert SYSTEM not in kept
     assert kept[0].kind is PartKind.EVICTION_NOTE
@@ -152,7 +156,7 @@ _KINDS = st.sampled_from([None, None, None, *KINDS.values()])
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Message]:
-    """Any conversation: prompts, talk, tools with results, parts of a payload."""
+    """Draw any conversation of prompts, talk, tool calls with results, and parts of a payload."""
     messages = [SYSTEM] if draw(st.booleans()) else []
     for number in range(draw(st.integers(0, 12))):
         match draw(st.integers(0, 3)):
@@ -179,7 +183,9 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 def test_any_trimming(
     messages: list[Message], target: int, strategy: TrimStrategy, recent: int, keep_prompt: bool
 ) -> None:
-    """Within the target unless nothing more can leave; order kept, bundles whole, one note, the same each time."""
+    """Any trimmed conversation fits the target unless nothing more can be removed. Its order is kept, bundles stay
+    whole, there is one note, and the result is always the same.
+    """
     options = TrimOptions(
         trim_strategy=strategy, preserve_recent_turns=recent, preserve_system_prompt=keep_prompt, current_step=30
     )
@@ -201,7 +207,7 @@ def test_any_trimming(
 
 @pytest.mark.parametrize("strategy", TrimStrategy)
 def test_ten_thousand_turns(strategy: TrimStrategy) -> None:
-    """A session of hours, trimmed for a small model."""
+    """A session of ten thousand turns is trimmed to fit a small model."""
     messages = [SYSTEM]
     for number in range(10_000):
         messages += tool(number) if number % 50 == 0 else [ask(number)]

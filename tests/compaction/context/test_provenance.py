@@ -21,7 +21,7 @@ SYSTEM = "You take part."
 
 
 def context(window: range, *, current: int | None = None, limit: int = 100_000) -> SessionContext:
-    """Return a session of so many turns after two folded batches."""
+    """Return a session with these turns in its window, after two folded batches."""
     folded = [batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))]
     return SessionContext(
         mode=Mode.SUMMARY,
@@ -39,7 +39,7 @@ def context(window: range, *, current: int | None = None, limit: int = 100_000) 
 
 
 def logged(made: SessionContext) -> tuple[dict[str, Any], Any]:
-    """Return the line of a payload, and the payload."""
+    """Return the log line of a payload, and the payload."""
     payload = build_payload(made, system=[SYSTEM])
     fields = context_built_fields(
         payload,
@@ -66,7 +66,9 @@ def kept(made: SessionContext) -> StoredSources:
 
 @given(st.integers(1, 60), st.integers(0, 3), st.integers(200, 4000))
 def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) -> None:
-    """Any window, any place of the current turn in it, any room: word for word, with the note of what was left out."""
+    """A payload is restored word for word from its log line, including the eviction note, for any window, any current
+    turn and any limit.
+    """
     current = max(20, 20 + length - 1 - after)
     made = context(range(20, 20 + length), current=current, limit=limit)
     line, payload = logged(made)
@@ -81,7 +83,7 @@ def test_whatever_was_sent_comes_out_again(length: int, after: int, limit: int) 
 
 
 def test_a_word_that_changed_since_is_noticed() -> None:
-    """If a stored word has changed since, the digest no longer matches."""
+    """If a stored word has changed since, the digest does not match any more."""
     made = context(range(20, 30), current=29)
     line, _ = logged(made)
     record = read_record(line)
@@ -107,7 +109,9 @@ def test_parts_of_another_kind_are_told_as_lost() -> None:
 
 
 def test_sentences_have_their_sources_also_when_a_segment_was_made_again() -> None:
-    """Those that are still said have theirs; what nobody says any more is told without one."""
+    """After a segment was repaired, sentences that are still in the segments have their sources, and other sentences
+    have none.
+    """
     old = [batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411."))]
     summary = render_summary(old)
     assert summary is not None
@@ -123,13 +127,15 @@ def test_sentences_have_their_sources_also_when_a_segment_was_made_again() -> No
 
 @given(st.text(max_size=200))
 def test_no_word_of_a_summary_gets_lost(summary: str) -> None:
-    """Whatever the text, its sources together are the text."""
+    """The texts of the traced sentences together are the whole summary."""
     told = " ".join(each.text for each in trace_sentences(summary, [batch(0, fact(1, "We rent the cabin."))]))
     assert told.split() == summary.split()
 
 
 def test_spoken_conversation_comes_out_again() -> None:
-    """Its instructions in parts as they were sent, its window with the turn that is answered, what tools answered."""
+    """A payload of a speech-to-speech session is restored: its instructions in parts, its window with the answered
+    turn, and the tool results.
+    """
     window = tuple(turn(seq) for seq in range(20, 26))
     told = (
         make_part("system", PartKind.SYSTEM, SYSTEM),

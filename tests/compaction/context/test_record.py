@@ -19,12 +19,12 @@ from compaction.memory.passage import PassageKind
     ],
 )
 def test_what_is_no_record_is_none(event: dict[str, object]) -> None:
-    """Other events, and lines that somebody broke."""
+    """Other events and broken lines give no record."""
     assert read_record(event) is None
 
 
 def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
-    """It has ranges and costs alone; the last turn was the one answered."""
+    """The line of an earlier version has only ranges and tokens. Its last turn is taken as the answered one."""
     record = read_record(
         {
             "event": "model_context_built",
@@ -43,7 +43,9 @@ def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
 
 
 def test_spoken_lines_say_so_and_what_was_kept_as_sent() -> None:
-    """They have no current turn among their parts, and may name the one that was answered."""
+    """The line of a speech-to-speech session has no current turn among its parts, but it may name the answered turn and
+    the parts that were kept as sent.
+    """
     line = {
         "event": "model_context_built",
         "session_id": "e",

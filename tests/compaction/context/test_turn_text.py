@@ -1,4 +1,4 @@
-"""The prompt part of a turn is cached, and made again when the turn, the clock or the count changes."""
+"""The prompt part of a turn is cached, and made again when the turn, the time zone or the counting function changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ SUMMER = timezone(timedelta(hours=1))
 
 
 def test_a_part_is_made_once() -> None:
-    """The same turn, clock and count give the very same part; another of them gives another."""
+    """The same turn, time zone and counting function give the same part object. If one of them changes, another part is
+    made.
+    """
     told = TurnPartCache()
     said = turn(7)
     first = told.part(said, UTC, len)
@@ -24,7 +26,7 @@ def test_a_part_is_made_once() -> None:
 
 
 def test_a_forgotten_turn_is_told_anew() -> None:
-    """Its words are not kept anywhere here."""
+    """A forgotten turn is formatted again, so the cache does not keep its words."""
     told = TurnPartCache()
     said = turn(7)
     told.part(said)

@@ -1,4 +1,6 @@
-"""The compactor carries out the machine's decisions: runs, failures, lost answers, endings, one log line each."""
+"""The compactor carries out the decisions of the fold machine: runs, failures, lost answers and session ends, with one
+log line each.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[Compa
 
 
 def test_run_lands_in_the_background() -> None:
-    """Asking returns at once with the old cursor; the run lands when the loop gets to it."""
+    """Building a context returns at once with the old cursor, and the run lands later in the background."""
 
     async def main() -> None:
         async with Room() as room:
@@ -51,7 +53,7 @@ def test_run_lands_in_the_background() -> None:
 
 
 def test_backlog_drains_by_itself() -> None:
-    """After each landing the question is asked again, until less than a batch is left."""
+    """After each landing another check is made, until less than a batch is left."""
 
     async def main() -> None:
         async with Room() as room:
@@ -84,7 +86,8 @@ def test_backlog_drains_by_itself() -> None:
 def test_each_failure_of_the_model_is_told_and_loses_nothing(
     mood: Mood, error_class: str, timeout: bool, retryable: bool
 ) -> None:
-    """The failure says what it was; then the batch lands all the same, by the model or by the fallback."""
+    """Each failure of the model is reported with its cause. The batch then lands all the same, folded by the fallback.
+    """
 
     async def main() -> None:
         async with Room(model=MoodyModel(mood)) as room:
@@ -108,7 +111,7 @@ def test_each_failure_of_the_model_is_told_and_loses_nothing(
 
 
 def test_slow_model_within_its_time_is_no_failure() -> None:
-    """Twenty seconds are slow, and nobody waits for them."""
+    """A model that takes twenty seconds has not failed, and nobody waits for it."""
 
     async def main() -> None:
         async with Room(model=MoodyModel(Mood.SLOW)) as room:
@@ -126,7 +129,7 @@ def test_slow_model_within_its_time_is_no_failure() -> None:
 
 
 def test_a_recovered_model_folds_again() -> None:
-    """After an outage the batches are the model's again."""
+    """After an outage the model folds batches again."""
 
     async def main() -> None:
         model = MoodyModel(Mood.OUTAGE)
@@ -148,7 +151,9 @@ def test_a_recovered_model_folds_again() -> None:
 
 
 def test_landing_whose_answer_was_lost_is_found_again() -> None:
-    """The next attempt is refused by the store, and the session goes on from what is stored."""
+    """If the answer to a landing is lost, the store refuses the next attempt, and the session goes on from the stored
+    state.
+    """
 
     async def main() -> None:
         lost = [Fault.ANSWER_LOST]
@@ -171,7 +176,9 @@ def test_landing_whose_answer_was_lost_is_found_again() -> None:
 
 
 def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
-    """The closing segment begins at the stored cursor, not at the one this process believed in."""
+    """If the answer to a landing was lost, the closing segment begins at the stored cursor and not at the cursor in
+    memory.
+    """
 
     async def main() -> None:
         lost = [Fault.ANSWER_LOST]
@@ -215,7 +222,9 @@ def test_end_can_be_tried_again(fault: Fault) -> None:
 
 
 def test_end_waits_its_deadline_and_no_longer() -> None:
-    """A hanging run is dropped after the deadline; its result never lands."""
+    """The end of a session waits for a hanging run until the deadline. The run is then dropped, and its result never
+    lands.
+    """
 
     async def main() -> None:
         async with Room(model=MoodyModel(Mood.HANGS)) as room:
@@ -235,7 +244,7 @@ def test_end_waits_its_deadline_and_no_longer() -> None:
 
 
 def test_run_that_lands_within_the_deadline_is_kept() -> None:
-    """The closing segment begins where it ended."""
+    """A run that lands within the deadline is kept, and the closing segment begins where that run ended."""
 
     async def main() -> None:
         settings = CompactionSettings(ending_deadline_s=30.0)
@@ -253,7 +262,7 @@ def test_run_that_lands_within_the_deadline_is_kept() -> None:
 
 
 def test_another_process_on_the_same_session_is_noticed() -> None:
-    """Whoever lands second takes over what the first one stored."""
+    """If another process landed first in the same session, this session takes over the stored state."""
 
     async def main() -> None:
         async with Room(model=MoodyModel(Mood.SLOW)) as room:
@@ -269,7 +278,7 @@ def test_another_process_on_the_same_session_is_noticed() -> None:
 
 
 class _Asked(InMemoryTurnStore):
-    """A store during whose answer something happens in the room."""
+    """A store that runs `meanwhile` in the room while it answers `load`."""
 
     meanwhile: Callable[[], Coroutine[None, None, None]] | None = None
 
@@ -282,7 +291,9 @@ class _Asked(InMemoryTurnStore):
 
 
 def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> None:
-    """Notes become pending here before the store hears of it; they must not count as folded or forgotten."""
+    """Notes that become pending while the store is read are not taken for folded or forgotten ones, although the store
+    does not know yet that they are pending.
+    """
 
     async def main() -> None:
         store = _Asked()
@@ -302,7 +313,7 @@ def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> None:
 
 
 def test_notes_alone_are_folded() -> None:
-    """48 pending notes land without a batch; their words reach the summary, the cursor stays."""
+    """48 pending notes are folded without a batch. The summary has their words, and the cursor does not move."""
 
     async def main() -> None:
         async with Room(summariser=ExtractiveSummariser()) as room:
@@ -322,7 +333,7 @@ def test_notes_alone_are_folded() -> None:
 
 
 def test_listener_that_raises_stops_nothing() -> None:
-    """The mistake is logged, and the run lands."""
+    """If the listener raises an exception, the exception is logged and the run lands."""
 
     async def main() -> None:
         room = Room(deaf=True)
@@ -337,7 +348,7 @@ def test_listener_that_raises_stops_nothing() -> None:
 
 
 class _Stubborn:
-    """A summariser that swallows its first cancellation."""
+    """A summariser that ignores its first cancellation."""
 
     name = "llm"
     model = "stubborn"
@@ -358,7 +369,7 @@ class _Stubborn:
 
 
 def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
-    """A summariser dropped at the end still answers, and its answer is ignored."""
+    """A summariser that was cancelled at the end of the session still answers, and its answer is ignored."""
 
     async def main() -> None:
         stubborn = _Stubborn()
@@ -380,7 +391,7 @@ def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
 
 
 def test_log_lines_have_exactly_their_fields() -> None:
-    """The names and fields of the design page, and what the session is."""
+    """Each log line has exactly the fields of the design page and the fields that identify the session."""
 
     async def main() -> None:
         model = MoodyModel(Mood.OUTAGE)
@@ -451,7 +462,7 @@ def test_log_lines_have_exactly_their_fields() -> None:
 
 
 def test_log_never_holds_what_people_said() -> None:
-    """Not in a landing, not in a refusal of text that repeats it."""
+    """No log line has the words of people, neither for a landing nor for a refused text that repeats them."""
 
     async def main() -> None:
         for mood in Mood:
@@ -470,7 +481,7 @@ def test_log_never_holds_what_people_said() -> None:
 
 
 def test_events_reach_the_listener_in_order() -> None:
-    """Started, then landed, with the summary that the model will see."""
+    """A run is reported as started and then as landed, with the summary that the model will see."""
 
     async def main() -> None:
         async with Room() as room:

@@ -7,7 +7,7 @@ from compaction.model import RunId, Seq
 
 
 def test_summary_stays_out_of_the_log() -> None:
-    """The listener gets it, the log gets its length."""
+    """The listener gets the text of the summary, and the log gets only its length."""
     event = FoldLanded(RunId("r"), Seq(0), Seq(10), 9, "Ada: We leave.", 14, 12.5, None, None, 0, degraded=False)
     fields = log_fields(event)
     assert "summary" not in fields

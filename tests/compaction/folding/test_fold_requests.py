@@ -1,4 +1,5 @@
-"""A fold request holds its turns, the facts it may correct, the turns just before it and only the notes of its run."""
+"""A fold request has its turns, the facts that it may correct, the turns just before it and only the notes of its run.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +18,22 @@ LEDGER = SegmentLedger(
 
 
 def run(start: int, *, notes: tuple[str, ...] = ()) -> Run:
-    """A run over ten turns."""
+    """Return a run over ten turns."""
     return Run(
         RunId("r"), Seq(start), Seq(start + 10), Seq(start + 50), tuple(note(name).id for name in notes), 1, False, 0.0
     )
 
 
 def timeline(first: int, total: int) -> Timeline:
-    """Turns from `first` on, in memory."""
+    """Return a timeline that has the turns from `first` on in memory."""
     made, _ = Timeline.restored([turn(seq) for seq in range(first, total)], first=Seq(first), total=total)
     return made
 
 
 def test_due_batch_has_its_turns_and_those_before_it() -> None:
-    """As many before as a bare correction reaches, as far as they are in memory."""
+    """A request for a batch has as many turns before the batch as a bare correction can refer back to, as far as they
+    are in memory.
+    """
     made = request_for_batch(
         run(20, notes=("a",)),
         timeline(0, 81),
@@ -50,7 +53,7 @@ def test_due_batch_has_its_turns_and_those_before_it() -> None:
 
 
 def test_batch_made_again_knows_only_what_was_before_it() -> None:
-    """Its own segment and later ones have not been said yet."""
+    """A request to repair a segment knows no facts of that segment and of later ones."""
     stored = [turn(seq) for seq in range(5, 20)]
     made = request_for_repair(run(10), SegmentId("s1"), stored, LEDGER, strategy=Strategy.LEDGER)
     assert [each.seq for each in made.turns] == list(range(10, 20))

@@ -55,14 +55,14 @@ def ask(a_machine: FoldingMachine, total: int, *, now: float = 0.0, stored: int 
 
 
 def started(a_machine: FoldingMachine, total: int, *, now: float = 0.0) -> Run:
-    """Ask, and return the run that must have begun."""
+    """Request a check and return the run that it started."""
     effect = ask(a_machine, total, now=now)[-1]
     assert isinstance(effect, StartRun)
     return effect.run
 
 
 def land(a_machine: FoldingMachine, run: Run, *, now: float = 1.0) -> tuple[Effect, ...]:
-    """Take a run all the way into the store."""
+    """Take a run through all steps until it is stored."""
     made = SegmentMade(run.id, segment(run.start, run.end), f"Summary to {run.end}.", at=1000.0 + now)
     (write,) = a_machine.handle(made, now)
     assert isinstance(write, WriteLanding)
@@ -74,7 +74,7 @@ def failure(run: Run, culprit: FailureSource = FailureSource.MODEL, *, retryable
 
 
 def skip(effects: tuple[Effect, ...]) -> FoldSkipped:
-    """The one skip that was told."""
+    """Return the only event, which must be a skip."""
     (effect,) = effects
     assert isinstance(effect, EmitEvent)
     assert isinstance(effect.event, FoldSkipped)
@@ -82,7 +82,7 @@ def skip(effects: tuple[Effect, ...]) -> FoldSkipped:
 
 
 def failed(effects: tuple[Effect, ...]) -> FoldFailed:
-    """The one failure that was told."""
+    """Return the only event, which must be a failure."""
     (effect,) = effects
     assert isinstance(effect, EmitEvent)
     assert isinstance(effect.event, FoldFailed)
@@ -93,7 +93,7 @@ def failed(effects: tuple[Effect, ...]) -> FoldFailed:
 
 
 def test_first_batch_at_61_turns_then_at_71() -> None:
-    """The cursor goes 0, 10, 20; between them nothing is due."""
+    """The first batch is due at 61 turns and the next one at 71, and nothing is due between them."""
     it = machine()
     assert skip(ask(it, 60)).reason is SkipReason.BELOW_THRESHOLD
     run = started(it, 61)
@@ -105,7 +105,7 @@ def test_first_batch_at_61_turns_then_at_71() -> None:
 
 
 def test_only_one_run_is_in_flight() -> None:
-    """A second question while one flies starts nothing, and names the run in flight."""
+    """A check during a run starts nothing and names the run in progress."""
     it = machine()
     run = started(it, 61)
     told = skip(ask(it, 64))
@@ -120,14 +120,14 @@ def test_a_batch_waits_until_it_is_stored() -> None:
 
 
 def test_off_is_off() -> None:
-    """Mode `off` starts no run, not even for notes, whatever the numbers."""
+    """In mode `off` no run starts, not even for notes, at any number of turns."""
     pending = tuple(note(f"n{number}") for number in range(PENDING_NOTES_RUN))
     it = machine(SessionState(notes=NoteBuffer(pending=pending)), mode=Mode.OFF)
     assert skip(ask(it, 5_000)).reason is SkipReason.DISABLED
 
 
 def test_skip_tells_the_numbers_behind_it() -> None:
-    """One line is enough to see why nothing happened."""
+    """A skip reports the numbers that explain why no run started."""
     it = machine(SessionState(memory=CompactionState(cursor=Seq(10)), notes=NoteBuffer(pending=(note("a"),))))
     assert skip(ask(it, 65)) == FoldSkipped(
         run_id=None,
@@ -142,7 +142,9 @@ def test_skip_tells_the_numbers_behind_it() -> None:
 
 
 def test_repeated_skips_are_counted_and_told_when_the_reason_changes() -> None:
-    """The first at once, then silence, then how often it was, before the new reason."""
+    """The first skip is reported at once. Further skips with the same reason are counted, and the count is reported
+    before the next reason.
+    """
     it = machine()
     skip(ask(it, 1))
     assert ask(it, 2) == ask(it, 3) == ()
@@ -166,7 +168,9 @@ def test_repeated_skips_are_counted_and_told_when_the_reason_changes() -> None:
 
 
 def test_a_failed_run_changes_nothing_but_the_waiting() -> None:
-    """Summary, cursor and notes stay, in-flight is cleared, and the retry waits its pause."""
+    """After a failed run the summary, cursor and notes are unchanged, no run is in progress, and the retry waits for a
+    pause.
+    """
     it = machine(SessionState(notes=NoteBuffer(pending=(note("a"),))))
     before = it.state.compaction
     told = failed(it.handle(failure(started(it, 61)), 4.0))
@@ -179,7 +183,9 @@ def test_a_failed_run_changes_nothing_but_the_waiting() -> None:
 
 
 def test_pauses_grow_with_jitter_up_to_the_limit() -> None:
-    """Each pause is between half and all of twice the one before, and never more than the limit."""
+    """The full pause doubles with each attempt up to a limit. The actual pause is random, between half of it and all of
+    it.
+    """
     it = machine()
     now = 0.0
     for attempt in range(1, 40):
@@ -192,7 +198,9 @@ def test_pauses_grow_with_jitter_up_to_the_limit() -> None:
 
 
 def test_three_failures_of_the_model_bring_in_the_fallback() -> None:
-    """The fourth run is degraded and starts at once; what it folds lands as ever."""
+    """After three failures of the model the fourth run uses the fallback and starts at once. Its result lands like any
+    other.
+    """
     it = machine()
     now = 0.0
     for _ in range(3):
@@ -208,12 +216,14 @@ def test_three_failures_of_the_model_bring_in_the_fallback() -> None:
     assert isinstance(report, EmitEvent)
     assert isinstance(report.event, FoldLanded)
     assert report.event.degraded
-    # While the model rests the fallback folds on; after that the model is tried once for each batch.
+    # While the model is not tried, the fallback goes on folding. After that the model is tried once for each batch.
     assert started(it, 71, now=now).degraded
 
 
 def test_a_rested_model_is_tried_again() -> None:
-    """One landing of the model's own ends the outage; one more failure only lengthens the rest."""
+    """One landing of the model's own ends the outage. One more failure only lengthens the pause in which the model is
+    not tried.
+    """
     rested = SessionState(model_failures=3, model_rest_until=100.0)
     it = machine(rested)
     run = started(it, 61, now=100.0)
@@ -238,7 +248,9 @@ def test_a_wrong_key_goes_to_the_fallback_at_once() -> None:
 
 @pytest.mark.parametrize("culprit", [FailureSource.STORE, FailureSource.FALLBACK])
 def test_failures_that_the_fallback_cannot_help_wait(culprit: FailureSource) -> None:
-    """A full disk never brings in the fallback summariser, however often it fails."""
+    """Failures of the store, such as a full disk, and of the fallback itself never bring in the fallback, however often
+    they happen.
+    """
     it = machine()
     now = 0.0
     for _ in range(5):
@@ -266,7 +278,7 @@ def test_answers_of_another_run_change_nothing() -> None:
 
 
 def test_written_before_made_changes_nothing() -> None:
-    """A landing can't be confirmed before it was offered."""
+    """A landing cannot be confirmed before its segment was made."""
     it = machine()
     run = started(it, 61)
     assert it.handle(LandingWritten(run.id, None, None), 1.0) == ()
@@ -288,7 +300,9 @@ def test_landing_tells_the_store_what_it_stands_on() -> None:
 
 
 def test_a_later_state_of_the_store_is_adopted() -> None:
-    """What the store has already folded is not folded again; an older record changes nothing."""
+    """Notes and turns that the store has already folded are not folded again. An older state of the store changes
+    nothing.
+    """
     it = machine(SessionState(notes=NoteBuffer(pending=(note("a"), note("b")))))
     run = started(it, 61)
     it.handle(failure(run, FailureSource.STORE), 0.0)
@@ -305,7 +319,9 @@ def test_a_later_state_of_the_store_is_adopted() -> None:
 
 
 def test_notes_are_stored_and_moved() -> None:
-    """The thirteenth live note stores itself and moves the first; a repeated one does nothing."""
+    """Each new note is stored, and the thirteenth live note also makes the first one pending. A repeated note does
+    nothing.
+    """
     it = machine()
     for number in range(12):
         assert it.handle(NoteAdded(note(f"n{number}")), 0.0) == (StoreNote(note(f"n{number}")),)
@@ -317,7 +333,7 @@ def test_notes_are_stored_and_moved() -> None:
 
 
 def test_notes_that_come_in_flight_wait() -> None:
-    """Only the carried ids leave pending when the run lands."""
+    """When a run lands, only the notes that it carried leave the pending ones."""
     it = machine(SessionState(notes=NoteBuffer(pending=(note("a"),), live=(note("b"),))))
     run = started(it, 61)
     assert run.note_ids == ("a",)
@@ -327,7 +343,7 @@ def test_notes_that_come_in_flight_wait() -> None:
 
 
 def test_many_pending_notes_make_a_run_of_their_own() -> None:
-    """48 notes without a batch are folded with the cursor unmoved; 47 wait for a batch."""
+    """48 notes start a run without a batch that does not move the cursor. 47 notes wait for a batch."""
     pending = tuple(note(f"n{number}") for number in range(PENDING_NOTES_RUN))
     it = machine(SessionState(notes=NoteBuffer(pending=pending[1:])))
     assert skip(ask(it, 5)).reason is SkipReason.BELOW_THRESHOLD
@@ -342,7 +358,7 @@ def test_many_pending_notes_make_a_run_of_their_own() -> None:
 
 
 def test_notes_wait_out_a_pause_too() -> None:
-    """Backing off holds a notes-only run as it holds a batch."""
+    """A retry pause delays a run of notes alone just as it delays a batch."""
     pending = tuple(note(f"n{number}") for number in range(PENDING_NOTES_RUN))
     it = machine(SessionState(notes=NoteBuffer(pending=pending), hold_until=10.0))
     assert skip(ask(it, 5, now=9.0)).reason is SkipReason.BACKING_OFF
@@ -352,7 +368,7 @@ def test_notes_wait_out_a_pause_too() -> None:
 
 
 def test_an_ending_session_starts_nothing() -> None:
-    """Once the end has begun, checks skip."""
+    """Once the end of the session has begun, checks start no run."""
     it = machine()
     assert it.handle(EndRequested(), 0.0) == ()
     assert skip(ask(it, 61)).reason is SkipReason.SESSION_ENDING
@@ -361,7 +377,9 @@ def test_an_ending_session_starts_nothing() -> None:
 
 
 def test_run_in_flight_gets_its_deadline_and_is_then_ignored() -> None:
-    """Its result after the deadline is late: the cursor stays."""
+    """At the end of a session a run gets time until the deadline. A result after the deadline is ignored, and the
+    cursor stays.
+    """
     it = machine()
     run = started(it, 61)
     assert it.handle(EndRequested(), 0.0) == (AwaitRun(run.id, SETTINGS.ending_deadline_s),)
@@ -374,7 +392,7 @@ def test_run_in_flight_gets_its_deadline_and_is_then_ignored() -> None:
 
 
 def test_run_that_lands_within_the_deadline_counts() -> None:
-    """A run that lands within the end's deadline is kept."""
+    """A run that lands within the deadline at the end of a session is kept."""
     it = machine()
     run = started(it, 61)
     it.handle(EndRequested(), 0.0)

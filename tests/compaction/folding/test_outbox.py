@@ -20,7 +20,7 @@ def outbox(store: InMemoryTurnStore, *, stored_turns: int = 0) -> Outbox:
 
 @pytest.mark.parametrize("fault", list(Fault))
 def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
-    """Turn 1 fails; turn 2 stores both, in order and once."""
+    """If the write of a turn fails, the next write stores both turns, in order and once."""
 
     async def main() -> None:
         faults: list[Fault] = []
@@ -42,7 +42,7 @@ def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
 
 
 def test_store_that_never_answers_is_an_error_in_time() -> None:
-    """Ten seconds, and a plain sentence."""
+    """If the store does not answer within ten seconds, the caller gets an error with a plain sentence."""
 
     async def main() -> None:
         box = outbox(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
@@ -56,7 +56,8 @@ def test_store_that_never_answers_is_an_error_in_time() -> None:
 
 
 def test_landing_never_overtakes_its_notes() -> None:
-    """A note that failed to be stored is stored before the landing that folds it, and so is not pending for ever."""
+    """A note whose write failed is stored before the landing that folds it, so the note does not stay pending for ever.
+    """
 
     async def main() -> None:
         faults = [Fault.REFUSED]
@@ -94,7 +95,7 @@ def test_writers_at_once_keep_the_order() -> None:
 
 
 def test_cancelled_writer_loses_nothing() -> None:
-    """What it queued is written by the next."""
+    """If a writing task is cancelled, the next write stores what that task had queued."""
 
     async def main() -> None:
         faults = [Fault.HANGS]

@@ -1,4 +1,6 @@
-"""Segments folded without the model are folded again when it is back: one at a time, and after any new batch."""
+"""Segments folded without the model are folded again when the model works again: one at a time, and after any new
+batch.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually
 
-# Longer than the model rests after a few failures.
+# Longer than the pause in which the model is not tried after a few failures.
 RESTED_S = 600.0
 
 
 async def fold_until(room: Room, total: int) -> None:
-    """Talk, asking and waiting at every turn."""
+    """Say turns up to `total`. Build a context and wait for its run after each turn."""
     while room.memory.total_turns < total:
         await room.say()
         room.sent()
@@ -30,7 +32,7 @@ async def fold_until(room: Room, total: int) -> None:
 
 
 async def outage(room: Room, total: int) -> None:
-    """Fold without the model, then have it back and rested."""
+    """Fold without the model up to `total` turns. Then make the model work again and wait until it may be tried."""
     room.model.mood = Mood.WRONG_KEY
     await fold_until(room, total)
     assert all(each.degraded for each in room.memory.segments)
@@ -39,7 +41,9 @@ async def outage(room: Room, total: int) -> None:
 
 
 def test_outage_is_mended_oldest_first() -> None:
-    """After the model's first success the degraded segments follow, in order, and the cursor stays."""
+    """After the model's first success the degraded segments are repaired, oldest first. A repair does not move the
+    cursor.
+    """
 
     async def main() -> None:
         async with Room() as room:
@@ -73,7 +77,7 @@ def test_outage_is_mended_oldest_first() -> None:
 
 
 def test_nothing_is_mended_while_the_model_fails() -> None:
-    """A success of the fallback starts no repair."""
+    """A success of the fallback summariser starts no repair."""
 
     async def main() -> None:
         async with Room(model=MoodyModel(Mood.WRONG_KEY)) as room:
@@ -84,7 +88,7 @@ def test_nothing_is_mended_while_the_model_fails() -> None:
 
 
 def test_new_batches_go_first() -> None:
-    """A backlog drains before anything is made again."""
+    """All new batches are folded before a segment is repaired."""
 
     async def main() -> None:
         async with Room() as room:
@@ -100,7 +104,9 @@ def test_new_batches_go_first() -> None:
 
 
 def test_failed_repair_holds_up_nothing() -> None:
-    """It waits for the model's next success, and after a few failures the segment stays as it is."""
+    """A failed repair waits for the model's next success and delays no new batch. After a few failures the segment
+    stays as it is.
+    """
 
     async def main() -> None:
         async with Room() as room:
@@ -116,7 +122,7 @@ def test_failed_repair_holds_up_nothing() -> None:
 
 
 def test_restart_finds_what_is_to_be_mended() -> None:
-    """The flag is stored with the segment; its turns are read back."""
+    """A restart finds degraded segments by the flag stored with them, and reads their turns back."""
 
     async def main() -> None:
         store = InMemoryTurnStore()
@@ -131,7 +137,7 @@ def test_restart_finds_what_is_to_be_mended() -> None:
 
 
 def test_lost_turns_and_a_failing_store_end_a_repair() -> None:
-    """The segment stays; folding goes on."""
+    """If the store fails or turns are lost, the repair ends, the segment stays as it is, and folding goes on."""
 
     async def main() -> None:
         faults: list[Fault] = []
@@ -173,7 +179,9 @@ CORRECTED = Fact((Seq(12),), FactKind.DECISION, "Ada", 12.0, "The gate code is 7
 
 
 def test_superseded_facts_keep_their_numbers() -> None:
-    """A later correction names a fact by its number, so that number must go on meaning it."""
+    """A superseded fact keeps its number in a repaired segment, because a later correction names the fact by that
+    number.
+    """
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,), degraded=False)
     ledger = SegmentLedger([old, later])
@@ -201,7 +209,7 @@ def test_superseded_facts_keep_their_numbers() -> None:
 
 
 def test_too_few_new_facts_leave_old_ones_in_place() -> None:
-    """If a repair has fewer facts, old ones stay, so that every fact number remains valid."""
+    """If a repair has fewer facts than before, old facts stay, so that every fact number remains valid."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = SegmentLedger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).claims_after(old.id)
     made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v2", at=5.0)

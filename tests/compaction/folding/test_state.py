@@ -1,4 +1,4 @@
-"""Each change that a session's fold state allows; answers of other runs change nothing."""
+"""Each change that a session's fold state allows. Results of other runs change nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(name: str = "r1", *, note_ids: tuple[str, ...] = (), degraded: bool = Fa
 
 
 def test_restored_state_has_nothing_in_flight() -> None:
-    """A run of the process before is nobody's; pending and live notes are in their places."""
+    """A restored state has no run in progress, and its pending and live notes are in their places."""
     memory = CompactionState(Seq(20), 2, "Earlier.", 5.0, (note("a"),))
     state = SessionState.restored(memory, live=NoteBuffer(live=(note("b"),)), ended=False)
     assert state.run is None
@@ -35,7 +35,8 @@ def test_restored_state_has_nothing_in_flight() -> None:
 
 
 def test_landing_moves_cursor_summary_notes_and_revision_at_once() -> None:
-    """A note that is pending meanwhile stays."""
+    """A landing changes cursor, summary, notes and revision together. A note that the run did not carry stays pending.
+    """
     state = SessionState(notes=NoteBuffer(pending=(note("a"), note("b"))), failures=2, hold_until=5.0)
     state = await_landing(
         begin_run(state, run(note_ids=("a",))), RunId("r1"), landing(0, 10, revision=0, note_ids=["a"])
@@ -47,7 +48,7 @@ def test_landing_moves_cursor_summary_notes_and_revision_at_once() -> None:
 
 
 def test_degraded_landing_leaves_the_model_resting() -> None:
-    """A landing made by the fallback does not end the model's rest."""
+    """A landing made by the fallback does not end the pause in which the model is not tried."""
     state = SessionState(model_failures=3, model_rest_until=9.0)
     state = await_landing(begin_run(state, run(degraded=True)), RunId("r1"), landing(0, 10, revision=0))
     after = land_run(state, RunId("r1"))
@@ -55,13 +56,13 @@ def test_degraded_landing_leaves_the_model_resting() -> None:
 
 
 def test_nothing_lands_without_a_landing() -> None:
-    """A run whose segment isn't made yet can't have been written."""
+    """A run whose segment is not made yet cannot land."""
     state = begin_run(SessionState(), run())
     assert land_run(state, RunId("r1")) == state
 
 
 def test_other_runs_change_nothing() -> None:
-    """Whatever the answer."""
+    """Results of another run change nothing, whether they are landings or failures."""
     state = begin_run(SessionState(), run())
     other = RunId("r0")
     assert await_landing(state, other, landing(0, 10, revision=0)) == state
@@ -70,14 +71,14 @@ def test_other_runs_change_nothing() -> None:
 
 
 def test_second_run_in_flight_is_a_mistake() -> None:
-    """The one thing the machine must never ask for."""
+    """Starting a second run while one is in progress is an assertion error, because the machine must never do it."""
     with pytest.raises(AssertionError, match="two runs"):
         begin_run(begin_run(SessionState(), run()), run("r2"))
 
 
 @given(have=st.tuples(st.integers(0, 50), st.integers(0, 50)), stored=st.tuples(st.integers(0, 50), st.integers(0, 50)))
 def test_adopting_never_moves_the_cursor_back(have: tuple[int, int], stored: tuple[int, int]) -> None:
-    """Neither cursor nor revision retreats, whatever the store claims."""
+    """Neither cursor nor revision goes back when a stored state is adopted."""
     state = SessionState(memory=CompactionState(cursor=Seq(have[0]), revision=have[1]))
     after = adopt_stored(state, CompactionState(cursor=Seq(stored[0]), revision=stored[1]), ended=False)
     assert after.memory.cursor >= state.memory.cursor
@@ -85,7 +86,9 @@ def test_adopting_never_moves_the_cursor_back(have: tuple[int, int], stored: tup
 
 
 def test_adopting_lets_go_of_the_notes_that_are_gone() -> None:
-    """Live or pending; those that the store could not know of yet stay."""
+    """Adopting a stored state removes the notes that are gone, live or pending. Notes that the store cannot know yet
+    stay.
+    """
     notes = NoteBuffer(live=(note("live"), note("shown")), pending=(note("waits"), note("folded")))
     after = adopt_stored(
         SessionState(notes=notes), CompactionState(revision=1), ended=False, gone={NoteId("shown"), NoteId("folded")}
@@ -94,6 +97,6 @@ def test_adopting_lets_go_of_the_notes_that_are_gone() -> None:
 
 
 def test_dropped_run_is_gone() -> None:
-    """And nothing else."""
+    """Dropping a run changes nothing else."""
     state = SessionState(failures=1)
     assert drop_run(begin_run(state, run())) == state

@@ -23,22 +23,22 @@ from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, Sk
         (71, 10, Batch(start=10, end=20, recent_start=21, eligible=11)),  # type: ignore[arg-type]
         (71, 20, Skip(SkipReason.BELOW_THRESHOLD)),
         (81, 20, Batch(start=20, end=30, recent_start=31, eligible=11)),  # type: ignore[arg-type]
-        # 'The recent window is elastic': what came while a run was in flight is no part of the next batch.
+        # 'The recent window is elastic': turns that came during a run are not part of the next batch.
         (64, 0, Batch(start=0, end=10, recent_start=14, eligible=14)),  # type: ignore[arg-type]
-        # Far beyond the timeline's 220 turns nothing changes: numbers are absolute.
+        # Far beyond the timeline's 220 turns the rule is the same, because turn numbers are absolute.
         (1000, 930, Batch(start=930, end=940, recent_start=950, eligible=20)),  # type: ignore[arg-type]
         (1000, 940, Skip(SkipReason.BELOW_THRESHOLD)),
-        # A backlog drains by whole batches.
+        # A backlog is folded in whole batches.
         (500, 0, Batch(start=0, end=10, recent_start=450, eligible=450)),  # type: ignore[arg-type]
     ],
 )
 def test_trigger_table(total_turns: int, cursor: int, expected: Batch | Skip) -> None:
-    """The table of the spec, row by row."""
+    """The plan follows every row of the specification's table."""
     assert plan(total_turns, cursor) == expected
 
 
 def test_reasons_are_judged_in_their_order() -> None:
-    """Ending comes before in flight, in flight before the threshold, the threshold before the batch."""
+    """The reasons are checked in this order: the session is ending, a run is in progress, too few turns, no batch."""
     assert plan(61, 0, ending=True, in_flight=True) == Skip(SkipReason.SESSION_ENDING)
     assert plan(1, 0, ending=True) == Skip(SkipReason.SESSION_ENDING)
     assert plan(61, 0, in_flight=True) == Skip(SkipReason.ALREADY_IN_FLIGHT)
@@ -47,7 +47,7 @@ def test_reasons_are_judged_in_their_order() -> None:
 
 
 def test_other_sizes() -> None:
-    """A window and batch of other sizes follow the same rule."""
+    """The same rule holds for other sizes of window and batch."""
     assert plan(5, 0, recent_window=3, batch_size=2) == Skip(SkipReason.BELOW_THRESHOLD)
     assert plan(6, 0, recent_window=3, batch_size=2) == Batch(start=0, end=2, recent_start=3, eligible=3)  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ def test_a_batch_never_touches_the_recent_window(cursor: int, beyond: int) -> No
 
 @given(st.integers(0, 3_000))
 def test_draining_ends_within_one_batch_of_the_window(total: int) -> None:
-    """Landing batch after batch stops at 51 to 60 unfolded turns (or at all of a short session)."""
+    """Folding batch after batch stops at 51 to 60 unfolded turns, or leaves all turns of a short session unfolded."""
     cursor = 0
     while isinstance(due := plan(total, cursor), Batch):
         cursor = due.end
@@ -78,12 +78,12 @@ def test_draining_ends_within_one_batch_of_the_window(total: int) -> None:
 
 @pytest.mark.parametrize(("total", "cursor"), [(5, 6), (5, -1), (-1, 0)])
 def test_impossible_numbers_are_refused(total: int, cursor: int) -> None:
-    """A cursor outside the session is a mistake, not a skip."""
+    """A cursor outside the session is an error and not a skip."""
     with pytest.raises(ValueError, match="cursor"):
         plan(total, cursor)
 
 
 def test_impossible_sizes_are_refused() -> None:
-    """An empty batch would be due for ever."""
+    """A batch size of zero is refused, because an empty batch would always be due."""
     with pytest.raises(ValueError, match="batches of 0"):
         plan(100, 0, batch_size=0)

@@ -7,7 +7,7 @@ import pytest
 from compaction.language.correction import Statement, asks, replaces, takes_back
 from compaction.language.terms import terms
 
-# (old, new, question). The same person says both; between them lies half an evening.
+# Each entry is (old, new, question). The same person says both statements, half a session apart.
 REPLACED = (
     ("The gate code is 4411.", "The gate code is 7702 now.", "What is the gate code?"),
     ("We meet at nine on Saturday.", "Actually we meet at ten on Saturday.", "When do we meet on Saturday?"),
@@ -44,7 +44,7 @@ REPLACED = (
     ),
     ("The hotel is the Grand.", "The hotel is the Plaza now, the Grand was full.", "Which hotel is it?"),
 )
-# Both hold.
+# In these pairs both statements hold.
 KEPT = (
     ("Ben brings the lemonade.", "Ben also brings the bread."),
     ("The gate code is 4411.", "What is the gate code?"),
@@ -58,7 +58,7 @@ KEPT = (
 
 
 def said(text: str, seq: int, *, speaker: str = "ada") -> Statement:
-    """A statement of the session."""
+    """Return a statement of the session."""
     return Statement("evening", seq, 1_000.0 + seq, speaker, text)
 
 
@@ -73,7 +73,7 @@ def test_a_correction_replaces(old: str, new: str, question: str) -> None:
 
 @pytest.mark.parametrize(("old", "new"), KEPT)
 def test_what_merely_follows_replaces_nothing(old: str, new: str) -> None:
-    """What adds to a statement, asks, or is about something else leaves it standing."""
+    """A statement that adds something, asks, or is about another thing replaces nothing."""
     assert not replaces(said(new, 90), said(old, 3), asked=dict.fromkeys(terms(old), 1.0))
 
 
@@ -85,7 +85,7 @@ def test_everybody_has_a_favourite_of_their_own() -> None:
 
 
 def test_anybody_may_correct_what_is_of_all() -> None:
-    """What was agreed on may be corrected by somebody else."""
+    """What people agreed on may be corrected by any of them."""
     new = said("The meeting moved to Friday.", 9, speaker="bob")
     assert replaces(new, said("The meeting is on Tuesday.", 3))
 
@@ -94,7 +94,9 @@ def test_anybody_may_correct_what_is_of_all() -> None:
     "text", ["No wait, I meant Friday.", "Sorry, it's Friday.", "Scratch that, Friday.", "Actually, make it Friday."]
 )
 def test_who_takes_back_need_not_repeat_the_subject(text: str) -> None:
-    """Right after the statement, 'I meant Friday' is enough; from somebody else it is not."""
+    """Right after their own statement people need not repeat the subject: 'I meant Friday' is enough. From another
+    person it is not.
+    """
     old = said("The picnic is on Saturday.", 3)
     assert takes_back(said(text, 4), old)
     assert not takes_back(said(text, 4, speaker="bob"), old)
@@ -102,7 +104,9 @@ def test_who_takes_back_need_not_repeat_the_subject(text: str) -> None:
 
 
 def test_another_session_later_may_correct() -> None:
-    """Seqs of two sessions can't be compared; the times can."""
+    """A statement of a later session can correct one of an earlier session. Their turn numbers cannot be compared, so
+    their times are.
+    """
     old = Statement("monday", 500, 1_000.0, "ada", "The gate code is 4411.")
     new = Statement("tuesday", 2, 2_000.0, "ada", "The gate code is 7702 now.")
     assert replaces(new, old)
@@ -111,6 +115,6 @@ def test_another_session_later_may_correct() -> None:
 
 @pytest.mark.parametrize("text", ["what time is it", "So who brings the bread", "Is it open?", "Really?"])
 def test_questions_are_known_without_their_mark(text: str) -> None:
-    """Recognisers lose question marks."""
+    """Questions are recognised without a question mark, because speech recognisers often omit it."""
     assert asks(text)
     assert not asks("The bread is here.")

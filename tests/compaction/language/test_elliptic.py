@@ -54,12 +54,15 @@ def test_what_gives_a_value_and_no_subject_corrects_barely(text: str) -> None:
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_what_names_its_subject_or_gives_nothing_does_not(text: str) -> None:
-    """A sentence that names its subject, or gives no value, is no bare correction."""
+    """A sentence that names its subject, or gives no value, is not a bare correction."""
     assert not is_bare_correction(text)
 
 
 def about(*said: str, gap: int = 1) -> str | None:
-    """Return what the last of these sentences is about. Each begins with its speaker; `gap` turns before the last."""
+    """Return which sentence the last of these sentences refers to.
+
+    Each sentence begins with its speaker. The last one comes `gap` turns after the one before it.
+    """
     sayings = [SpokenSentence(seq, *each.split(": ", 1)) for seq, each in enumerate(said)]
     last = sayings[-1]
     sayings[-1] = SpokenSentence(last.seq + gap - 1, last.speaker, last.text)
@@ -84,12 +87,14 @@ def about(*said: str, gap: int = 1) -> str | None:
     ],
 )
 def test_it_is_about_what_was_said_just_before(before: str, bare: str) -> None:
-    """A bare correction refers to the statement with such a value, or the question that asks for one."""
+    """A bare correction refers to a statement with a value of the same kind, or to a question that asks for one."""
     assert about(before, bare) == before.split(": ", 1)[1]
 
 
 def test_chatter_between_is_passed_over() -> None:
-    """Numbers of the moment are no arrangement, and neither is what has no such value."""
+    """Chatter between a statement and its correction is skipped: numbers of the moment, and sentences without a value
+    of the same kind.
+    """
     said = (
         "Ada: The pizza place closes at ten, remember to book.",
         "Bob: I'm stuck at 12 percent again, this loading screen.",
@@ -100,7 +105,7 @@ def test_chatter_between_is_passed_over() -> None:
 
 
 def test_the_nearest_of_two_is_meant() -> None:
-    """Of two possible references the most recent one is chosen."""
+    """Of two possible statements the most recent one is chosen."""
     said = ("Ada: The match is on Friday, let's go.", "Bob: The dinner is on Saturday, let's go.")
     assert about(*said, "Bob: No, Sunday now.") == "The dinner is on Saturday, let's go."
 
@@ -113,19 +118,23 @@ def test_a_code_does_not_become_an_hour() -> None:
 
 
 def test_who_says_the_same_corrects_nothing() -> None:
-    """'No, Friday' after 'on Friday' is an answer to something else."""
+    """A sentence with the same value, such as 'No, Friday' after 'on Friday', corrects nothing, because it answers
+    something else.
+    """
     assert about("Ada: Let's meet on Friday.", "Bob: No, Friday now.") is None
 
 
 def test_it_reaches_only_so_far() -> None:
-    """A bare correction reaches back only a few turns; later, people name the subject."""
+    """A bare correction refers back only a few turns, because after more turns people name the subject."""
     said = ("Ada: We meet at eight.", "Ada: Actually, make that nine.")
     assert about(*said, gap=REACH_TURNS) == "We meet at eight."
     assert about(*said, gap=REACH_TURNS + 1) is None
 
 
 def test_answers_lead_to_their_questions() -> None:
-    """Bare answers that correct nothing too, as long as they answer that; nobody answers themselves."""
+    """A bare answer that corrects nothing also refers to the question that it answers. Nobody answers their own
+    question.
+    """
     assert about("Bob: Is the cabin free?", "Ada: Yes, from the 3rd of May.") == "Is the cabin free?"
     assert about("Bob: How much is the cabin?", "Ada: It's 450 pounds.") == "How much is the cabin?"
     assert about("Bob: Who has the blue key card?", "Ada: That's 37 kills for me.") is None

@@ -39,7 +39,9 @@ def test_a_run_of_words_is_a_quotation(text: str, repeated: bool) -> None:
     ],
 )
 def test_other_writings_are_quoted_too(said: str, text: str, repeated: bool) -> None:
-    """Without spaces eight characters in a row are about four words; marks on letters split no word."""
+    """In scripts without spaces, eight characters in a row count like four words. Combining marks on letters do not
+    split words.
+    """
     assert repeats(text, runs_of([said])) is repeated
 
 
@@ -58,12 +60,14 @@ def test_other_writings_are_quoted_too(said: str, text: str, repeated: bool) -> 
     ],
 )
 def test_a_name_stands_as_a_word(text: str, named: bool) -> None:
-    """In any spelling of capitals, with all its words in order; nobody's name is nothing."""
+    """A name is found as a separate word, in any capitalisation, with all its words in order. A name without letters is
+    never found.
+    """
     assert names_any(text, {"Ada", "Mary Ann", "!!", "小明", "明", "지수"}) is named
 
 
 @given(st.lists(st.sampled_from(["red", "blue", "green", "nine", "boat"]), min_size=RUN_WORDS, max_size=12))
 def test_whatever_was_said_is_found_where_it_is_quoted(words: list[str]) -> None:
-    """In the middle of any sentence."""
+    """A quotation of several words is found in the middle of any sentence."""
     said = " ".join(words)
     assert repeats(f"Just now, Ada said: {said}, if I heard that well.", runs_of([said]))

@@ -6,7 +6,9 @@ from compaction.language.sentence_cache import clear_sentence_caches, sentence_c
 
 
 def test_a_sentence_is_worked_on_once_until_it_is_forgotten() -> None:
-    """At most so many are kept, and after emptying none is."""
+    """A cached function works on a sentence once while the cache holds it. The cache has a size limit, and all caches
+    can be emptied at once.
+    """
     worked_on: list[str] = []
 
     @sentence_cache(most=2)

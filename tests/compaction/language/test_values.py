@@ -1,4 +1,4 @@
-"""Times, dates, days, figures and names are each one value, however they are written."""
+"""Times, dates, days, figures and names are one value each, however they are written."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from compaction.language.values import Kind, Value, is_hour, same_value, values,
     ],
 )
 def test_values_are_read_with_their_kinds(text: str, found: str) -> None:
-    """What is part of a time or a date is no figure beside it."""
+    """Values are read with their kinds. A number that is part of a time or a date is not also a figure."""
     assert ", ".join(sorted(f"{value.kind.value} {value.what}" for value in values(text))) == found
 
 
 def test_dates_are_alike_as_far_as_they_go() -> None:
-    """'The 9th' may be the 9th of July, and is not the 10th."""
+    """Dates are compared as far as both are given: 'the 9th' may be the 9th of July, but not the 10th."""
     whole, day, month = (Value(Kind.DATE, what) for what in ("9 july", "9", "july"))
     assert same_value(whole, day)
     assert same_value(month, whole)
@@ -52,7 +52,7 @@ def test_dates_are_alike_as_far_as_they_go() -> None:
 
 
 def test_hours_are_figures_up_to_twelve() -> None:
-    """'Make that nine' may be a time; 'make that ninety' isn't."""
+    """A figure up to twelve may be an hour: 'make that nine' may be a time, but 'make that ninety' cannot."""
     assert is_hour(Value(Kind.FIGURE, "9"))
     assert not is_hour(Value(Kind.FIGURE, "90"))
     assert not is_hour(Value(Kind.NAME, "9"))
@@ -60,6 +60,6 @@ def test_hours_are_figures_up_to_twelve() -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_has_values_or_none(text: str) -> None:
-    """Nothing breaks it, and what is left has no time in it any more."""
+    """Any text can be read without an error, and a text whose times were removed has no times."""
     assert all(value.what for value in values(text))
     assert not [each for each in values(without_times(text)) if each.kind is Kind.TIME]

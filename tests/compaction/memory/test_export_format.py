@@ -1,4 +1,4 @@
-"""Segments and queues are exported to spec 3's JSON and read back; every mistake raises a clear error."""
+"""Segments and queues are exported as the JSON of spec 3 and read back. Every mistake raises a clear error."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ QUEUE = {
 
 
 def test_the_specifications_own_examples_are_read() -> None:
-    """Its segment and its queue, with every field in its order on the way out."""
+    """The specification's example segment and queue are read, and written again with every field in the same order."""
     record = read_record(EXAMPLE)
     assert record.metadata == RecordMetadata(contains_code=True, contains_errors=False, task_completed=True)
     written = record_json(record)
@@ -90,7 +90,7 @@ def test_the_specifications_own_examples_are_read() -> None:
 
 
 def test_a_queue_tells_what_waits_and_what_is_done() -> None:
-    """Segments that are neither are not in it."""
+    """The exported queue has the waiting and the compressed segments, and no other ones."""
     waiting, done, warm = (segment(number, fact(10 * number, "We leave at nine.")) for number in range(3))
     kept = [
         TieredSegment(waiting, 10, 12, queued_at_turn=60, queued_at=NOW),
@@ -139,7 +139,7 @@ RECORDS = st.builds(
 
 @given(RECORDS)
 def test_a_record_comes_back_from_its_file_unchanged(record: SegmentRecord) -> None:
-    """Through JSON as text, whatever it holds."""
+    """Any record can be written as JSON text and read back unchanged."""
     assert read_record(json.loads(json.dumps(record_json(record)))) == record
 
 
@@ -160,14 +160,14 @@ def test_a_record_comes_back_from_its_file_unchanged(record: SegmentRecord) -> N
     ],
 )
 def test_a_mistake_is_a_sentence(change: dict[str, object], told: str) -> None:
-    """With the field and what should stand there."""
+    """The error for a mistake names the field and says what should stand there."""
     with pytest.raises(ExportFormatError) as caught:
         read_record(EXAMPLE | change)
     assert told in str(caught.value)
 
 
 def test_what_is_missing_is_named() -> None:
-    """In segments, queues and their entries."""
+    """The error for a missing field names the field, in segments, queues and their entries."""
     with pytest.raises(ExportFormatError, match='"topic" is missing in a segment'):
         read_record({key: value for key, value in EXAMPLE.items() if key != "topic"})
     with pytest.raises(ExportFormatError, match='"timestamp" is missing in an entry of "pending"'):
@@ -184,7 +184,7 @@ def _broken() -> dict[str, object]:
 
 
 def test_a_segment_of_notes_alone_covers_no_turn() -> None:
-    """Its file ends before it begins, by one."""
+    """A segment made from notes alone covers no turn, so the end turn in its file is one before the start turn."""
     notes_only = replace(segment(0, fact(0, "A map.")), end=segment(0).start)
     record = make_record(notes_only, at=NOW)
     assert (record.start_turn, record.end_turn) == (0, -1)

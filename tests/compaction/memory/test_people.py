@@ -41,7 +41,7 @@ def held(known: tuple[PersonFact, ...]) -> dict[str, str]:
 
 
 def known_after(*batches: ExtractedFacts) -> tuple[PersonFact, ...]:
-    """Return what is kept after these batches, as a store would keep it."""
+    """Return the facts that a store would keep after these batches."""
     kept: dict[str, PersonFact] = {}
     for batch in batches:
         settled = merge_facts(batch, kept.values())
@@ -71,7 +71,8 @@ def known_after(*batches: ExtractedFacts) -> tuple[PersonFact, ...]:
     ],
 )
 def test_a_durable_statement_is_drawn_in_the_speakers_words(said: str, topic: str, value: str, text: str) -> None:
-    """With what it is about, what it says, who said it and where."""
+    """A lasting statement becomes a fact in the speaker's own words, with its topic, value, speaker, turn and session.
+    """
     (fact,) = drawn(said).facts
     assert (fact.topic, fact.value, fact.text) == (topic, value, text)
     assert (fact.person_id, fact.name, fact.turn_seq, fact.session_id) == ("id-Ada", "Ada", 0, EVENING)
@@ -100,19 +101,21 @@ def test_a_durable_statement_is_drawn_in_the_speakers_words(said: str, topic: st
     ],
 )
 def test_what_is_asked_wished_supposed_or_passing_is_left_alone(said: str) -> None:
-    """A wrong fact about a person is worse than none."""
+    """Questions, wishes, suppositions and passing remarks give no facts, because a wrong fact about a person is worse
+    than none.
+    """
     assert drawn(said) == ExtractedFacts()
 
 
 def test_the_bot_and_the_forgotten_say_nothing_of_themselves() -> None:
-    """Only what a person said in a turn that is still there."""
+    """Facts come only from turns of people that are not forgotten."""
     said = turn(0, "I live in Lisbon.")
     for other in (replace(said, kind=TurnKind.ASSISTANT), replace(said, tombstone=True, parts=())):
         assert extract_person_facts([other], session_id=EVENING) == ExtractedFacts()
 
 
 def test_of_a_batch_the_four_weightiest_are_drawn() -> None:
-    """In the order of talk."""
+    """Of each batch the four most important facts are kept, in the order of talk."""
     batch = drawn(
         "I love jazz.", "I live in Lisbon.", "I'm vegan.", "I hate mushrooms.", "My name is Ada Lovell.", "I'm a nurse."
     )
@@ -121,7 +124,7 @@ def test_of_a_batch_the_four_weightiest_are_drawn() -> None:
 
 
 def test_a_new_value_supersedes_the_old_and_keeps_it_as_history() -> None:
-    """Also across sessions; the old one says what replaced it, and when."""
+    """A new value supersedes the old one, also across sessions. The old fact records what replaced it, and when."""
     known = known_after(
         drawn("I live in Lisbon."),
         drawn("I've just moved to Berlin.", session="later", start=100),
@@ -132,14 +135,14 @@ def test_a_new_value_supersedes_the_old_and_keeps_it_as_history() -> None:
 
 
 def test_said_again_it_changes_nothing() -> None:
-    """Neither in other words of the same value nor when a batch is drawn twice."""
+    """Repeating a value in other words, or processing a batch twice, changes nothing."""
     once = drawn("I live in Lisbon.")
     known = known_after(once, once, drawn("Well, I live in lisbon.", start=50))
     assert len(known) == 1
 
 
 def test_what_was_said_before_does_not_replace_what_was_said_after() -> None:
-    """A batch that is drawn late is history at once."""
+    """If a batch is processed late, its facts do not replace facts that were said after it."""
     known = known_after(drawn("I live in Berlin.", start=100), drawn("I live in Lisbon.", start=10))
     assert held(known) == {"home": "Berlin"}
 
@@ -151,7 +154,7 @@ def test_people_do_not_contradict_each_other() -> None:
 
 
 def test_preferences_replace_those_of_their_sort() -> None:
-    """Coffee replaces tea, and not the window seat."""
+    """A preference replaces only preferences of the same sort: coffee replaces tea, but not window seats."""
     known = known_after(
         drawn("I prefer tea."), drawn("I prefer window seats.", start=20), drawn("I prefer coffee now.", start=40)
     )
@@ -159,14 +162,18 @@ def test_preferences_replace_those_of_their_sort() -> None:
 
 
 def test_what_is_taken_back_holds_no_longer() -> None:
-    """Without a new value; what it does not name stays."""
+    """A statement that is taken back is no longer current, even without a new value. Statements that are not mentioned
+    stay.
+    """
     first = drawn("I live in Lisbon.", "I'm vegan.")
     assert held(known_after(first, drawn("I don't live in Lisbon any more.", start=30))) == {"diet": "vegan"}
     assert held(known_after(first, drawn("I don't live in Paris any more.", start=30))) == held(known_after(first))
 
 
 def test_the_section_tells_everybodys_first_before_anybodys_second() -> None:
-    """The section lists each person's first fact before anybody's second, under current names and within its budget."""
+    """The section lists each person's first fact before anybody's second one, under current names and within its
+    budget.
+    """
     known = known_after(drawn("I live in Lisbon.", "I love jazz."), drawn("I'm a nurse.", speaker="Bob", start=20))
     present = [("id-Ada", "Ada L."), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
     whole = participants_part(present, known, max_tokens=200, most_each=4)
@@ -197,7 +204,8 @@ SAYINGS = (
 )
 
 
-# Berlin, said twice, is ended by Lisbon, which is taken back: drawn again, its second saying has no rival to end it.
+# Berlin is said twice and then superseded by Lisbon, which is taken back. When the batches are processed again, there
+# is no other value left to supersede the second Berlin.
 @pytest.mark.slow
 @example(
     [
@@ -209,7 +217,9 @@ SAYINGS = (
 @settings(max_examples=300)
 @given(st.lists(st.lists(st.tuples(st.sampled_from(SAYINGS), st.sampled_from(["Ada", "Bob"])), max_size=6), max_size=6))
 def test_at_most_one_value_holds_and_nothing_is_lost(batches: list[list[tuple[str, str]]]) -> None:
-    """Whatever is said in whatever order: one value a topic and person, every replaced one says by what."""
+    """After any statements in any order, each person has at most one current value for a topic, and each superseded
+    fact has the time at which it was replaced.
+    """
     made: list[ExtractedFacts] = []
     seq = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""The terms of a search and the fusion of its rankings."""
+"""How the terms of a search are chosen, and how its rankings are fused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RANKINGS = st.lists(
 
 @given(RANKINGS, st.randoms())
 def test_fusion_hears_every_ranking_alike(rankings: list[tuple[float, list[PassageId]]], rng: object) -> None:
-    """The order in which rankings are given doesn't matter, and everything ranked has a score."""
+    """The order in which rankings are given does not matter, and every ranked passage has a score."""
     shuffled = list(rankings)
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
     assert fuse_rankings(shuffled) == pytest.approx(fuse_rankings(rankings))
@@ -36,7 +36,7 @@ def test_fusion_hears_every_ranking_alike(rankings: list[tuple[float, list[Passa
 
 @given(RANKINGS)
 def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[PassageId]]]) -> None:
-    """What every ranking has before another stands before it in the fusion."""
+    """A passage that every ranking places before another one is also before it in the fusion."""
     scores = fuse_rankings(rankings)
     orders = [list(dict.fromkeys(ranking)) for _, ranking in rankings]
     for one in scores:
@@ -49,7 +49,7 @@ def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[Pass
 
 @given(st.lists(st.integers(1, 50).map(PassageId), unique=True, max_size=30))
 def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
-    """Fusion of one is that one; `top_passages` cuts it."""
+    """The fusion of one ranking has the same order, and `top_passages` cuts it."""
     assert top_passages(fuse_rankings([(1.0, ranking)]), 10) == tuple(ranking[:10])
 
 
@@ -58,7 +58,9 @@ def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
     st.integers(1, 200_000),
 )
 def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> None:
-    """Rarest first; more than one only as long as all together are few enough; nobody's terms are left out."""
+    """The rarest terms come first. More than one term is chosen only while all together match few enough passages, and
+    terms without matches are left out.
+    """
     asked = parse_query(" ".join(counts))
     choice = choose_terms(asked, counts, total)
     chosen = [counts[term] for term in choice.terms]
@@ -71,7 +73,9 @@ def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> No
 
 
 def test_the_probe_speaks_of_what_was_stated() -> None:
-    """Of the best statement, the words it shares with the question, and its value; a question states nothing."""
+    """A correction probe has the words that the best statement shares with the question, and another one has the
+    statement's value. A question is not a statement.
+    """
     stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
     asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
     choice = SearchTerms(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
@@ -81,7 +85,7 @@ def test_the_probe_speaks_of_what_was_stated() -> None:
 
 
 def test_a_choice_weighs_what_it_is_told() -> None:
-    """Terms of the query that nobody asked for weigh nothing."""
+    """Only the terms of the query have a weight, and all other terms weigh nothing."""
     choice = SearchTerms(("gate",), {"gate": 2.0, "code": 3.0})
     assert choice.weight_in(frozenset({"code", "gate", "cat"})) == 5.0
     assert choice.weight_in(frozenset({"cat"})) == 0.0

@@ -1,4 +1,4 @@
-"""Which quotes a prompt gets; none repeats what the prompt already has."""
+"""Which quotes a prompt gets. No quote repeats what the prompt already has."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def recalled(
     at: float = AT,
     superseded_by: TurnRef | None = None,
 ) -> RecallHit:
-    """Something recalled."""
+    """Return a passage that was recalled."""
     found = Seq(seq) if kind is PassageKind.TURN else None
     return RecallHit(
         PassageId(1), kind, session, found, found, found, (), "Ada", at, text, 1.0, relevance, likeness, turn_kind,
@@ -42,7 +42,7 @@ def recalled(
 
 
 def quoted(*found: RecallHit, question: str = "Which town?", in_view: Sequence[str] = (), most: int = 4) -> list[str]:
-    """What a prompt gets."""
+    """Return the texts of the quotes that a prompt gets."""
     return [each.part.content for each in quotes(*found, question=question, in_view=in_view, most=most)]
 
 
@@ -53,7 +53,7 @@ def quotes(
     most: int = 4,
     max_tokens: int = 400,
 ) -> tuple[Quote, ...]:
-    """The quotes for a prompt."""
+    """Return the quotes that a prompt gets."""
     return select_quotes(
         found,
         asked=parse_query(question),
@@ -67,7 +67,9 @@ def quotes(
 
 
 def test_a_quote_says_who_and_when() -> None:
-    """With its turn in this session, with its date from another one, and as what was on a screen."""
+    """A quote has its speaker and time, with the turn number in this session and with the date from another one. A
+    quote of a note says that it was on a screen.
+    """
     assert quoted(
         recalled("The town is Lisbon."),
         recalled("That town, Porto.", session=THERE),
@@ -98,17 +100,19 @@ def test_what_was_corrected_says_so() -> None:
     ],
 )
 def test_what_is_not_about_it_or_no_person_s_word_is_left_out(found: RecallHit) -> None:
-    """Off the subject, the bot's own words, comings and goings, gists, and the question itself."""
+    """Passages about something else, the bot's own words, membership turns, gists and the question itself are not
+    quoted.
+    """
     assert quoted(found) == []
 
 
 def test_the_same_in_other_words_counts_by_likeness() -> None:
-    """No word in common, much alike."""
+    """A passage without a word of the question is quoted if its embedding is similar enough."""
     assert quoted(recalled("We fly to Portugal's capital.", relevance=0.0, likeness=0.6)) != []
 
 
 def test_what_the_model_has_before_it_is_not_repeated() -> None:
-    """A sentence of the summary or the window in the same words, whoever's name stands before it."""
+    """A passage is not quoted if the summary or the window has the same words, whatever name stands before them."""
     summary = "Ada: I would love to visit the old town of Lisbon in spring."
     said = "I would love to visit the old town of Lisbon in spring."
     assert quoted(recalled(said), in_view=[summary]) == []
@@ -117,14 +121,18 @@ def test_what_the_model_has_before_it_is_not_repeated() -> None:
 
 
 def test_only_what_is_new_of_it_is_quoted() -> None:
-    """Sentences in view are left out where others about the question are not."""
+    """Sentences that the prompt already has are left out of a quote, and the other sentences about the question are
+    quoted.
+    """
     (quote,) = quotes(recalled("The town is Lisbon. The town's lift is broken."), in_view=["Bob: The town is Lisbon."])
     assert quote.text == "… The town's lift is broken."
     assert "Lisbon" not in quote.part.content
 
 
 def test_quotes_are_few_and_short() -> None:
-    """At most so many, within the tokens, each cut where it is long; a shorter one may still fit."""
+    """The number of quotes and their tokens are limited, and a long quote is cut. A shorter quote may fit where a
+    longer one does not.
+    """
     many = [recalled(f"Town number {n} is {name}.", seq=n) for n, name in enumerate(["Rome", "Bern", "Graz", "Oslo"])]
     assert len(quoted(*many, most=2)) == 2
     long = recalled("The town " + "is very old " * 200)

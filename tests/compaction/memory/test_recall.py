@@ -1,4 +1,4 @@
-"""Fusion, choice of terms, and what comes first in an answer."""
+"""How rankings are fused, how terms are chosen, and in which order search results come."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note
 
 
 def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[RecallHit, ...]:
-    """What is recalled of these turns, found in this order (by position), for a query."""
+    """Return the search results for a query over these turns. `order` gives the positions of the turns as the index
+    ranked them.
+    """
     passages = [
         Passage(PassageId(at + 1), EVENING, each, frozenset(terms(source_text(each))), frozenset(), (each,))
         for at, each in enumerate(turns)
@@ -29,7 +31,9 @@ def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Reca
 
 @pytest.mark.parametrize(("old", "new", "question"), REPLACED)
 def test_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
-    """In 26 of 26 cases, though the old one was found first; and the old one is marked."""
+    """In all 26 cases the current value comes before the old one, although the old one was found first. The old one is
+    marked as superseded.
+    """
     found = told(turn(3, old), turn(90, new), query=question)
     assert [each.seq for each in found] == [90, 3]
     assert found[1].superseded_by == TurnRef(EVENING, Seq(90))
@@ -38,7 +42,7 @@ def test_the_value_that_holds_comes_first(old: str, new: str, question: str) -> 
 
 
 def test_a_chain_of_corrections_leads_to_its_end() -> None:
-    """Of three values the last comes first, and both others lead to it."""
+    """Of three values the last one comes first, and the other two are marked as superseded by it."""
     codes = [turn(at, f"The gate code is {code} now.") for at, code in ((3, 4411), (40, 7702), (80, 9090))]
     found = told(*codes, query="gate code")
     assert found[0].seq == 80
@@ -47,7 +51,9 @@ def test_a_chain_of_corrections_leads_to_its_end() -> None:
 
 
 def test_what_folding_knew_to_be_corrected_is_behind() -> None:
-    """Where the words don't tell, the segment's fact does; a passage brought along for it takes its rank."""
+    """If the words do not show a correction, the fact that folding stored does. The correction takes the rank of the
+    passage that it replaces.
+    """
     old = Passage(
         PassageId(1), EVENING, turn(3, "Wei is our driver."), frozenset({"wei", "driver"}), replaced_by=Seq(9)
     )
@@ -59,13 +65,15 @@ def test_what_folding_knew_to_be_corrected_is_behind() -> None:
 
 
 def test_what_was_brought_along_in_vain_is_not_told() -> None:
-    """A possible correction that corrects nothing found has no place in the answer."""
+    """A passage that was added as a possible correction is left out if it corrects none of the results."""
     found = told(turn(3, "The gate code is 4411."), turn(9, "I changed my shirt."), query="gate code", order=[0])
     assert [each.seq for each in found] == [3]
 
 
 def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
-    """'No wait, I meant Friday' stands in the quote, and marks it."""
+    """A correction right after a statement, such as 'No wait, I meant Friday', is in the quote and marks the statement
+    as superseded.
+    """
     around = (turn(3, "The picnic is on Saturday."), turn(4, "Nice.", "Bob"), turn(5, "No wait, I meant Friday."))
     passage = Passage(PassageId(1), EVENING, around[0], frozenset({"picnic", "saturdai"}), frozenset(), around)
     (found,) = rank_hits(
@@ -86,7 +94,9 @@ def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
 )
 @pytest.mark.parametrize("gap", [0, 1])
 def test_an_answer_corrects_what_its_question_names(question: str, answer: str, gap: int) -> None:
-    """'No, Sunday now' says of nothing that it is on Sunday; its question does, and the quote shows both."""
+    """The answer 'No, Sunday now' has no subject of its own, so it corrects the statement that its question names. The
+    quote shows the question and the answer.
+    """
     old = turn(3, "The quiz is on Wednesday.")
     talk = (turn(40, question, "Bob"), *(turn(41 + at, "Hm.", "Bob") for at in range(gap)), turn(41 + gap, answer))
     passages = [
@@ -110,7 +120,9 @@ def test_an_answer_corrects_what_its_question_names(question: str, answer: str, 
     ],
 )
 def test_an_answer_about_something_else_corrects_nothing(question: str, answer: str) -> None:
-    """A yes, a change of subject, another subject and an answer to something else leave the statement standing."""
+    """A yes, a change of subject, a question about another subject and an answer to something else do not correct the
+    statement.
+    """
     old = turn(3, "The quiz is on Wednesday.")
     talk = (turn(40, question, "Bob"), turn(41, answer))
     passages = [
@@ -126,7 +138,7 @@ def test_an_answer_about_something_else_corrects_nothing(question: str, answer: 
 
 
 def test_a_quote_shows_no_line_that_was_corrected() -> None:
-    """The neighbour of something found is left out of its quote where it no longer holds."""
+    """A neighbouring turn that was superseded is left out of the quote of a result."""
     old, other = turn(3, "The gate code is 4411."), turn(4, "The gate is rusty.", "Bob")
     new = turn(50, "The gate code is 7702 now.")
     passages = [
@@ -143,7 +155,9 @@ def test_a_quote_shows_no_line_that_was_corrected() -> None:
 
 
 def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
-    """'Haha.' beside the answer is no answer; where the neighbour wasn't found itself, it stands for it."""
+    """A passage that was found because of its neighbour, such as 'Haha.', is left out if the neighbour was found too.
+    Otherwise it stands for the neighbour.
+    """
     said, beside = turn(3, "The gate code is 4411."), turn(4, "Haha.", "Bob")
     passages = [
         Passage(PassageId(1), EVENING, beside, frozenset({"haha"}), frozenset({"gate", "code"}), (said, beside)),
@@ -157,7 +171,7 @@ def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
 
 
 def test_who_is_asked_about_comes_first() -> None:
-    """A question that names a speaker prefers that speaker's words, whatever the case."""
+    """If a question names a speaker, that speaker's words come first. Upper and lower case do not matter."""
     said = (turn(1, "The server is slow today.", "Bob"), turn(5, "The server is slow again."))
     assert told(*said, query="server slow")[0].speaker == "Bob"
     assert told(*said, query="what did ADA say about the slow server")[0].speaker == "Ada Lovelace"
@@ -172,7 +186,9 @@ def test_an_answer_comes_before_its_question() -> None:
 
 
 def test_nothing_is_shown_twice() -> None:
-    """Neighbours, repetitions and segments of turns already quoted are left out, to make room for other results."""
+    """Neighbours, repetitions and segments whose turns are already quoted are left out, to make space for other
+    results.
+    """
     around = (turn(4, "Hm."), turn(5, "The key is in the shed."), turn(6, "In the shed, the key.", "Bob"))
     passages = [
         Passage(PassageId(1), EVENING, around[1], frozenset({"kei", "shed"}), frozenset(), around),
@@ -198,7 +214,9 @@ def test_nothing_is_shown_twice() -> None:
     st.randoms(),
 )
 def test_whatever_was_found_the_old_follows_what_holds(said: list[tuple[str, str]], rng: object) -> None:
-    """Any talk in any ranking: nothing twice, scores descend, and what is superseded stands behind what it leads to."""
+    """For any talk and any ranking, no result comes twice, scores descend, and a superseded result comes after the one
+    that replaces it.
+    """
     turns = [turn(3 * at, text, speaker) for at, (text, speaker) in enumerate(said)]
     order = list(range(len(turns)))
     rng.shuffle(order)  # type: ignore[attr-defined]
@@ -215,7 +233,7 @@ def test_whatever_was_found_the_old_follows_what_holds(said: list[tuple[str, str
 
 
 def test_kinds_of_turns_weigh_differently() -> None:
-    """What a person said counts more than what the bot said, and that more than who joined."""
+    """Words of a person rank above words of the bot, and words of the bot rank above membership turns."""
     part = (TurnPart("1", "Ada", "Lisbon"),)
     turns = [Turn(Seq(10 * at), kind, 10.0 * at, 10.0, part) for at, kind in enumerate(reversed(TurnKind))]
     passages = [
@@ -235,7 +253,9 @@ def at_once(seq: int, *said: tuple[str, str]) -> Turn:
 
 
 def test_of_several_at_once_the_one_who_is_asked_about_is_judged() -> None:
-    """Bob's move corrects Bob's home, although Ada spoke first; and not Ada's, although she stands in the same turn."""
+    """In turns of several speakers, Bob's move corrects Bob's home, although another person spoke first in both turns.
+    Bob's move does not correct Ada's home in the same turn.
+    """
     old = at_once(3, ("Ada", "I live in Lisbon."), ("Bob", "My flat is in Rome."))
     new = at_once(60, ("Cy", "Pass the salt."), ("Bob", "My flat is in Oslo now."))
     found = told(old, new, query="Where is Bob's flat?")

@@ -1,4 +1,4 @@
-"""The in-memory recall index keeps the contract that the other indexes are tested against."""
+"""The in-memory recall index passes the contract tests of all recall indexes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class _FakeRoom:
 
 
 class TestInMemoryRecallIndex(RecallIndexContract):
-    """The brute-force fake."""
+    """The in-memory index that searches all passages passes the contract tests."""
 
     @pytest.fixture
     def room(self) -> _FakeRoom:
-        """An empty index."""
+        """Return a room with an empty index."""
         return _FakeRoom()

@@ -41,7 +41,7 @@ def segment(*facts: Fact, gist: str = "Ada: We take the cabin in Braemar.") -> S
 
 
 def test_a_record_has_exactly_the_fields_of_the_specification() -> None:
-    """Whoever reads an export finds what spec 3 promises."""
+    """A record has exactly the fields of spec 3, so that readers of an export find them."""
     assert [each.name for each in fields(SegmentRecord)] == [
         "segment_id",
         "topic",
@@ -63,7 +63,9 @@ def test_a_record_has_exactly_the_fields_of_the_specification() -> None:
 
 
 def test_a_record_is_read_off_its_segment() -> None:
-    """Topic, decisions, files and flags come from the facts; the ratio from what it weighs before and after."""
+    """The topic, decisions, files and flags of a record come from the facts, and the ratio from the tokens before and
+    after.
+    """
     record = make_record(
         segment(
             fact(1, "We take the cabin in Braemar."),
@@ -86,7 +88,7 @@ def test_a_record_is_read_off_its_segment() -> None:
 
 
 def test_what_was_superseded_is_not_in_the_record() -> None:
-    """Superseded facts are left out, since an archive would otherwise keep the stale value."""
+    """Superseded facts are left out of the record, because an archive would otherwise keep the old value."""
     record = make_record(
         segment(fact(1, "The gate code is 4411."), fact(2, "We leave at nine."), gist="Ada: The gate code is 4411."),
         superseded={"evening:0-10#0"},
@@ -99,20 +101,20 @@ def test_what_was_superseded_is_not_in_the_record() -> None:
 
 @given(st.floats(0.0, 1.0))
 def test_relevance_stays_a_share(score: float) -> None:
-    """However often it is asked for."""
+    """The relevance score grows with each access but stays between 0 and 1."""
     assert score <= more_relevant(score) + 0.001
     assert 0.0 <= more_relevant(score) <= 1.0
 
 
 def test_a_file_is_a_name_with_an_ending_that_files_have() -> None:
-    """Numbers, abbreviations and addresses are none."""
+    """A word is a file if it has an ending that files have. Numbers, abbreviations and addresses are no files."""
     texts = ["See docs/memory.md and main.py, e.g. version 3.5, not ada@example.py; again main.py."]
     assert files_in(texts) == ("docs/memory.md", "main.py")
 
 
 @given(st.text(max_size=400), st.lists(st.text(max_size=200), max_size=4))
 def test_a_topic_is_one_short_line_of_whatever_was_said(gist: str, texts: list[str]) -> None:
-    """Also of a gist without a letter in it."""
+    """The topic of any text is one short line, even for a gist without a letter."""
     topic = topic_of(gist, [fact(index, text) for index, text in enumerate(texts)])
     assert 0 < len(topic) <= MAX_TOPIC_CHARS
     assert "\n" not in topic

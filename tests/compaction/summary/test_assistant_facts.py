@@ -39,7 +39,7 @@ def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "lacking"),
     [
-        # What somebody said, whoever's words it is in, and what was on a screen.
+        # Quotations and reports of what people said, and of what was on a screen.
         ("Just now, Ben said: Then I will bring the lemonade and two loaves of fresh bread.", False),
         ("You said you are allergic to walnuts, so I suggest the lemon cake.", False),
         ("Ben has told us that the hall costs 90 pounds.", False),
@@ -48,10 +48,10 @@ def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:
         ("Ada wants to visit Lisbon, the town.", False),
         ("The concert starts at seven on Friday, Ada.", False),
         ("At seven on Friday (asked: When does the concert start?)", False),
-        # Nothing definite.
+        # Answers that say nothing definite.
         ("I have heard nothing about that here, Ada.", False),
         ("No language model is configured, so I answer only with what was said here.", False),
-        # Its own.
+        # Statements of the bot itself.
         ("The concert hall seats 900 people.", True),
         ("I'll remind you about the lemonade tomorrow.", True),
         ("The invoice is due on Tuesday.", True),
@@ -61,13 +61,15 @@ def kept(*turns: Turn, before: tuple[KnownFact, ...] = ()) -> list[str]:
     ],
 )
 def test_only_what_nobody_told_it_is_its_own(text: str, lacking: bool) -> None:
-    """A quotation, a report, a paraphrase and an excuse are not."""
+    """Only what nobody told the bot is its own statement. Quotations, reports, paraphrases and excuses are not."""
     told = PeopleClaims(tuple(claim_of(fact(*each)) for each in TOLD), frozenset({"ada", "ben", "chloe", "roomtone"}))
     assert told.is_new(fact(BOT, text)) is lacking
 
 
 def test_an_answer_that_quotes_leaves_the_fact_to_who_said_it() -> None:
-    """Within a batch and long after; the question that it answered is closed with it, one without an answer is not."""
+    """A quoted fact stays with the person who said it, within a batch and long after. A question that the quotation
+    answers is closed, and a question without an answer stays open.
+    """
     lemonade = "I will bring the lemonade and two loaves of fresh bread."
     question = turn(1, "Roomtone, who is bringing the lemonade?", speaker="Chloe")
     quotation = bot_turn(2, f"Just now, Ben said: {lemonade}")
@@ -79,14 +81,16 @@ def test_an_answer_that_quotes_leaves_the_fact_to_who_said_it() -> None:
 
 
 def test_what_it_looked_up_is_kept_as_its_own() -> None:
-    """Nobody else said it."""
+    """A fact that the bot looked up, and that nobody else said, is kept as the bot's own."""
     assert kept(
         turn(0, "Roomtone, look at the invoice."), bot_turn(1, "The invoice of 90 euros is due on Tuesday.")
     ) == ["Roomtone: The invoice of 90 euros is due on Tuesday."]
 
 
 def test_it_corrects_nobody_but_itself() -> None:
-    """A stale quotation or an invention of a model takes nobody's words away; people correct it, as each other."""
+    """A statement of the bot never replaces a fact of a person, because it may be a stale quotation or an invention.
+    The bot can correct itself, and people can correct the bot.
+    """
     code = known(fact("Ada", "The gate code is 7023."))
     (wrong,) = extract_facts([bot_turn(0, "The gate code is 4411.")], start=Seq(0), known=code)
     assert wrong.supersedes == ()
@@ -112,7 +116,7 @@ def test_it_corrects_nobody_but_itself() -> None:
     ),
 )
 def test_no_quotation_of_a_batch_becomes_a_fact_of_the_bot(said: list[str], frame: str) -> None:
-    """However often, and in whatever order it answers."""
+    """No quotation becomes a fact of the bot, however often and in whatever order the bot answers."""
     people = [turn(seq, text, speaker="Ben") for seq, text in enumerate(said)]
     bot = [bot_turn(len(said) + number, frame.format(text)) for number, text in enumerate(said)]
     assert not [each for each in kept(*people, *bot) if each.startswith(BOT)]

@@ -31,7 +31,7 @@ def texts(turns: tuple[Turn, ...], known: tuple[KnownFact, ...] = ()) -> list[st
 
 
 def test_what_lasts_is_kept_and_filler_is_not() -> None:
-    """Decisions, prices, allergies and open questions stay; greetings, laughter and agreement go."""
+    """Decisions, prices, allergies and open questions are kept. Greetings, laughter and agreement are dropped."""
     assert texts(BATCH) == [
         "Bob: We decided to rent the cabin in Braemar.",
         "Cy: It costs 450 pounds for the weekend.",
@@ -41,7 +41,7 @@ def test_what_lasts_is_kept_and_filler_is_not() -> None:
 
 
 def test_facts_know_their_turn_speaker_time_and_slot() -> None:
-    """All of it from the turn itself."""
+    """A fact has the turn number, speaker, time and slot of its turn."""
     facts = {fact.turn_seq: fact for fact in extract_facts(BATCH, start=Seq(0))}
     cabin = facts[Seq(1)]
     assert (cabin.speaker, cabin.at, cabin.kind) == ("Bob", T0 + 3.0, FactKind.DECISION)
@@ -50,7 +50,7 @@ def test_facts_know_their_turn_speaker_time_and_slot() -> None:
 
 
 def test_each_part_of_a_turn_is_its_speakers() -> None:
-    """A turn of several speakers gives each sentence to the one who said it."""
+    """In a turn of several speakers each sentence is attributed to the person who said it."""
     both = Turn(
         Seq(0),
         TurnKind.SPEECH,
@@ -62,7 +62,7 @@ def test_each_part_of_a_turn_is_its_speakers() -> None:
 
 
 def test_joining_counts_and_effects_do_not() -> None:
-    """Membership is about people; sounds of a soundboard are nothing to keep."""
+    """A membership turn gives a fact about people, and a sound effect gives no fact."""
     joined = Turn(Seq(0), TurnKind.MEMBERSHIP, T0, T0, (TurnPart("3", "Cy", "Cy joined the voice channel."),))
     sound = Turn(Seq(1), TurnKind.EFFECT, T0, T0, (TurnPart("3", "Cy", "played the airhorn sound effect"),))
     (fact,) = extract_facts((joined, sound), start=Seq(0))
@@ -70,13 +70,13 @@ def test_joining_counts_and_effects_do_not() -> None:
 
 
 def test_within_a_batch_only_the_correction_stays() -> None:
-    """Who says two codes means the second."""
+    """If a batch has a statement and its correction, only the correction is kept."""
     turns = (turn(0, "The gate code is 4411."), turn(1, "Actually the gate code is 7023."))
     assert texts(turns) == ["Ada: Actually the gate code is 7023."]
 
 
 def test_correction_of_an_earlier_batch_supersedes_it() -> None:
-    """It names the fact it replaces, and the summary tells only the new value."""
+    """A correction of an earlier batch names the fact that it replaces, and the summary has only the new value."""
     ledger = SegmentLedger()
     for start, said in (
         (0, "The gate code is 4411."),
@@ -99,7 +99,9 @@ def test_correction_of_an_earlier_batch_supersedes_it() -> None:
 
 
 def test_bare_answer_takes_its_question_along() -> None:
-    """'It's 450 pounds' means nothing alone; the question then needs no place of its own."""
+    """A bare answer such as 'It's 450 pounds' is kept together with its question, and the question gets no fact of its
+    own.
+    """
     turns = (
         turn(0, "So, how much is the cabin?"),
         turn(1, "Well, it's 450 pounds for the weekend.", speaker="Bob"),
@@ -110,7 +112,7 @@ def test_bare_answer_takes_its_question_along() -> None:
 
 
 def test_bare_answer_corrects_what_its_question_repeats() -> None:
-    """'No, Friday now' corrects the raid's day because the question said both."""
+    """A bare answer corrects an earlier fact if its question repeats the subject and value of that fact."""
     (before,) = extract_facts((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
     known = (KnownFact("s0#0", before),)
     turns = (turn(1, "The raid is still on Monday, right?", speaker="Bob"), turn(2, "No no, Friday now."))
@@ -119,13 +121,15 @@ def test_bare_answer_corrects_what_its_question_repeats() -> None:
 
 
 def test_bare_correction_takes_a_statement_along_and_replaces_it() -> None:
-    """Within a batch the old value is gone; the subject stays."""
+    """Within a batch, a correction without a subject is kept together with the statement that it replaces, and that
+    statement gets no fact of its own.
+    """
     turns = (turn(0, "We meet at eight at the station."), turn(1, "Haha."), turn(2, "Actually, make that nine."))
     assert texts(turns) == ["Ada: Actually, make that nine (about: We meet at eight at the station.)"]
 
 
 def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
-    """A batch ends anywhere: the turns before it are read, and nothing is told of them."""
+    """A correction may refer to a turn before its batch. Such turns are read, but they give no facts."""
     asked = turn(9, "So the raid is still on Monday, right?", speaker="Bob")
     (fact,) = extract_facts((turn(0, "Okay so the raid is on Monday, put it in your calendars."),), start=Seq(0))
     (question,) = extract_facts((asked,), start=Seq(9))
@@ -136,7 +140,7 @@ def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
 
 
 def test_correction_of_a_correction_keeps_the_subject() -> None:
-    """What the first one was about is what the second is about."""
+    """A correction of a correction refers to the same statement as the first correction."""
     turns = (
         turn(0, "The quiz is on Monday, remember."),
         turn(1, "No, they moved it to Friday.", speaker="Bob"),
@@ -146,12 +150,12 @@ def test_correction_of_a_correction_keeps_the_subject() -> None:
 
 
 def test_preambles_go() -> None:
-    """What is said before a sentence begins in earnest costs room and says nothing."""
+    """Filler at the beginning of a sentence is removed, because it takes space and says nothing."""
     assert texts((turn(0, "Right, listen, um, the gate code is 4411."),)) == ["Ada: The gate code is 4411."]
 
 
 def test_notes_are_told_with_whose_screen() -> None:
-    """They keep their id, and belong to no turn."""
+    """A fact from a note names whose screen it was, keeps the note's id and belongs to no turn."""
     facts = extract_facts(BATCH, (note("n1"), note("n2")), start=Seq(0))
     seen = [fact for fact in facts if fact.note_id is not None]
     assert [fact.note_id for fact in seen] == ["n1", "n2"]
@@ -159,13 +163,13 @@ def test_notes_are_told_with_whose_screen() -> None:
 
 
 def test_notes_alone_can_be_folded() -> None:
-    """Their facts carry the cursor as the first seq."""
+    """If a run has only notes, their facts have the cursor as their turn number."""
     facts = extract_facts((), (note("n1"),), start=Seq(40))
     assert [(fact.turn_seq, fact.note_id) for fact in facts] == [(40, "n1")]
 
 
 def test_nothing_worth_keeping_is_said_so() -> None:
-    """A batch of laughter has no facts and a gist all the same."""
+    """A batch with nothing worth keeping has no facts, but still has a gist."""
     turns = (turn(0, "Haha."), turn(1, "lol", speaker="Bob"))
     assert extract_facts(turns, start=Seq(0)) == ()
     assert make_gist((), turns) == "Ada, Bob talked; nothing in it needs keeping."
@@ -173,14 +177,14 @@ def test_nothing_worth_keeping_is_said_so() -> None:
 
 
 def test_long_sentences_are_cut_not_dropped() -> None:
-    """A minute without a full stop still leaves something."""
+    """A very long sentence is cut and not dropped."""
     (fact,) = extract_facts((turn(0, "we need to bring the tent and " * 40),), start=Seq(0))
     assert len(fact.text) <= MAX_FACT_CHARS
     assert fact.text.startswith("we need to bring the tent")
 
 
 def test_summariser_gives_the_same() -> None:
-    """The port's answer is the pure function's, and costs no tokens."""
+    """The summariser of the port gives the same facts as `extract_facts` and uses no tokens."""
     summariser = ExtractiveSummariser()
     fold = asyncio.run(summariser.fold(FoldRequest(Seq(0), BATCH, (), None)))
     assert fold.facts == extract_facts(BATCH, start=Seq(0))
@@ -199,7 +203,9 @@ _said = st.lists(
 
 @given(_said)
 def test_any_talk_makes_a_bounded_segment(said: list[tuple[str, str]]) -> None:
-    """Facts and gist keep their limits, every fact is a sentence of its turn's speaker, and twice gives the same."""
+    """For any talk the facts and the gist keep their limits, every fact is a sentence of its turn's speaker, and the
+    result is always the same.
+    """
     turns = tuple(turn(seq, text, speaker=speaker) for seq, (speaker, text) in enumerate(said))
     facts = extract_facts(turns, start=Seq(0))
     assert len(facts) <= MAX_FACTS

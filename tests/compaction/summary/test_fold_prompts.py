@@ -1,4 +1,4 @@
-"""The prompt has every element of the spec, turns whole, and notes within their limit."""
+"""The prompt has every element of the specification, whole turns, and notes within their limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ KNOWN = tuple(
 
 
 def test_prompt_has_every_element() -> None:
-    """Priorities in order, what to leave out, what is known, notes, turns with speakers and times, limits."""
+    """The prompt has the priorities in order, what to leave out, what is known, the notes, the turns with speakers and
+    times, and the limits.
+    """
     prompt = LedgerPrompts(PromptTexts()).write(
         FoldRequest(Seq(20), TURNS, (note("Tokyo"),), "They met.", known=KNOWN), structured=True, max_output_tokens=700
     )
@@ -41,7 +43,7 @@ def test_prompt_has_every_element() -> None:
 
 
 def test_only_facts_that_could_be_corrected_are_offered() -> None:
-    """Numbered from one, in their order."""
+    """Only facts that the batch could correct are listed, numbered from one in their order."""
     prompt = LedgerPrompts(PromptTexts()).write(
         FoldRequest(Seq(20), TURNS, (), None, known=KNOWN), structured=True, max_output_tokens=700
     )
@@ -50,7 +52,7 @@ def test_only_facts_that_could_be_corrected_are_offered() -> None:
 
 
 def test_schema_allows_only_what_can_be_true() -> None:
-    """Only turns of the batch can be cited; without structure there is no schema."""
+    """The schema allows only turns of the batch to be cited. A request for plain lines has no schema."""
     prompts = LedgerPrompts(PromptTexts())
     fold = FoldRequest(Seq(20), TURNS, (), None)
     schema = prompts.write(fold, structured=True, max_output_tokens=700).request.schema
@@ -62,7 +64,8 @@ def test_schema_allows_only_what_can_be_true() -> None:
 
 
 def test_first_batch_without_notes_has_no_empty_headings() -> None:
-    """Neither strategy's prompt names a screen, a summary or a correction that there isn't."""
+    """For a first batch without notes, neither strategy's prompt mentions a screen, a previous summary or known facts.
+    """
     fold = FoldRequest(Seq(20), TURNS, (), None)
     asked = LedgerPrompts(PromptTexts()).write(fold, structured=True, max_output_tokens=700).request.prompt
     retold = RecursivePrompts(PromptTexts()).write(fold, max_output_tokens=700).prompt
@@ -75,7 +78,9 @@ def test_first_batch_without_notes_has_no_empty_headings() -> None:
 
 
 def test_notes_keep_their_limit_and_their_newest() -> None:
-    """Four hundred characters, whose screen and when, repetitions left out, oldest first."""
+    """Notes have at most four hundred characters together, with the owner of the screen and the time. Repetitions are
+    left out, the newest notes are kept, and the oldest comes first.
+    """
     notes = [note(f"place{number}", at=T0 + 60.0 * number) for number in range(48)]
     text = format_notes(notes)
     assert len(text) <= 400

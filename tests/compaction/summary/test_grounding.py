@@ -1,4 +1,4 @@
-"""Names and numbers need a source, and the speaker is taken from the turn."""
+"""Names and numbers in a summary need a source, and the speaker is taken from the turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ SAID = turn(4, "We rent Olga's cabin for twenty-five people at 4,411 pounds.")
     ],
 )
 def test_what_was_said_is_grounded(text: str) -> None:
-    """Either writing of a number, names without endings, the speaker, ordinary words."""
+    """A text is grounded if it only has numbers in either notation, names with or without endings, the speaker, and
+    ordinary words.
+    """
     assert ungrounded(text, turn_ground([SAID])) == frozenset()
 
 
@@ -36,18 +38,20 @@ def test_what_was_said_is_grounded(text: str) -> None:
     ],
 )
 def test_what_nobody_said_is_found(text: str, invented: set[str]) -> None:
-    """Names and numbers without a source are named."""
+    """Names and numbers without a source are returned."""
     assert ungrounded(text, turn_ground([SAID])) == invented
 
 
 def test_other_sources_count() -> None:
-    """Notes, roster and the summary so far may be spoken of."""
+    """Names and numbers from notes, from the list of participants and from the summary so far also have a source."""
     around = ground_of(["On Bob's screen: Tokyo, level 12.", "Dora"])
     assert ungrounded("Dora saw Tokyo on level 12 with Olga.", turn_ground([SAID]) | around) == frozenset()
 
 
 def test_fact_belongs_to_the_part_that_says_it() -> None:
-    """In a turn of two speakers the words decide, the first of equal ones."""
+    """In a turn of two speakers a fact belongs to the part with the most matching words, or to the first of equal
+    parts.
+    """
     both = Turn(
         Seq(0),
         TurnKind.SPEECH,
@@ -74,14 +78,14 @@ def test_fact_belongs_to_the_part_that_says_it() -> None:
         ("ADA decided to rent it.", "Decided to rent it."),
         ("The cabin is taken.", "The cabin is taken."),
         ("Adaline takes it.", "Adaline takes it."),
-        # Bob is spoken of in the words themselves, so he may be their subject.
+        # The words themselves mention Bob, so he may be their subject.
         ("Bob brings the tent.", "Bob brings the tent."),
-        # Dora neither spoke nor is spoken of.
+        # Dora neither spoke nor is mentioned.
         ("Dora said that the cabin is taken.", None),
         ("Dora: the cabin is taken.", None),
     ],
 )
 def test_speaker_in_front_is_taken_off_or_refused(text: str, expected: str | None) -> None:
-    """The name is told by the turn, and a wrong one costs the fact."""
+    """A speaker's name in front of a fact is removed, because the turn has the speaker. A wrong name drops the fact."""
     part = TurnPart("1", "Ada", "The cabin is taken, and Bob brings the tent.")
     assert strip_speaker(text, part, frozenset({"Ada", "Bob", "Dora"})) == expected

@@ -1,4 +1,4 @@
-"""A model's fold is checked against the turns, and the extractor adds the facts it left out."""
+"""A model's fold is checked against the turns, and the extractor adds the facts that the model left out."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def test_speaker_and_time_come_from_the_turn() -> None:
 
 
 def test_extractor_adds_what_the_model_left_out() -> None:
-    """Both in the order of talk, and nothing twice."""
+    """The extractor adds the facts that the model left out. All facts are in the order of talk, and none is there
+    twice.
+    """
     result = fold(Says("They plan a trip.", told(11, "Decided to rent the cabin in Braemar")))
     assert [fact.attributed_text for fact in result.facts] == [
         "Bob: Decided to rent the cabin in Braemar.",
@@ -81,19 +83,21 @@ def test_extractor_adds_what_the_model_left_out() -> None:
     ],
 )
 def test_invented_names_numbers_and_speakers_cost_the_fact(text: str) -> None:
-    """The turn's own sentence takes its place."""
+    """A fact with an invented name, number or speaker is replaced by the sentence of its turn."""
     result = fold(Says("They plan a trip.", told(11, text)))
     assert [fact.text for fact in result.facts if fact.turn_seq == 11] == ["We decided to rent the cabin in Braemar."]
 
 
 def test_facts_of_turns_outside_the_batch_are_dropped() -> None:
-    """A number that isn't there can't be cited."""
+    """A fact that cites a turn outside the batch is dropped."""
     result = fold(Says("They plan a trip.", told(99, "rents the cabin"), told(0, "rents the cabin")))
     assert {fact.turn_seq for fact in result.facts} == {11, 12, 13}
 
 
 def test_gist_loses_the_sentences_without_a_source() -> None:
-    """And is made of facts when none is left, or when it is too long to be kept whole."""
+    """Sentences without a source are removed from the gist. If none is left, or the gist is too long, a gist is made
+    from the facts.
+    """
     assert fold(Says("They plan a trip. Zebulon pays.", told(11, "rents it"))).gist == "They plan a trip."
     made = fold(Says("Zebulon pays.", told(11, "rents the cabin"))).gist
     assert "Zebulon" not in made
@@ -109,7 +113,9 @@ def test_answer_of_which_nothing_survives_is_refused() -> None:
 
 
 def test_corrections_name_what_they_replace() -> None:
-    """By the model's number, where it speaks of the same thing, or by the words themselves."""
+    """A fact replaces an earlier one if both are about the same thing. If the model names an unrelated fact as
+    replaced, that is ignored.
+    """
     request = FoldRequest(Seq(10), TURNS, (), None, known=(known("s0#4", OLD),), roster=ROSTER)
     model = Says("They plan.", told(12, "The gate code is 7023", supersedes=[1]))
     (fact,) = (fact for fact in fold(model, request).facts if fact.turn_seq == 12)
@@ -121,7 +127,7 @@ def test_corrections_name_what_they_replace() -> None:
 
 
 def test_names_from_notes_roster_and_summary_have_a_source() -> None:
-    """The four places of the rule."""
+    """Names and numbers may come from the turns, the notes, the list of participants or the previous summary."""
     request = FoldRequest(Seq(10), TURNS, (note("Tokyo"),), "Hamish drove 88 miles.", roster=ROSTER)
     result = fold(Says("Dora and Hamish saw Tokyo after 88 miles.", told(11, "rents the cabin with Dora")), request)
     assert result.gist == "Dora and Hamish saw Tokyo after 88 miles."
@@ -130,14 +136,14 @@ def test_names_from_notes_roster_and_summary_have_a_source() -> None:
 
 
 def test_many_facts_stay_within_a_segment() -> None:
-    """However much the model writes."""
+    """A segment keeps its limit of facts, however many the model writes."""
     facts = [told(11, f"rents the cabin in Braemar {'with the tent ' * number}") for number in range(40)]
     assert len(fold(Says("They plan.", *facts)).facts) <= MAX_FACTS
 
 
 @pytest.mark.parametrize("mood", [Mood.GOOD, Mood.LINES, Mood.FENCED])
 def test_every_good_form_is_good(mood: Mood) -> None:
-    """JSON, lines, and JSON with talk around it."""
+    """Answers in JSON, in plain lines, and in JSON with other text around it are all accepted."""
     assert fold(MoodyModel(mood)).facts
 
 
@@ -149,13 +155,15 @@ def test_wrong_speakers_never_get_in() -> None:
 
 
 def test_failures_of_the_model_pass() -> None:
-    """Errors of the model are raised to the caller, who decides what to do."""
+    """Errors of the model are raised, and the caller decides what to do."""
     with pytest.raises(CompletionError):
         fold(MoodyModel(Mood.OUTAGE))
 
 
 def test_form_changes_after_an_unreadable_answer() -> None:
-    """JSON with its schema first; plain lines after a refusal; back again after another."""
+    """The first request asks for JSON with a schema. After each refused answer the summariser changes between plain
+    lines and JSON.
+    """
     model = MoodyModel(Mood.GARBAGE)
     summariser = LlmSummariser(model, max_output_tokens=321)
     request = FoldRequest(Seq(10), TURNS, (), None, roster=ROSTER)
@@ -177,7 +185,7 @@ def test_what_the_cited_turn_does_not_say_is_dropped(text: str) -> None:
 
 
 def test_facts_of_turns_that_say_nothing_are_left_out() -> None:
-    """However the model words them."""
+    """A fact of a turn that says nothing lasting is left out, however the model words it."""
     turns = (turn(10, "She was fine, really."), turn(11, "We rent the cabin in Braemar."))
     answer = told(10, "The person was fine.")
     assert [
@@ -186,7 +194,9 @@ def test_facts_of_turns_that_say_nothing_are_left_out() -> None:
 
 
 def test_refused_answer_is_asked_for_in_another_form() -> None:
-    """Without chance in it a model answers the same to the same."""
+    """After a refused answer the next request asks for another form, because a model without randomness gives the same
+    answer to the same prompt.
+    """
     model = Says("Zebulon went to Inverness.")
     summariser = LlmSummariser(model, max_output_tokens=700)
     request = FoldRequest(Seq(10), (turn(10, "We rent the cabin in Braemar."),), (), None)
@@ -197,7 +207,9 @@ def test_refused_answer_is_asked_for_in_another_form() -> None:
 
 
 def test_writing_without_spaces_is_not_compared_word_by_word() -> None:
-    """There are no words to compare."""
+    """In scripts without spaces a fact is not compared with its turn word by word, because there are no words to
+    compare.
+    """
     turns = (turn(10, "山小屋を借りることに決めました。"),)
     result = fold(Says("山小屋を借ります。", told(10, "山小屋を借りる。")), FoldRequest(Seq(10), turns, (), None))
     assert "山小屋を借りる。" in [fact.text for fact in result.facts]
@@ -215,7 +227,9 @@ def test_gist_that_repeats_the_turns_is_made_of_facts() -> None:
 
 
 def test_the_bots_own_words_are_believed_only_where_they_are_its_own() -> None:
-    """What it repeated stays with who said it, and it corrects nobody."""
+    """A fact that the bot only repeated stays with the person who said it, and the bot's statements replace no fact of
+    a person.
+    """
     turns = (
         *TURNS,
         bot_turn(14, "Just now, Bob said: We decided to rent the cabin in Braemar. The gate code is 4400."),

@@ -1,4 +1,4 @@
-"""Prompts come from the package or from an operator's folder, which is checked when settings are read."""
+"""Prompts come from the package or from an operator's folder. The folder is checked when settings are read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ OWN = "Keep the record of a role-playing game. $output\n=====\nNew turns:\n$turn
 
 
 def test_package_has_its_own() -> None:
-    """Both strategies, in the plain version."""
+    """The package has prompts for both strategies, with a version that has no suffix."""
     texts = PromptTexts()
     assert (texts.version(LEDGER_VERSION), texts.version(RECURSIVE_VERSION)) == ("ledger.v2", "recursive.v2")
 
 
 def test_operators_file_replaces_one_and_changes_the_version(tmp_path: Path) -> None:
-    """The rest stays as it is, and segments can be told apart by what made them."""
+    """An operator's file replaces one prompt and changes its version, so that segments show which prompt made them. The
+    other prompts stay.
+    """
     (tmp_path / "ledger.v2.txt").write_text(OWN, "utf-8")
     texts = PromptTexts(tmp_path)
     assert re.fullmatch(r"ledger\.v2\+[0-9a-f]{8}", texts.version(LEDGER_VERSION))
@@ -37,7 +39,9 @@ def test_operators_file_replaces_one_and_changes_the_version(tmp_path: Path) -> 
 
 
 def test_section_with_nothing_in_it_is_left_out(tmp_path: Path) -> None:
-    """With its heading, which a small model would copy; in an operator's words too. Text of its own always stays."""
+    """A section without content is left out with its heading, because a small model would copy the heading. This also
+    applies to an operator's prompt. A section with text of its own always stays.
+    """
     (tmp_path / "recursive.v2.txt").write_text(
         "Keep it short.\n=====\n\nEarlier (condense it):\n$previous\n\nScreens: $notes\n\nNow:\n$turns\n\nGo on.\n",
         "utf-8",
@@ -50,7 +54,7 @@ def test_section_with_nothing_in_it_is_left_out(tmp_path: Path) -> None:
 
 
 def test_segment_records_the_operators_version(tmp_path: Path) -> None:
-    """And the model is asked in the operator's words."""
+    """A segment records the version of the operator's prompt, and the model is asked with the operator's words."""
     (tmp_path / "ledger.v2.txt").write_text(OWN, "utf-8")
 
     async def main() -> None:
@@ -82,14 +86,14 @@ def test_segment_records_the_operators_version(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_said_when_settings_are_read(
     tmp_path: Path, name: str, text: str, sentence: str
 ) -> None:
-    """Not an hour into a session."""
+    """A prompt that cannot be used is refused when settings are read, not during a session."""
     (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(ValidationError, match=sentence):
         CompactionSettings(prompts_dir=tmp_path)
 
 
 def test_missing_folder_and_unreadable_file_are_said(tmp_path: Path) -> None:
-    """With what to do."""
+    """A missing folder and an unreadable prompt file are refused with a clear sentence."""
     with pytest.raises(ValidationError, match="is not a folder"):
         CompactionSettings(prompts_dir=tmp_path / "nowhere")
     (tmp_path / "ledger.v2.txt").write_bytes(b"\xff\xfe\xff")

@@ -31,7 +31,9 @@ LONG = " ".join(["Ada spoke of the cabin in Braemar at length."] * 40)
 
 
 class Says:
-    """A model that gives these answers, the last one again and again."""
+    """A model that gives these answers in order and then repeats the last one. The answers with the numbers in `cut`
+    are cut off.
+    """
 
     model = "says-1"
 
@@ -51,7 +53,7 @@ def fold(model: Says, request: FoldRequest = REQUEST) -> Fold:
 
 
 def test_good_paragraph_is_taken_whole() -> None:
-    """One call, no facts, and the fold says which prompt made it."""
+    """A good paragraph is kept whole after one call, without facts, and the fold names the version of its prompt."""
     model = Says(GOOD)
     result = fold(model)
     assert (result.gist, result.facts, result.form) == (GOOD, (), "recursive.v2")
@@ -60,7 +62,9 @@ def test_good_paragraph_is_taken_whole() -> None:
 
 
 def test_prompt_has_everything() -> None:
-    """Previous summary, turns with number, time and speaker, notes; the cap is below the budget."""
+    """The prompt has the previous summary, the turns with number, time and speaker, and the notes. Its token limit is
+    below the budget.
+    """
     model = Says(GOOD)
     request = FoldRequest(Seq(10), TURNS, (note("n"),), PREVIOUS, roster=ROSTER, strategy=Strategy.RECURSIVE)
     fold(model, request)
@@ -74,7 +78,7 @@ def test_prompt_has_everything() -> None:
 
 
 def test_cap_grows_with_the_writing() -> None:
-    """Another writing needs more tokens for as many characters."""
+    """A script that needs more tokens for the same number of characters gets a higher token limit."""
     model = Says("アダは山小屋を借りることに決めました。")
     words = "アダは山小屋を借りることに決めました。" * 4
     fold(model, FoldRequest(Seq(0), (turn(0, words),), (), None, strategy=Strategy.RECURSIVE))
@@ -82,7 +86,7 @@ def test_cap_grows_with_the_writing() -> None:
 
 
 def test_overlong_paragraph_is_condensed_once() -> None:
-    """The overlong text goes back as the previous summary, without the turns."""
+    """A paragraph that is too long is sent to the model again as the previous summary, without the turns."""
     model = Says(LONG, GOOD)
     assert fold(model).gist == GOOD
     assert len(model.requests) == 2
@@ -99,7 +103,7 @@ def test_overlong_twice_is_cut_after_a_sentence() -> None:
 
 
 def test_answer_without_an_end_is_asked_again_with_its_turns() -> None:
-    """What was cut off is the newest, so the turns are told again."""
+    """After an answer that was cut off, the turns are sent again, because the newest ones are missing in the answer."""
     model = Says("Ada planned a hike. Bob rents the cab", GOOD, cut=(1,))
     assert fold(model).gist == GOOD
     assert "Ada planned a hike.\n" in model.requests[1].prompt
@@ -107,13 +111,13 @@ def test_answer_without_an_end_is_asked_again_with_its_turns() -> None:
 
 
 def test_answer_cut_off_twice_is_refused() -> None:
-    """An incomplete summary is never stored."""
+    """An answer that is cut off twice is refused, so an incomplete summary is never stored."""
     with pytest.raises(SummaryRefusedError, match="cut off"):
         fold(Says("Ada planned a hike. Bob rents the cab", cut=(1, 2)))
 
 
 def test_invented_names_and_numbers_cost_one_more_pass() -> None:
-    """The model is told what nobody said."""
+    """If an answer has names or numbers that nobody said, the model is asked once more, with a list of them."""
     model = Says(f"{GOOD} Zebulon pays 900 pounds.", GOOD)
     result = fold(model)
     assert result.gist == GOOD
@@ -122,7 +126,8 @@ def test_invented_names_and_numbers_cost_one_more_pass() -> None:
 
 
 def test_what_is_invented_again_is_left_out() -> None:
-    """The sentences with a source stay."""
+    """If the second answer has invented names or numbers too, the sentences with them are removed and the others stay.
+    """
     model = Says(f"{GOOD} Zebulon pays 900 pounds.")
     assert fold(model).gist == GOOD
     assert len(model.requests) == 2
@@ -136,7 +141,9 @@ TRANSCRIPT = " ".join(f"Bob: {each.parts[0].text}" for each in CHAT)
 
 
 def test_transcript_costs_one_more_pass() -> None:
-    """Small models write the turns down again; told so, they may do better."""
+    """If a model repeats the turns, as small models do, the model is asked once more with that hint. A second copy is
+    refused.
+    """
     request = FoldRequest(Seq(20), CHAT, (), None, roster=ROSTER, strategy=Strategy.RECURSIVE)
     model = Says(TRANSCRIPT, "Bob likes the numbers from ten to sixteen.")
     assert fold(model, request).gist == "Bob likes the numbers from ten to sixteen."
@@ -146,7 +153,7 @@ def test_transcript_costs_one_more_pass() -> None:
 
 
 def test_mostly_invented_paragraph_is_refused() -> None:
-    """A paragraph that loses most of its sentences is refused."""
+    """A paragraph is refused if most of its sentences have no source."""
     with pytest.raises(SummaryRefusedError, match="no source"):
         fold(Says("Zebulon went to Inverness for 900 pounds and Quentin stayed in Aviemore. Bob was there."))
 
@@ -165,7 +172,7 @@ def test_mostly_invented_paragraph_is_refused() -> None:
     ],
 )
 def test_what_is_no_summary_is_refused(text: str, reason: str) -> None:
-    """Each in its own words, for the log."""
+    """Each unusable answer is refused with a reason of its own for the log."""
     with pytest.raises(SummaryRefusedError, match=reason):
         fold(Says(text))
 
@@ -181,24 +188,24 @@ def test_what_is_no_summary_is_refused(text: str, reason: str) -> None:
     ],
 )
 def test_heading_is_taken_off(heading: str) -> None:
-    """Small models announce what they write."""
+    """A heading in front of the paragraph is removed, because small models announce what they write."""
     assert fold(Says(heading + GOOD)).gist == GOOD
 
 
 def test_headings_of_the_prompt_are_taken_out() -> None:
-    """A small model copies them; what it says under them is its own."""
+    """Headings that the model copied from the prompt are removed, and the text under them is kept."""
     first, rest = GOOD.split(". ", 1)
     said = f"Previous summary: {first}. On shared screens meanwhile: {rest}"
     assert fold(Says(said)).gist == GOOD
 
 
 def test_last_sentence_without_a_stop_gets_one() -> None:
-    """The paragraph ends on a sentence."""
+    """If the last sentence has no full stop, one is added."""
     assert fold(Says(GOOD.rstrip("."))).gist == GOOD
 
 
 def test_previous_summary_may_stay_when_nothing_was_said() -> None:
-    """Filler changes nothing."""
+    """The previous summary may stay unchanged if the new turns are only filler."""
     filler = FoldRequest(
         Seq(10), (turn(10, "Haha."), turn(11, "Yeah, okay.")), (), PREVIOUS, strategy=Strategy.RECURSIVE
     )
@@ -206,7 +213,9 @@ def test_previous_summary_may_stay_when_nothing_was_said() -> None:
 
 
 def test_extractor_retells_without_a_model() -> None:
-    """The same form: the paragraph so far and the batch, newest values first to stay, and a corrected one gone."""
+    """Without a model the extractor writes a paragraph of the same form from the paragraph so far and the batch. The
+    newest values are kept first, and a corrected value is removed.
+    """
     result = asyncio.run(ExtractiveSummariser().fold(REQUEST))
     assert (result.facts, result.form) == ((), "recursive")
     assert "Bob: We decided to rent the cabin in Braemar." in result.gist
@@ -218,7 +227,7 @@ def test_extractor_retells_without_a_model() -> None:
 
 @pytest.mark.slow
 def test_extractor_retells_over_and_over_within_the_budget() -> None:
-    """A hundred batches of an outage."""
+    """Over a hundred batches without a model, the extractor's paragraph keeps its limit and ends with a sentence."""
     previous: str | None = None
     for batch in range(100):
         turns = tuple(turn(batch * 10 + k, f"The room {batch * 10 + k} has {k + 3} beds.") for k in range(10))

@@ -1,4 +1,4 @@
-"""Stored records say what they cover, and a retry makes the same one."""
+"""A stored segment says what it covers, and a retry makes the same segment id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def made(request: FoldRequest, *, revision: int = 1) -> Segment:
 
 
 def test_segment_says_what_it_covers() -> None:
-    """Range, times, notes, and what was saved."""
+    """A segment records its range of turns, its times, its notes, and its tokens before and after."""
     segment = made(FoldRequest(Seq(10), TURNS, (note("n", at=T0),), None))
     assert (segment.id, segment.start, segment.end) == ("evening:10-20", 10, 20)
     assert (segment.started_at, segment.ended_at, segment.created_at) == (T0, T0 + 19 * 3.0 + 2.25, T0 + 99.0)
@@ -30,13 +30,13 @@ def test_segment_says_what_it_covers() -> None:
 
 
 def test_retry_makes_the_same_id() -> None:
-    """The id follows from the range, not from the attempt."""
+    """The id of a segment depends on its range and not on the attempt."""
     request = FoldRequest(Seq(10), TURNS, (), None)
     assert made(request, revision=1).id == made(request, revision=2).id
 
 
 def test_notes_alone_are_told_apart_by_revision() -> None:
-    """Two runs of notes at one cursor are two records with an empty range."""
+    """Two runs of notes at the same cursor give two segments with an empty range and different ids."""
     request = FoldRequest(Seq(10), (), (note("n"),), None)
     first, second = made(request, revision=1), made(request, revision=2)
     assert first.id != second.id
@@ -44,7 +44,9 @@ def test_notes_alone_are_told_apart_by_revision() -> None:
 
 
 def test_closing_segment_covers_the_rest() -> None:
-    """From the cursor to the end, by sentences; nothing when nothing is left."""
+    """The closing segment covers the turns from the cursor to the end, with sentences from these turns. If no turns are
+    left, there is no closing segment.
+    """
     segment = make_closing_segment(TURNS, (), session_id=EVENING, known=(), degraded=True, at=T0)
     assert segment is not None
     assert (segment.start, segment.end, segment.closing, segment.degraded) == (10, 20, True, True)
@@ -53,7 +55,7 @@ def test_closing_segment_covers_the_rest() -> None:
 
 
 def test_forgotten_turns_leave_a_record() -> None:
-    """Turns without words are covered all the same."""
+    """Forgotten turns, which have no words, are covered by a segment too."""
     gone = tuple(replace(each, parts=(), tombstone=True) for each in TURNS)
     segment = make_closing_segment(gone, (), session_id=EVENING, known=(), degraded=False, at=T0)
     assert segment is not None

@@ -1,7 +1,8 @@
-"""A voice channel in memory: the delivery service, davey clients, and messages that travel in any order.
+"""A simulated voice channel in memory: the DAVE delivery service and davey clients, which receive messages in any
+order.
 
-Each client has an inbox and an outbox, both ordered, as websockets are; a seeded generator decides which one moves
-next. Nothing sleeps: timers are a list.
+Each client has an inbox and an outbox. Both are ordered, like a websocket. A seeded random generator decides which
+client moves next. Nothing sleeps: timers are kept in a list.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ _MAX_MOVES = 20_000
 
 @dataclass
 class Client:
-    """A client as discord.py is one: it processes what comes, in order."""
+    """A client that behaves like discord.py: it processes its messages in order."""
 
     user_id: int
     session: Any
     inbox: deque[SendBinary | SendJson] = field(default_factory=deque)
     outbox: deque[tuple[DaveOpcode, Any]] = field(default_factory=deque)
-    # Proposals that it could not process: stock discord.py dies of one.
+    # How many proposals this client could not process. One is enough to kill an unmodified discord.py client.
     refused_proposals: int = 0
 
     def offer(self) -> None:
@@ -43,12 +44,12 @@ class Client:
         self.outbox.append((DaveOpcode.KEY_PACKAGE, bytes(self.session.get_serialized_key_package())))
 
     def start_anew(self) -> None:
-        """Forget the group and offer another key."""
+        """Forget the group and send a new key package."""
         self.session.reinit(1, self.user_id, CHANNEL)
         self.offer()
 
     def report(self, transition_id: int) -> None:
-        """Report something unusable (op 31) and start anew."""
+        """Report an unusable message (op 31) and join with a new key package."""
         self.outbox.append((DaveOpcode.INVALID_COMMIT_WELCOME, transition_id))
         self.start_anew()
 
@@ -95,7 +96,7 @@ class Client:
 
 
 class Channel:
-    """The delivery service with its clients."""
+    """The delivery service and its clients."""
 
     def __init__(self, seed: int = 0) -> None:
         self.service = DeliveryService(CHANNEL)
@@ -115,19 +116,19 @@ class Channel:
                 self.timers.append(effect)
 
     def join(self, user_id: int) -> Client:
-        """Connect a client, which offers its key at once."""
+        """Connect a client. It sends its key package at once."""
         client = self.clients[user_id] = Client(user_id, davey.DaveSession(1, user_id, CHANNEL))
         self.apply(self.service.connect(user_id))
         client.offer()
         return client
 
     def leave(self, user_id: int) -> None:
-        """Disconnect a client; what it still had to say is lost."""
+        """Disconnect a client. Messages in its outbox are lost."""
         del self.clients[user_id]
         self.apply(self.service.disconnect(user_id))
 
     def fire(self) -> None:
-        """Let the oldest timer go off."""
+        """Fire the oldest timer."""
         timer = self.timers.pop(0)
         if isinstance(timer, StartTransitionTimer):
             self.apply(self.service.transition_timed_out(timer.transition_id))
@@ -135,7 +136,7 @@ class Channel:
             self.apply(self.service.commit_timed_out(timer.batch))
 
     def move(self) -> bool:
-        """Let one message go one step; False when none is under way."""
+        """Deliver one message, chosen at random. Returns False when no message is waiting."""
         moves = [(client, True) for client in self.clients.values() if client.inbox]
         moves += [(client, False) for client in self.clients.values() if client.outbox]
         if not moves:
@@ -148,7 +149,7 @@ class Channel:
         return True
 
     def settle(self, *, timers: bool = True) -> None:
-        """Let everything happen that is under way, then the timers, until nothing is left."""
+        """Deliver all messages, then fire the timers, until nothing is left."""
         for _ in range(_MAX_MOVES):
             if self.move():
                 continue
@@ -158,7 +159,7 @@ class Channel:
         raise AssertionError("the channel never settles")
 
     def agreed(self) -> bool:
-        """Say whether all clients share one epoch's secret, and the service knows their leaves."""
+        """Return whether all clients share one epoch's secret and the service knows their leaf indexes."""
         sessions = {user: client.session for user, client in self.clients.items()}
         secrets = {session.get_epoch_authenticator() for session in sessions.values()}
         leaves = {user: session.own_leaf_index for user, session in sessions.items()}

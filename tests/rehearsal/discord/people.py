@@ -1,4 +1,4 @@
-"""Guests for the tests: raw voice clients of the rehearsal, joined directly."""
+"""Scripted people who join the local Discord's voice channel without a bot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.asynccontextmanager
 async def guest(local: LocalDiscord, user_id: int, *, channel_id: int | None = None) -> AsyncIterator[ScriptedPerson]:
-    """Have a person in a voice channel for a while, the first one by default."""
+    """Keep a person in a voice channel until the block is left. The default is the guild's first voice channel."""
 
     async def join() -> Mapping[str, object]:
         return (await local.join(user_id, channel_id=channel_id)).as_dict()

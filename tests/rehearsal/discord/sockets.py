@@ -1,4 +1,4 @@
-"""Bare websockets into the local Discord, for what no well-behaved client sends."""
+"""Plain websockets to the local Discord. Tests use them to send messages that a well-behaved client never sends."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _PATIENCE_S = 10.0
 
 
 class Bare:
-    """A websocket that speaks JSON ops."""
+    """A websocket that sends and receives JSON messages with opcodes."""
 
     def __init__(self, websocket: aiohttp.ClientWebSocketResponse) -> None:
         self.websocket = websocket
 
     async def send(self, opcode: int, data: object = None) -> None:
-        """Send one op."""
+        """Send one message."""
         await self.websocket.send_str(json.dumps({"op": opcode, "d": data}))
 
     async def receive(self, opcode: int) -> dict[str, Any]:
-        """Return the next message with that op; others are passed over."""
+        """Return the next message with this opcode. Messages with other opcodes are skipped."""
         async with asyncio.timeout(_PATIENCE_S):
             async for message in self.websocket:
                 if message.type is aiohttp.WSMsgType.TEXT and (found := json.loads(message.data))["op"] == opcode:
@@ -38,7 +38,7 @@ class Bare:
         raise AssertionError(f"closed with {self.websocket.close_code} before op {opcode}")
 
     def kill(self) -> None:
-        """Lose the TCP connection, as a process that dies does."""
+        """Abort the TCP connection, as happens when a client process dies."""
         response = self.websocket._response
         assert response is not None
         assert response.connection is not None
@@ -46,7 +46,7 @@ class Bare:
         response.connection.transport.abort()
 
     async def close_code(self) -> int | None:
-        """Wait for the server to close; return its code."""
+        """Wait until the server closes the websocket and return its close code."""
         async with asyncio.timeout(_PATIENCE_S):
             async for _ in self.websocket:
                 pass
@@ -55,14 +55,14 @@ class Bare:
 
 @contextlib.asynccontextmanager
 async def bare_gateway(local: LocalDiscord) -> AsyncIterator[Bare]:
-    """Open the main gateway."""
+    """Connect to the main gateway."""
     async with aiohttp.ClientSession() as http, http.ws_connect(local.gateway_url) as websocket:
         yield Bare(websocket)
 
 
 @contextlib.asynccontextmanager
 async def bare_voice(local: LocalDiscord, endpoint: str | None = None) -> AsyncIterator[Bare]:
-    """Open the voice gateway."""
+    """Connect to the voice gateway."""
     tls = ssl.create_default_context(cafile=str(local.certificate_path))
     url = f"wss://{endpoint or local.voice_endpoint}/?v=8"
     async with aiohttp.ClientSession() as http, http.ws_connect(url, ssl=tls) as websocket:

@@ -1,4 +1,7 @@
-"""Stock discord.py 2.7.1 in the local Discord: its two addresses and the trusted certificate changed, nothing else."""
+"""Unmodified ("stock") discord.py 2.7.1 in the local Discord.
+
+Only its two addresses and the trusted certificate are changed.
+"""
 
 from __future__ import annotations
 
@@ -24,29 +27,29 @@ if TYPE_CHECKING:
     from rehearsal.discord import LocalDiscord
 
 _STEP_S = 0.01
-# Nothing on 127.0.0.1 takes this long, even on a busy machine.
+# No operation on 127.0.0.1 takes this long, even on a busy machine.
 PATIENCE_S = 15.0
 _SAMPLES = 960
 _RATE_HZ = 48_000
 
 
 class StockBot(discord.Client):
-    """A client with a command tree that registers its commands when it logs in."""
+    """A discord.py client with a command tree, which registers its commands when it logs in."""
 
     def __init__(self, **options: Any) -> None:
-        # Without this, discord.py waits two seconds for guilds that never come.
+        # Without this setting, discord.py waits two seconds for more guilds, and none come.
         super().__init__(intents=discord.Intents.all(), guild_ready_timeout=0.1, **options)
         self.tree = app_commands.CommandTree(self)
 
     async def setup_hook(self) -> None:
-        """Register the commands, as bots do."""
+        """Register the commands, as most bots do."""
         if self.tree.get_commands():
             await self.tree.sync()
 
 
 @contextlib.contextmanager
 def repointed(local: LocalDiscord) -> Any:
-    """Point discord.py at the local Discord, and back afterwards."""
+    """Point discord.py at the local Discord, and restore its addresses afterwards."""
     route, gateway = discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY
     discord.http.Route.BASE = local.api_base
     discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(local.gateway_url)
@@ -60,7 +63,7 @@ def repointed(local: LocalDiscord) -> Any:
 async def stock_bot(
     local: LocalDiscord, bot_id: int, *, prepare: Callable[[StockBot], None] | None = None, token: str = ""
 ) -> AsyncIterator[StockBot]:
-    """Log a stock client in and wait until it is ready; close it afterwards."""
+    """Log in with an unmodified client and wait until it is ready. The client is closed afterwards."""
     if not discord.opus.is_loaded():
         discord.opus.load_opus(opus.library()._name)
     tls = ssl.create_default_context(cafile=str(local.certificate_path))
@@ -93,7 +96,7 @@ async def connect(client: StockBot, channel_id: int = 600) -> discord.VoiceClien
 
 
 async def until(condition: Callable[[], object], what: str = "it") -> None:
-    """Wait until `condition` holds: what happens in another client cannot be awaited, only seen."""
+    """Poll until `condition` holds. Another client's state cannot be awaited."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             while not condition():  # noqa: ASYNC110 - a third-party client has no event to wait for
@@ -103,7 +106,7 @@ async def until(condition: Callable[[], object], what: str = "it") -> None:
 
 
 def encrypted(*voices: discord.VoiceClient) -> bool:
-    """Say whether these clients share one epoch's keys."""
+    """Return whether these clients share one epoch's keys."""
     states = [voice._connection for voice in voices]
     if not all(state.can_encrypt for state in states):
         return False
@@ -112,7 +115,7 @@ def encrypted(*voices: discord.VoiceClient) -> bool:
 
 
 class Tone(discord.AudioSource):
-    """A sine for a while, as PCM; discord.py encodes, encrypts and paces it."""
+    """A sine tone as PCM. discord.py encodes, encrypts and paces it."""
 
     def __init__(self, seconds: float, *, hertz: float = 440.0) -> None:
         self._frames = int(seconds * _RATE_HZ / _SAMPLES)
@@ -120,7 +123,7 @@ class Tone(discord.AudioSource):
         self._frame = 0
 
     def read(self) -> bytes:
-        """Return the next 20 ms, or nothing at the end."""
+        """Return the next 20 ms of PCM, or nothing at the end."""
         if self._frame >= self._frames:
             return b""
         start = self._frame * _SAMPLES
@@ -130,5 +133,5 @@ class Tone(discord.AudioSource):
         return b"".join(2 * sample.to_bytes(2, "little", signed=True) for sample in samples)
 
     def is_opus(self) -> bool:
-        """PCM."""
+        """Return False, because the tone is PCM."""
         return False

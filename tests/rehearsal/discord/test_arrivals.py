@@ -1,4 +1,4 @@
-"""When a datagram had come, whatever the time at which it is read."""
+"""Each datagram has the time at which it arrived, even when it is read later."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_without_a_socket_it_is_now() -> None:
 
 @pytest.mark.asyncio
 async def test_the_forwarder_tells_who_wants_to_know() -> None:
-    """Each packet that could be opened, and whether it was silence."""
+    """The forwarder reports every packet that it could decrypt, and whether the packet was silence."""
     room = _Room(NetworkConditions())
     ada, _ = room.add(_ADA), room.add(_BEN)
     room.forwarder._arrived_at = lambda: 5.0  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The certificate: trusted by its path, for 127.0.0.1 and localhost, by strict clients too."""
+"""The local Discord's certificate is trusted by its path, for 127.0.0.1 and localhost, also by strict clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 async def test_a_strict_client_trusts_it(tmp_path: Path, name: str) -> None:
-    """Python 3.13 verifies with VERIFY_X509_STRICT by default; the handshake must pass that."""
+    """The handshake passes with VERIFY_X509_STRICT, which is the default of Python 3.13."""
     written = write_certificate(tmp_path / "new")
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -40,14 +40,14 @@ async def test_a_strict_client_trusts_it(tmp_path: Path, name: str) -> None:
 
 
 def test_the_key_is_the_owners_alone(tmp_path: Path) -> None:
-    """Mode 0600, also when a certificate is made again in the same place."""
+    """The key file has mode 0600, also when a certificate is made again in the same place."""
     for _ in range(2):
         written = write_certificate(tmp_path)
         assert stat.S_IMODE(written.key_path.stat().st_mode) == 0o600
 
 
 def test_a_place_that_cannot_be_written_is_a_plain_sentence(tmp_path: Path) -> None:
-    """It names the directory and the remedy."""
+    """The error for a directory that cannot be written names the directory and the remedy."""
     (tmp_path / "file").touch()
     with pytest.raises(LocalDiscordError, match=r"cannot be written to .*file/here.* Name a directory"):
         write_certificate(tmp_path / "file" / "here")

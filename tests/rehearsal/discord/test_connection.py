@@ -1,4 +1,4 @@
-"""The outbox of a websocket: order, a slow client's end, and nothing left open when all is closed."""
+"""A websocket's outbox keeps its order and disconnects slow clients, and closing the server leaves nothing open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Echo:
-    """A speaker that does what a test says when a message comes."""
+    """A handler that calls the test's `answer` when a message arrives and echoes binary frames."""
 
     def __init__(self, answer: Callable[[WebsocketConnection, dict[str, Any]], None]) -> None:
         self.answer = answer
@@ -24,25 +24,25 @@ class _Echo:
         self.close_code: int | None = None
 
     def opened(self, connection: WebsocketConnection) -> None:
-        """Say hello."""
+        """Send op 8 (hello)."""
         connection.send_json({"op": 8})
 
     def text(self, connection: WebsocketConnection, message: dict[str, Any]) -> None:
-        """Answer."""
+        """Call the test's answer."""
         self.answer(connection, message)
 
     def binary(self, connection: WebsocketConnection, body: bytes) -> None:
-        """Send it back."""
+        """Echo the frame."""
         connection.send(body)
 
     def closed(self, connection: WebsocketConnection) -> None:
-        """Remember how it ended."""
+        """Remember the close code."""
         self.close_code = connection.close_code
         self.ended.set()
 
 
 class _Server:
-    """A switchboard behind a port."""
+    """A `WebsocketServer` that listens on a port."""
 
     def __init__(self, echo: _Echo) -> None:
         self.switchboard = WebsocketServer()
@@ -69,7 +69,7 @@ class _Server:
 
 @pytest.mark.asyncio
 async def test_messages_and_the_close_keep_their_order() -> None:
-    """All that was said before `close` arrives, then the code."""
+    """Every message that was sent before `close` arrives, and then the close code."""
 
     def answer(connection: WebsocketConnection, message: dict[str, Any]) -> None:
         for number in range(50):
@@ -95,7 +95,7 @@ async def test_messages_and_the_close_keep_their_order() -> None:
 
 @pytest.mark.asyncio
 async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
-    """A thousand unsent messages are enough."""
+    """A client with a thousand unread messages is disconnected."""
 
     def answer(connection: WebsocketConnection, message: dict[str, Any]) -> None:
         for _ in range(1100):
@@ -110,7 +110,7 @@ async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
 
 @pytest.mark.asyncio
 async def test_a_client_says_how_it_leaves() -> None:
-    """Its own close code is known; what is no op closes with 4002."""
+    """The server learns the client's close code, and closes with 4002 when a message has no opcode."""
     echo = _Echo(lambda connection, message: None)
     async with _Server(echo) as server, aiohttp.ClientSession() as http:
         async with http.ws_connect(server.url) as websocket:
@@ -126,7 +126,7 @@ async def test_a_client_says_how_it_leaves() -> None:
 
 @pytest.mark.asyncio
 async def test_closing_all_ends_who_listens_and_who_does_not() -> None:
-    """Clients are told 1001; one that never answers is cut after its time."""
+    """Clients are closed with 1001, and a client that does not answer is aborted after a timeout."""
     echo = _Echo(lambda connection, message: None)
     async with aiohttp.ClientSession() as http:
         async with _Server(echo) as server:
@@ -139,7 +139,7 @@ async def test_closing_all_ends_who_listens_and_who_does_not() -> None:
 
 
 class _LetGo(asyncio.WriteTransport):
-    """A TLS transport closed twice, as the first Pythons 3.11 have it: cutting it breaks."""
+    """A TLS transport that is already closed. Aborting it raises, as in the first releases of Python 3.11."""
 
     def abort(self) -> None:
         raise AttributeError("'NoneType' object has no attribute '_abort'")
@@ -147,7 +147,7 @@ class _LetGo(asyncio.WriteTransport):
 
 @pytest.mark.asyncio
 async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
-    """As most of them are when all is closed."""
+    """Aborting a connection that is already gone raises nothing. Most are gone when the server closes."""
     connection = WebsocketConnection(web.WebSocketResponse(), _LetGo())
     connection.abort()
     assert connection.closed_by_us

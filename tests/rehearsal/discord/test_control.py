@@ -1,4 +1,4 @@
-"""The control API over HTTP, as its page describes it: what it does, and the sentence for every mistake."""
+"""The control API over HTTP works as its documentation page says, and every mistake gets an error message."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class _Client:
         self._http = http
 
     async def post(self, path: str, body: Any = None, *, text: str | None = None) -> tuple[int, dict[str, Any]]:
-        """Return status and answer."""
+        """Return the status and the decoded answer."""
         content = {"data": text} if text is not None else {"json": body} if body is not None else {}
         async with self._http.post(f"{self._base}{path}", **content) as response:
             assert response.headers["Content-Type"] == "application/json"
             return response.status, await response.json()
 
     async def get(self, path: str) -> tuple[int, dict[str, Any]]:
-        """Return status and answer."""
+        """Return the status and the decoded answer."""
         async with self._http.get(f"{self._base}{path}") as response:
             return response.status, await response.json()
 
@@ -47,7 +47,7 @@ async def _control(local: LocalDiscord) -> AsyncIterator[_Client]:
 
 @pytest.mark.asyncio
 async def test_a_member_joins_and_leaves() -> None:
-    """The answers are the data of Discord's two events, and the bots are told."""
+    """The answer to a join has the data of Discord's two voice events, and the bots receive those events too."""
     async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT) as bot:
         status, joined = await control.post(f"/members/{ADA}/join")
         assert status == 200
@@ -73,7 +73,7 @@ async def test_a_member_joins_and_leaves() -> None:
 
 @pytest.mark.asyncio
 async def test_the_network_is_set_and_told() -> None:
-    """Any of the three, or none; a mistake sets nothing."""
+    """A request sets any of the three network values, or none. A request with a mistake sets nothing."""
     async with LocalDiscord() as local, _control(local) as control:
         assert await control.post("/network", {}) == (200, {"loss": 0.0, "padding": 0.05, "reorder": 0.0})
         assert await control.post("/network", {"loss": 0.5}) == (200, {"loss": 0.5, "padding": 0.05, "reorder": 0.0})
@@ -91,7 +91,7 @@ async def test_the_network_is_set_and_told() -> None:
 
 @pytest.mark.asyncio
 async def test_faults_and_their_options() -> None:
-    """A fault's answer says whom it affected; `user_id` and options come in the body."""
+    """The answer to a fault names the affected users. `user_id` and the options are given in the body."""
     async with LocalDiscord() as local, _control(local) as control, guest(local, ADA), guest(local, BEN):
         status, answer = await control.post("/fault/rtcp", {"user_id": str(ADA), "count": 3})
         assert (status, answer) == (200, {"fault": "rtcp", "user_ids": [str(ADA)], "packets": 3})
@@ -108,7 +108,7 @@ async def test_faults_and_their_options() -> None:
 
 @pytest.mark.asyncio
 async def test_a_command_is_used_and_its_replies_come_back() -> None:
-    """`replies` waits for more than the first."""
+    """With `replies`, the request waits for that many replies of the command."""
 
     def prepare(bot: StockBot) -> None:
         @bot.tree.command(name="count", description="Counts.")
@@ -137,7 +137,7 @@ async def test_a_command_is_used_and_its_replies_come_back() -> None:
 
 @pytest.mark.asyncio
 async def test_a_message_is_posted() -> None:
-    """It is in the text channel and in the status."""
+    """A posted message appears in the text channel and in the status."""
     async with LocalDiscord() as local, _control(local) as control:
         status, posted = await control.post(f"/members/{ADA}/message", {"text": "Good evening"})
         assert (status, posted["author_id"], posted["content"]) == (200, str(ADA), "Good evening")
@@ -149,7 +149,7 @@ async def test_a_message_is_posted() -> None:
 
 @pytest.mark.asyncio
 async def test_the_status_tells_everything() -> None:
-    """Members, voice states, epoch, leaves, packets, network, messages, addresses."""
+    """The status has members, voice states, epoch, leaves, packets, network, messages and addresses."""
     async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT):
         async with guest(local, ADA) as ada, guest(local, BEN):
             await ada.meet(BEN)
@@ -176,7 +176,7 @@ async def test_the_status_tells_everything() -> None:
 
 @pytest.mark.asyncio
 async def test_whatever_it_does_not_have_is_said() -> None:
-    """Unknown paths are 404, unknown people 400."""
+    """An unknown path is answered with 404, an unknown person or channel with 400."""
     async with LocalDiscord() as local, _control(local) as control:
         status, answer = await control.get("/weather")
         assert status == 404

@@ -1,4 +1,4 @@
-"""The delivery service with real MLS clients: whatever the order of events, those who are there share keys."""
+"""The DAVE delivery service with real MLS clients: the members share keys, in whatever order the events happen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS)
 def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]]) -> None:
-    """After any interleaving of joins, leaves and messages, one secret; and no proposal that a client must refuse."""
+    """After any order of joins, leaves and messages, all members share one secret, and no client got a bad proposal."""
     channel = Channel(seed)
     for user_id, moves in events:
         if user_id in channel.clients:
@@ -49,7 +49,7 @@ def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tup
     seed=st.integers(0, 2**32), events=st.lists(st.tuples(st.integers(0, 9), _USERS, st.integers(0, 8)), max_size=16)
 )
 def test_reports_and_resets_at_any_moment_end_in_agreement(seed: int, events: list[tuple[int, int, int]]) -> None:
-    """Clients that report something unusable, and groups made anew in mid-commit, recover."""
+    """The group recovers when clients report unusable messages and when it is recreated in the middle of a commit."""
     channel = Channel(seed)
     for user_id in range(1, 4):
         channel.join(user_id)
@@ -72,7 +72,7 @@ def test_reports_and_resets_at_any_moment_end_in_agreement(seed: int, events: li
 
 
 def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
-    """At epoch 0 everybody commits; one commit is announced, to its author alone, and the rest are welcomed."""
+    """At epoch 0 every client commits. One commit is announced, to its author only. The other clients get a welcome."""
     channel = Channel()
     for user_id in (1, 2, 3):
         channel.join(user_id)
@@ -85,7 +85,7 @@ def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
 
 
 def test_a_commit_that_misses_a_proposal_is_refused() -> None:
-    """The references must be all of those that were broadcast to the committer, not some."""
+    """A commit is refused unless it references every proposal that was broadcast to the committer."""
     channel = Channel()
     first = channel.join(1)
     while first.inbox or first.outbox:
@@ -107,7 +107,7 @@ def test_a_commit_that_misses_a_proposal_is_refused() -> None:
 
 
 def test_a_new_member_takes_the_leftmost_blank_leaf() -> None:
-    """A leaf that somebody left is the next one's (RFC 9420 section 7.7)."""
+    """A new member takes the leftmost leaf that a former member left (RFC 9420 section 7.7)."""
     channel = Channel()
     for user_id in (1, 2, 3, 4):
         channel.join(user_id)
@@ -123,7 +123,7 @@ def test_a_new_member_takes_the_leftmost_blank_leaf() -> None:
 
 
 def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
-    """Op 22 follows the last op 23; who never says it is not waited for longer than the timeout."""
+    """Op 22 follows the last op 23. After two seconds, the service no longer waits for missing answers."""
     channel = Channel()
     for user_id in (1, 2):
         channel.join(user_id)
@@ -143,7 +143,7 @@ def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
 
 
 def test_the_last_member_starts_anew() -> None:
-    """Op 24 with epoch 1, then op 21 with transition 0 (protocol.md, "Sole member reset")."""
+    """The last member gets op 24 with epoch 1, then op 21 with transition 0 (protocol.md, "Sole member reset")."""
     channel = Channel()
     channel.join(1)
     channel.join(2)
@@ -158,12 +158,15 @@ def test_the_last_member_starts_anew() -> None:
 
 
 def test_removals_and_additions_share_a_batch() -> None:
-    """davey 0.1.7 answers an Add in one batch and a Remove in the next with a commit that lacks its Welcome."""
+    """An addition and a removal that are pending together are sent in one batch.
+
+    If an Add is in one batch and a Remove in the next, davey 0.1.7 answers with a commit that lacks its Welcome.
+    """
     channel = Channel()
     for user_id in (1, 2, 3):
         channel.join(user_id)
     channel.settle()
-    # While the removal of 3 is out, 4 and 5 come and 4 goes again.
+    # While the removal of 3 is pending, 4 and 5 join and 4 leaves again.
     channel.leave(3)
     channel.join(4)
     channel.join(5)
@@ -177,7 +180,7 @@ def test_removals_and_additions_share_a_batch() -> None:
 
 
 def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew() -> None:
-    """Members whose client died inside a live connection do not keep others out."""
+    """Members whose client has stopped working on a live connection do not keep new members out."""
     channel = Channel()
     for user_id in (1, 2):
         channel.join(user_id)
@@ -192,7 +195,7 @@ def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_ane
 
 
 def test_a_downgrade_is_announced_executed_and_undone() -> None:
-    """Ops 21, 23, 22 with version 0; key packages are ignored meanwhile; op 24 begins a new group."""
+    """A downgrade sends ops 21, 23 and 22 with version 0 and ignores key packages. Op 24 then begins a new group."""
     channel = Channel()
     for user_id in (1, 2):
         channel.join(user_id)
@@ -210,14 +213,14 @@ def test_a_downgrade_is_announced_executed_and_undone() -> None:
     channel.settle()
     assert channel.service.version == 1
     assert channel.agreed()
-    # The transition has an id, so that clients leave their downgraded state.
+    # The last transition has an id other than 0, so clients leave the downgraded state.
     welcomes = [each for each in channel.sent if each.opcode == DaveOpcode.WELCOME]
     assert isinstance(welcomes[-1], SendBinary)
     assert welcomes[-1].body[:2] != b"\0\0"
 
 
 def test_an_upgrade_before_the_downgrade_was_executed_calls_it_off() -> None:
-    """No client is sent to version 0 after the server asked for the new group."""
+    """An upgrade cancels a pending downgrade: no client is moved to version 0 after the new group was requested."""
     channel = Channel()
     for user_id in (1, 2):
         channel.join(user_id)
@@ -229,7 +232,7 @@ def test_an_upgrade_before_the_downgrade_was_executed_calls_it_off() -> None:
 
 
 def test_strangers_and_forgers_change_nothing() -> None:
-    """Key packages of another user, commits of nobody, and replays are refused."""
+    """Key packages of another user, messages of unknown users and replayed timers are refused."""
     channel = Channel()
     first = channel.join(1)
     (_, package) = first.outbox[0]
@@ -249,7 +252,7 @@ def test_strangers_and_forgers_change_nothing() -> None:
 
 
 def test_a_commit_of_somebody_else_is_refused() -> None:
-    """A valid commit sent by another member than its author is dropped."""
+    """A valid commit is dropped when another member than its author sends it."""
     channel = Channel()
     for user_id in (1, 2):
         channel.join(user_id)
@@ -269,7 +272,7 @@ def test_a_commit_of_somebody_else_is_refused() -> None:
 
 
 def test_commit_timers_of_old_batches_do_nothing() -> None:
-    """A timer belongs to the batch it was started for."""
+    """A timer does nothing when its batch has already been committed."""
     channel = Channel()
     for user_id in (1, 2, 3):
         channel.join(user_id)
@@ -281,7 +284,7 @@ def test_commit_timers_of_old_batches_do_nothing() -> None:
 
 @given(st.binary(max_size=600))
 def test_hostile_bytes_are_refused_and_change_nothing(body: bytes) -> None:
-    """Neither a key package nor a commit may break the service."""
+    """Random bytes as a key package or a commit raise `MlsError` and do not change the group."""
     service = DeliveryService(1)
     service.connect(5)
     for handle in (service.key_package, service.commit):
@@ -294,7 +297,7 @@ def test_hostile_bytes_are_refused_and_change_nothing(body: bytes) -> None:
     "data", [None, 5, {}, {"transition_id": "1"}, {"transition_id": True}, {"transition_id": None}]
 )
 def test_a_message_without_a_transition_id_is_refused(data: object) -> None:
-    """Ops 23 and 31 name a transition."""
+    """Ops 23 and 31 without a transition id are refused."""
     with pytest.raises(MlsError):
         read_transition_id(data)
     assert read_transition_id({"transition_id": 7}) == 7

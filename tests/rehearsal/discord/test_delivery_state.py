@@ -1,4 +1,4 @@
-"""The group's leaves under any sequence of commits."""
+"""The group's leaves and transitions are correct after any sequence of commits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COMMITS = st.lists(st.tuples(st.sets(st.integers(0, 9), max_size=4), st.integer
 
 @given(_COMMITS)
 def test_leaves_stay_dense_from_the_left(commits: list[tuple[set[int], int]]) -> None:
-    """No two members share a leaf, and a new member never leaves a blank to its left."""
+    """No two members share a leaf, and a new member takes the leftmost free leaf."""
     group = MlsGroup(leaves={0: 1})
     next_user = 2
     for removed, count in commits:
@@ -25,7 +25,7 @@ def test_leaves_stay_dense_from_the_left(commits: list[tuple[set[int], int]]) ->
 
 
 def test_a_stale_leaf_is_no_member_and_goes_with_its_removal() -> None:
-    """Until the commit its leaf is taken, though its owner can commit nothing."""
+    """A stale leaf stays taken until a commit removes it, although its owner is not a member and cannot commit."""
     group = MlsGroup(epoch=3, leaves={0: 1, 1: 2}, stale={1})
     assert group.members() == {1: 0}
     assert group.apply([Addition(3, b""), Removal(1)]) == ([1], [3])
@@ -33,14 +33,14 @@ def test_a_stale_leaf_is_no_member_and_goes_with_its_removal() -> None:
 
 
 def test_what_was_proposed_is_known_by_recipient() -> None:
-    """Removals are nobody's addition."""
+    """`proposed_additions` returns the additions proposed to one recipient, without removals."""
     group = MlsGroup(outstanding={5: {b"a": Addition(6, b""), b"b": Removal(0)}})
     assert group.proposed_additions(5) == {6}
     assert group.proposed_additions(6) == set()
 
 
 def test_a_transition_is_ready_when_all_are() -> None:
-    """Or gone, or overdue; and it is taken once."""
+    """A transition is ready when every member is ready, gone or overdue. A ready transition is taken once."""
     transitions = Transitions()
     first, second, third = (transitions.announce([1, 2]) for _ in range(3))
     assert transitions.ids == (first, second, third) == (1, 2, 3)
@@ -58,7 +58,7 @@ def test_a_transition_is_ready_when_all_are() -> None:
 
 
 def test_a_transition_called_off_is_never_executed() -> None:
-    """Nor are those that were cleared."""
+    """Transitions that were called off or cleared are never executed."""
     transitions = Transitions()
     transitions.call_off(transitions.announce([1]))
     transitions.announce([])
@@ -67,7 +67,7 @@ def test_a_transition_called_off_is_never_executed() -> None:
 
 
 def test_ids_go_round_without_zero() -> None:
-    """They are 16 bits, and 0 means at once."""
+    """Transition ids have 16 bits and skip 0, because 0 means "at once"."""
     transitions = Transitions()
     ids = {transitions.announce([]) for _ in range(70_000)}
     assert (min(ids), max(ids)) == (1, 0xFFFE)

@@ -1,4 +1,4 @@
-"""Each fault is felt by real clients as Discord's own would be, and what recovers does recover."""
+"""Each fault affects real clients as the real Discord would, and clients that can recover do recover."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BOT, SPARE, ADA, BEN = 1001, 1002, 2001, 2002
 
 
 async def _hears(listener: ScriptedPerson, voice: discord.VoiceClient) -> None:
-    """Prove that the bot is heard now."""
-    # Stock discord.py sends in the clear until it has its keys.
+    """Check that `listener` hears the bot now."""
+    # Unmodified discord.py sends unencrypted audio until it has its keys.
     state = voice._connection
     await until(lambda: state.can_encrypt or state.dave_protocol_version == 0, "the bot's keys")
     heard = listener.heard(BOT)
@@ -37,7 +37,7 @@ async def _hears(listener: ScriptedPerson, voice: discord.VoiceClient) -> None:
 
 @pytest.mark.asyncio
 async def test_an_invalid_commit_is_recovered_from() -> None:
-    """The client answers op 31 and offers a new key; it is removed, added again, and heard."""
+    """After an invalid commit, the client sends op 31 and a new key package. It is removed, added again, and heard."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
@@ -53,7 +53,7 @@ async def test_an_invalid_commit_is_recovered_from() -> None:
 
 @pytest.mark.asyncio
 async def test_everybody_makes_the_group_anew_on_request() -> None:
-    """Op 24 with epoch 1: all members give up their keys and agree on others."""
+    """On op 24 with epoch 1, all members discard their keys and agree on new ones."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, stock_bot(local, SPARE) as spare:
         first, second = await connect(bot), await connect(spare)
         await until(lambda: encrypted(first, second), "the first epoch")
@@ -71,7 +71,7 @@ async def test_everybody_makes_the_group_anew_on_request() -> None:
 
 @pytest.mark.asyncio
 async def test_encryption_ends_and_begins_again() -> None:
-    """A downgrade is announced, made ready and executed; after the upgrade the bot is heard encrypted again."""
+    """A downgrade is announced, made ready and executed. After the upgrade, the bot is heard encrypted again."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
@@ -88,7 +88,7 @@ async def test_encryption_ends_and_begins_again() -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_voice_websocket_is_resumed_with_what_was_missed() -> None:
-    """A person's client resumes (op 7, op 9) with the same keys, and learns who joined in the meantime."""
+    """A person's client resumes (op 7, op 9) with the same keys, and learns who joined while it was disconnected."""
     async with LocalDiscord() as local, guest(local, ADA) as ada, guest(local, BEN) as ben:
         await ada.meet(BEN)
         for close_code in (0, 4015):
@@ -103,7 +103,7 @@ async def test_a_broken_voice_websocket_is_resumed_with_what_was_missed() -> Non
 
 @pytest.mark.asyncio
 async def test_a_session_that_nobody_resumes_ends() -> None:
-    """After the window the others are told that the member is gone, and their keys change."""
+    """A session that is not resumed within the time window ends."""
     async with LocalDiscord(resume_window_s=0.05) as local, guest(local, ADA), guest(local, BEN) as ben:
         await ben.meet(ADA)
         session = local._voice.session_of(ADA)
@@ -115,12 +115,12 @@ async def test_a_session_that_nobody_resumes_ends() -> None:
 
 @pytest.mark.asyncio
 async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
-    """discord.py does not resume: it leaves, joins again, and gets another key and SSRC."""
+    """discord.py does not resume. It leaves, joins again, and gets a new key and a new SSRC."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
         old_key, old_ssrc = list(voice._connection.secret_key), voice._connection.ssrc
-        # Stock discord.py's reader thread may sit in select() on the old socket for 30 s; a packet wakes it.
+        # The reader thread of discord.py may block in select() on the old socket for 30 s. A packet wakes the thread.
         await until(lambda: ada._link.send(b"\xf8\xff\xfe"), "her packet")
         await until(lambda: local.status()["packets"]["out"], "its way")
         await local.fault("kill_voice_websocket")
@@ -133,7 +133,7 @@ async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
 
 @pytest.mark.asyncio
 async def test_a_channel_migrates_to_another_endpoint() -> None:
-    """A VOICE_SERVER_UPDATE in mid-call: stock discord.py changes over, and so does a person told the same."""
+    """After a VOICE_SERVER_UPDATE during a call, discord.py and a person's client change to the new endpoint."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
@@ -153,7 +153,7 @@ async def test_a_channel_migrates_to_another_endpoint() -> None:
 
 @pytest.mark.asyncio
 async def test_rtcp_and_video_come_between_and_disturb_nobody(tmp_path: Path) -> None:
-    """Packets that are no audio reach the clients, and the audio beside them is still heard."""
+    """Injected RTCP and video packets reach the clients, and audio sent at the same time is still heard."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
@@ -171,7 +171,7 @@ async def test_rtcp_and_video_come_between_and_disturb_nobody(tmp_path: Path) ->
 
 @pytest.mark.asyncio
 async def test_op_5_comes_late_when_asked() -> None:
-    """Sound overtakes the news of who speaks, until the delay is set back to nothing."""
+    """With the fault `late_speaking`, audio arrives before op 5, until the delay is set back to 0."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
@@ -195,7 +195,7 @@ async def test_op_5_comes_late_when_asked() -> None:
 
 @pytest.mark.asyncio
 async def test_malformed_proposals_reach_the_bot() -> None:
-    """Stock discord.py's reader dies of them while it seems connected: the trap that a robust link avoids."""
+    """Malformed proposals end the reader of unmodified discord.py, while the client still seems connected."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, guest(local, ADA) as ada:
         voice = await connect(bot)
         await ada.meet(BOT)
@@ -209,7 +209,7 @@ async def test_malformed_proposals_reach_the_bot() -> None:
 
 @pytest.mark.asyncio
 async def test_a_person_recovers_from_malformed_proposals() -> None:
-    """A client that reports them (op 31) is removed and added again."""
+    """A person's client reports malformed proposals (op 31), is removed, and is added again."""
     async with LocalDiscord() as local, guest(local, ADA) as ada, guest(local, BEN) as ben:
         await ada.meet(BEN)
         before = local.status()["epoch"]
@@ -220,7 +220,7 @@ async def test_a_person_recovers_from_malformed_proposals() -> None:
 
 @pytest.mark.asyncio
 async def test_faults_that_cannot_be_are_plain_sentences() -> None:
-    """Unknown names and options, and nobody to strike."""
+    """Unknown faults and options, and faults without an affected user, raise a clear error."""
     async with LocalDiscord() as local:
         with pytest.raises(LocalDiscordError, match=r"There is no fault 'earthquake'\. The faults are downgrade, "):
             await local.fault("earthquake")
@@ -240,7 +240,7 @@ async def test_faults_that_cannot_be_are_plain_sentences() -> None:
 
 
 def test_every_fault_is_documented() -> None:
-    """The control API's page names each fault and each option, and no others."""
+    """The documentation of the control API names every fault and option, and no others."""
     page = (Path(__file__).parents[3] / "docs" / "rehearsal-control-api.md").read_text()
     documented = set(re.findall(r"^### `(\w+)`$", page, re.MULTILINE))
     assert documented == set(FAULTS)

@@ -1,4 +1,4 @@
-"""The media server, driven by datagrams without a socket: who gets what, and what the network does to it."""
+"""The media server, tested with datagrams but without a socket: who receives each packet, and network simulation."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _discovery(ssrc: int) -> bytes:
 
 
 def test_discovery_tells_a_client_its_own_address() -> None:
-    """Type 2, the SSRC, the address as text padded to 64 bytes, the port."""
+    """The discovery reply has type 2, the SSRC, the address as text padded to 64 bytes, and the port."""
     room = _Room(NetworkConditions())
     room.add(_ADA)
     data, address = room.wire.sent[0]
@@ -90,7 +90,7 @@ def test_discovery_tells_a_client_its_own_address() -> None:
 
 
 def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
-    """Each receiver under its own key and mode; nobody in another channel, nobody who is muted."""
+    """Each receiver in the channel gets the packet under its own key and mode. Others and muted users get none."""
     room = _Room(NetworkConditions(padding=0.5))
     ada, ben = room.add(_ADA), room.add(_BEN, mode=packet_encryption.AES_MODE)
     elsewhere, away = room.add(_CHLOE, channel_id=602), room.add(2004)
@@ -104,7 +104,7 @@ def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
 
 
 def test_a_nonce_is_never_used_twice() -> None:
-    """Each receiver has one counter, which goes on when the speaker changes."""
+    """Each receiver has one nonce counter, which continues when the speaker changes."""
     room = _Room(NetworkConditions())
     ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
     for speaker in (ada, ben, ada, ben):
@@ -114,7 +114,7 @@ def test_a_nonce_is_never_used_twice() -> None:
 
 
 def test_every_forwarded_packet_has_an_extension_and_some_are_padded() -> None:
-    """The X bit always, the P bit for the set share."""
+    """Every forwarded packet has the X bit. The configured share of packets has the P bit."""
     room = _Room(NetworkConditions(padding=0.3))
     ada, ben = room.add(_ADA), room.add(_BEN)
     for _ in range(400):
@@ -125,7 +125,7 @@ def test_every_forwarded_packet_has_an_extension_and_some_are_padded() -> None:
 
 
 def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
-    """The same seed loses the same packets."""
+    """The configured share of packets is lost, and the same seed loses the same packets."""
     arrived = []
     for _ in range(2):
         room = _Room(NetworkConditions(loss=0.2), seed=7)
@@ -140,7 +140,7 @@ def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
 
 @pytest.mark.asyncio
 async def test_reordered_packets_come_behind_the_next_one() -> None:
-    """Nothing is lost by it, and each packet moves by one place at most."""
+    """Reordering loses no packet and moves each packet by one place at most."""
     room = _Room(NetworkConditions(reorder=0.3))
     ada, ben = room.add(_ADA), room.add(_BEN)
     for _ in range(300):
@@ -155,7 +155,7 @@ async def test_reordered_packets_come_behind_the_next_one() -> None:
 
 @pytest.mark.asyncio
 async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same() -> None:
-    """It waits for the next one for 40 ms, not for ever."""
+    """A packet that is held back for reordering is sent after 40 ms when no other packet follows."""
     room = _Room(NetworkConditions(reorder=1))
     ada, ben = room.add(_ADA), room.add(_BEN)
     room.say(ada)
@@ -168,7 +168,7 @@ async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same(
 
 @pytest.mark.asyncio
 async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None:
-    """No timer is left, and nothing is sent after the end."""
+    """Packets held back for a user are dropped when the user leaves or the server closes."""
     room = _Room(NetworkConditions(reorder=1))
     ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
     room.say(ada)
@@ -183,7 +183,7 @@ async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None
 
 
 def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
-    """Unknown SSRC, broken tag, no RTP at all, before a mode was selected."""
+    """Packets with an unknown SSRC or a broken tag, without RTP, or before a mode was selected, are counted as bad."""
     room = _Room(NetworkConditions())
     ada, ben = room.add(_ADA), room.add(_BEN)
     stranger = MediaLeg(user_id=9, channel_id=600, ssrc=9)
@@ -203,7 +203,7 @@ def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
 
 
 def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
-    """Eight bytes come back as they are; receiver reports are for the server."""
+    """A keepalive of eight bytes is sent back unchanged. Receiver reports from clients are not forwarded."""
     room = _Room(NetworkConditions())
     room.forwarder.datagram_received(b"\x01\0\0\0\0\0\0\0", _address(_ADA))
     assert room.wire.sent == [(b"\x01\0\0\0\0\0\0\0", _address(_ADA))]
@@ -213,7 +213,7 @@ def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
 
 
 def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
-    """RTCP under the speaker's SSRC, video under the next one; who has no address gets none."""
+    """Injected RTCP has the speaker's SSRC, injected video the SSRC after it. A user without an address gets none."""
     room = _Room(NetworkConditions())
     ada, ben = room.add(_ADA), room.add(_BEN)
     room.forwarder.add(MediaLeg(user_id=_CHLOE, channel_id=600, ssrc=1))

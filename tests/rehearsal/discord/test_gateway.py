@@ -1,4 +1,4 @@
-"""The main gateway: identity, resumption, members on request, and voice states that follow the bot's life."""
+"""The main gateway: identifying, resuming, member requests, and how voice states follow the bot's connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MESSAGE_CONTENT = 1 << 15
 
 
 async def _log_in(gateway: Bare, *, intents: int = _MESSAGE_CONTENT, bot_id: int = BOT) -> dict[str, object]:
-    """Identify; return READY's data, with GUILD_CREATE behind it."""
+    """Identify and return READY's data, after GUILD_CREATE has arrived too."""
     await gateway.send(_IDENTIFY, {"token": f"{bot_id}.t", "intents": intents})
     ready = await gateway.receive(0)
     assert (ready["t"], ready["s"]) == ("READY", 1)
@@ -27,7 +27,7 @@ async def _log_in(gateway: Bare, *, intents: int = _MESSAGE_CONTENT, bot_id: int
 
 
 async def _event(gateway: Bare, name: str) -> dict[str, object]:
-    """Return the data of the next event of that name."""
+    """Return the data of the next event with this name."""
     while (event := await gateway.receive(0))["t"] != name:
         pass
     data: dict[str, object] = event["d"]
@@ -36,7 +36,11 @@ async def _event(gateway: Bare, name: str) -> dict[str, object]:
 
 @pytest.mark.asyncio
 async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
-    """4004 for a stranger, 4003 before identifying, 4005 twice, 4002 for no JSON, 4001 for bytes."""
+    """Each mistake has its close code.
+
+    The gateway closes with 4004 for an unknown token, 4003 before identifying, 4005 when identifying twice, 4002 for no
+    JSON and 4001 for bytes.
+    """
     async with LocalDiscord() as local:
         for opcode, data, code in (
             (_IDENTIFY, {"token": "2001.person"}, 4004),
@@ -73,13 +77,13 @@ async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
     ],
 )
 def test_a_token_begins_with_its_bots_id(token: object, bot: int | None) -> None:
-    """And with nobody else's."""
+    """A token is valid only if it begins with the id of one of the guild's bots."""
     assert bot_of_token(GuildState(GuildSpec()), token) == bot
 
 
 @pytest.mark.asyncio
 async def test_a_broken_session_resumes_with_what_it_missed() -> None:
-    """Events after `seq` come again, then RESUMED; an unknown session is invalid (op 9)."""
+    """After a resume, the events after `seq` come again, then RESUMED. An unknown session is answered with op 9."""
     async with LocalDiscord() as local:
         async with bare_gateway(local) as gateway:
             session = (await _log_in(gateway))["session_id"]
@@ -116,7 +120,7 @@ async def test_a_bot_that_comes_back_afresh_is_out_of_voice_first() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("stays_in_voice", [True, False])
 async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays_in_voice: bool) -> None:
-    """Op 9 tells it; where the bot is in voice outlives it, if that is wanted."""
+    """An invalidated session gets op 9 and cannot be resumed. The bot's voice state stays if the test asks for that."""
     async with LocalDiscord() as local:
         async with bare_gateway(local) as gateway:
             session = (await _log_in(gateway))["session_id"]
@@ -133,7 +137,7 @@ async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays
 
 @pytest.mark.asyncio
 async def test_texts_of_others_need_the_intent() -> None:
-    """Without message content a bot sees that somebody wrote, and what was written to it."""
+    """Without the message content intent, a bot gets a text only if the message mentions the bot."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:
         await _log_in(gateway, intents=0)
         await local.post_message(ADA, "a secret")
@@ -144,7 +148,7 @@ async def test_texts_of_others_need_the_intent() -> None:
 
 @pytest.mark.asyncio
 async def test_members_are_sent_on_request() -> None:
-    """By id or by the beginning of a name (op 8)."""
+    """Members are requested by id or by the beginning of a name (op 8)."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:
         await _log_in(gateway)
         await gateway.send(3, {"status": "idle"})
@@ -165,7 +169,7 @@ async def test_members_are_sent_on_request() -> None:
 
 @pytest.mark.asyncio
 async def test_op_4_joins_moves_mutes_and_leaves() -> None:
-    """A change of flags is told; the same channel again brings fresh credentials; nonsense is ignored."""
+    """A change of flags is announced, joining the same channel brings new credentials, and bad input is ignored."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:
         await _log_in(gateway)
         await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})

@@ -1,4 +1,4 @@
-"""The guild's state: voice, messages and commands, without anybody to tell."""
+"""The guild's state: voice, messages and commands, without connected clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADA = 2001
 
 
 def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
-    """A change of flags in the same channel is the same voice session."""
+    """A change of flags in the same channel keeps the voice session. A move to another channel starts a new session."""
     world = GuildState(GuildSpec())
     first = world.enter_voice(ADA, 600)
     muted = world.enter_voice(ADA, 600, self_mute=True)
@@ -29,7 +29,7 @@ def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
 
 
 def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
-    """A speaker stays one through a change of flags; who leaves and comes back is audience again."""
+    """A member who enters a stage is audience until made a speaker, and is audience again after leaving."""
     world = GuildState(GuildSpec(voice_channels=(Channel(603, "Stage", stage=True), Channel(600, "Evening"))))
     assert not world.enter_voice(ADA, 600)["suppress"]
     assert world.enter_voice(ADA, 603)["suppress"]
@@ -40,7 +40,7 @@ def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
 
 
 def test_a_new_token_voids_the_one_before() -> None:
-    """And leaving voids both."""
+    """A new voice token makes the previous token invalid, and leaving makes both invalid."""
     world = GuildState(GuildSpec())
     world.enter_voice(ADA, 600)
     first, second = (world.issue_voice_server(ADA, "127.0.0.1:1")["token"] for _ in range(2))
@@ -50,7 +50,7 @@ def test_a_new_token_voids_the_one_before() -> None:
 
 
 def test_ids_are_new_and_in_order() -> None:
-    """As Discord's snowflakes, to the millisecond."""
+    """Ids are unique and ordered by time to the millisecond, like Discord's snowflakes."""
     world = GuildState(GuildSpec())
     ids = [world.snowflake() for _ in range(100)]
     assert len(set(ids)) == 100
@@ -58,7 +58,7 @@ def test_ids_are_new_and_in_order() -> None:
 
 
 def test_old_messages_are_forgotten() -> None:
-    """A thousand are kept, whatever was deleted in between."""
+    """The latest thousand messages are kept. Messages that were deleted in between still count."""
     world = GuildState(GuildSpec())
     for number in range(1, 1203):
         world.add_message(
@@ -72,7 +72,7 @@ def test_old_messages_are_forgotten() -> None:
 
 
 def test_commands_are_replaced_per_scope() -> None:
-    """A guild's commands leave the global ones alone, and come first when somebody uses a name of both."""
+    """A guild's commands do not replace the global ones, and come first when both have the same name."""
     world = GuildState(GuildSpec())
     world.put_commands(1001, None, [{"name": "ask", "description": "old"}, {"name": "gone"}])
     world.put_commands(1001, None, [{"name": "ask", "description": "global"}])
@@ -84,7 +84,7 @@ def test_commands_are_replaced_per_scope() -> None:
 
 @given(st.integers())
 def test_only_voice_channels_can_be_entered(channel_id: int) -> None:
-    """The sentence names them."""
+    """Entering another channel raises an error that lists the voice channels."""
     world = GuildState(GuildSpec(voice_channels=(Channel(600, "Evening"),)))
     if channel_id == 600:
         return
@@ -104,13 +104,13 @@ def test_only_voice_channels_can_be_entered(channel_id: int) -> None:
     ],
 )
 def test_a_guild_that_cannot_be_is_refused(parts: dict[str, object], says: str) -> None:
-    """Ids are unique and positive, and somebody must be there."""
+    """Ids must be unique and positive, and a guild needs at least one voice channel and one person."""
     with pytest.raises(LocalDiscordError, match=says):
         GuildSpec(**parts)  # type: ignore[arg-type]
 
 
 def test_rights_follow_the_role() -> None:
-    """The owner may everything, moderators may mute, everybody may connect and speak."""
+    """The owner has every permission, moderators may mute, and everybody may connect and speak."""
     guild = GuildSpec(people=(Member(1, "Owner"), Member(2, "Mod", moderator=True), Member(3, "Guest")))
     owner, moderator, anybody = (int(payloads.permission_bits(guild, user)) for user in (1, 2, 3))
     connect, speak, mute, administrator = 1 << 20, 1 << 21, 1 << 22, 1 << 3

@@ -1,4 +1,4 @@
-"""Slash commands from a person's hand to the bot and back, with Discord's rules kept."""
+"""Slash commands travel from a person to the bot and back, under Discord's rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOT, ADA, BEN = 1001, 2001, 2002
 
 
 def _commands(bot: StockBot) -> None:
-    """Commands that answer in every way a bot may."""
+    """Register commands that answer in every way that Discord allows."""
     tree = bot.tree
 
     @tree.command(name="greet", description="Greets somebody.")
@@ -59,7 +59,7 @@ def _commands(bot: StockBot) -> None:
 
 @pytest.mark.asyncio
 async def test_a_command_goes_out_with_its_options_and_comes_back() -> None:
-    """discord.py parses the event and its resolved members; the answer is a message that all can see."""
+    """discord.py parses the interaction and its resolved members, and its answer is a message visible to everybody."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
         result = await local.invoke(ADA, "greet", {"who": BEN, "times": 3, "loud": True})
         assert [(reply.kind, reply.content, reply.ephemeral) for reply in result.replies] == [
@@ -74,7 +74,7 @@ async def test_a_command_goes_out_with_its_options_and_comes_back() -> None:
 
 @pytest.mark.asyncio
 async def test_deferred_answers_follow_ups_and_edits_are_collected() -> None:
-    """The first text after a deferral takes its place and its visibility; nothing ephemeral is in the channel."""
+    """The first text after a deferral becomes the initial reply. Ephemeral replies are not in the channel."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
         result = await local.invoke(ADA, "think")
         await result.until(lambda current: len(current.replies) == 3)
@@ -90,7 +90,7 @@ async def test_deferred_answers_follow_ups_and_edits_are_collected() -> None:
 
 @pytest.mark.asyncio
 async def test_moderators_commands_are_for_moderators() -> None:
-    """Discord hides a command from who lacks its permissions."""
+    """A command is refused when the person lacks its permissions, because Discord would hide the command."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
         assert (await local.invoke(ADA, "kick")).content == "True"
         with pytest.raises(LocalDiscordError, match="Ben lacks a permission that /kick asks for"):
@@ -99,7 +99,7 @@ async def test_moderators_commands_are_for_moderators() -> None:
 
 @pytest.mark.asyncio
 async def test_a_bot_that_does_not_answer_is_reported() -> None:
-    """Three seconds without an answer are an error, as in Discord's client."""
+    """A command without an answer raises an error after the timeout (three seconds by default, as in Discord)."""
     async with LocalDiscord(response_timeout_s=0.05) as local, stock_bot(local, BOT, prepare=_commands):
         with pytest.raises(LocalDiscordError, match=r"/mute had 0 replies within 0\.05 s"):
             await local.invoke(ADA, "mute")
@@ -107,7 +107,7 @@ async def test_a_bot_that_does_not_answer_is_reported() -> None:
 
 @pytest.mark.asyncio
 async def test_texts_that_discord_would_refuse_are_refused() -> None:
-    """More than 2000 characters are error 50035, which discord.py raises in the command."""
+    """A text of more than 2000 characters is refused with error 50035, which discord.py raises in the command."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands) as bot:
         failures: list[BaseException] = []
 
@@ -123,7 +123,7 @@ async def test_texts_that_discord_would_refuse_are_refused() -> None:
 
 @pytest.mark.asyncio
 async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
-    """Unknown commands, subcommands and options name what there is."""
+    """The error for an unknown command, subcommand or option lists the valid ones."""
     async with LocalDiscord() as local:
         with pytest.raises(LocalDiscordError, match=r"No bot has registered /status\. Registered commands: none yet"):
             await local.invoke(ADA, "status")

@@ -1,4 +1,4 @@
-"""MLS bytes: what is ours is understood by davey, and what is hostile raises nothing but our error."""
+"""MLS bytes: davey understands our messages, and hostile bytes raise only `MlsError`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _APPEND = davey.ProposalsOperationType.append
 
 
 def _committed() -> tuple[bytes, mls.Proposal, bytes]:
-    """Return a real commit with its welcome, the proposal it names, and the key package it welcomes."""
+    """Return a real commit with its welcome, the proposal that it references, and the key package that it welcomes."""
     sender = mls.ExternalSender(_CHANNEL)
     session, other = davey.DaveSession(1, _USER, _CHANNEL), davey.DaveSession(1, _OTHER, _CHANNEL)
     session.set_external_sender(sender.package)
@@ -42,7 +42,7 @@ def test_a_real_commit_is_split_where_its_welcome_begins() -> None:
 
 
 def test_a_real_key_package_is_sound_for_its_owner_alone() -> None:
-    """The identity in it is the user's id."""
+    """A key package is valid only for the user whose id it holds."""
     mls.check_key_package(_PACKAGE, user_id=_OTHER)
     with pytest.raises(MlsError, match="another user"):
         mls.check_key_package(_PACKAGE, user_id=_USER)
@@ -50,7 +50,7 @@ def test_a_real_key_package_is_sound_for_its_owner_alone() -> None:
 
 @given(st.integers(0, len(_PACKAGE) - 1), st.integers(1, 255))
 def test_a_key_package_with_any_byte_changed_is_refused(index: int, change: int) -> None:
-    """Each byte is either checked itself or covered by a signature."""
+    """A key package is refused when any byte is changed. Each byte is checked or covered by a signature."""
     forged = bytearray(_PACKAGE)
     forged[index] ^= change
     with pytest.raises(MlsError):
@@ -59,7 +59,7 @@ def test_a_key_package_with_any_byte_changed_is_refused(index: int, change: int)
 
 @given(st.integers(0, len(_COMMIT) - 1))
 def test_a_truncated_message_is_refused(end: int) -> None:
-    """A commit that stops early raises our error; one cut exactly at its end is a commit without a welcome."""
+    """A commit that is cut short raises `MlsError`. Cut exactly at the end of the commit, it has no welcome."""
     commit = mls.split_commit_welcome(_COMMIT).commit
     if end == len(commit):
         assert mls.split_commit_welcome(_COMMIT[:end]).welcome == b""
@@ -70,7 +70,7 @@ def test_a_truncated_message_is_refused(end: int) -> None:
 
 @given(st.data())
 def test_a_damaged_commit_raises_our_error_or_is_read(data: st.DataObject) -> None:
-    """No byte changed anywhere leads to another exception."""
+    """A damaged commit raises `MlsError` or is read, but raises no other exception."""
     damaged = bytearray(_COMMIT)
     for _ in range(data.draw(st.integers(1, 4))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -83,7 +83,7 @@ def test_a_damaged_commit_raises_our_error_or_is_read(data: st.DataObject) -> No
 
 @given(st.binary(max_size=400))
 def test_hostile_bytes_raise_our_error(body: bytes) -> None:
-    """Random bytes are neither commit nor key package."""
+    """Random bytes are neither a commit nor a key package and raise `MlsError`."""
     with pytest.raises(MlsError):
         mls.split_commit_welcome(body)
     with pytest.raises(MlsError):
@@ -92,7 +92,7 @@ def test_hostile_bytes_raise_our_error(body: bytes) -> None:
 
 @given(st.binary(max_size=20_000))
 def test_a_vector_comes_back_as_it_was(body: bytes) -> None:
-    """Lengths in one, two and four bytes are written and read alike."""
+    """Vectors with lengths of one, two and four bytes are read back as they were written."""
     encoded = mls.vector(body)
     reader = mls._Reader(encoded + b"rest")
     assert reader.vector() == body
@@ -110,13 +110,13 @@ def test_a_vector_comes_back_as_it_was(body: bytes) -> None:
     ],
 )
 def test_a_vector_in_bad_form_is_refused(encoded: bytes, says: str) -> None:
-    """RFC 9420 section 2.1.2: prefix 3 is invalid, and lengths are in their shortest form."""
+    """Length prefix 3 is invalid, and a length must have its shortest form (RFC 9420 section 2.1.2)."""
     with pytest.raises(MlsError, match=says):
         mls._Reader(encoded).vector()
 
 
 def test_proposals_are_appended_and_revoked_as_davey_expects() -> None:
-    """An appended proposal is committed to; revoked, there is nothing to commit."""
+    """davey commits an appended proposal. After the proposal is revoked, davey has nothing to commit."""
     sender = mls.ExternalSender(_CHANNEL)
     session, other = davey.DaveSession(1, _USER, _CHANNEL), davey.DaveSession(1, _OTHER, _CHANNEL)
     session.set_external_sender(sender.package)
@@ -128,13 +128,13 @@ def test_proposals_are_appended_and_revoked_as_davey_expects() -> None:
 
 
 def test_a_removal_names_its_leaf() -> None:
-    """The proposal ends with type 3 and the leaf, before the signature."""
+    """A removal contains proposal type 3 and the index of the leaf."""
     message = mls.ExternalSender(_CHANNEL).remove(5, 258).message
     assert struct.pack(">H", 3) + struct.pack(">I", 258) in message
 
 
 def test_a_commit_must_name_each_proposal_once() -> None:
-    """No reference, a reference twice, or a proposal by value is no DAVE commit."""
+    """A commit is refused if it has no reference, the same reference twice, or a proposal by value."""
     head = b"\0\1\0\1" + mls.vector(bytes(8)) + bytes(8) + b"\1" + bytes(4) + mls.vector(b"") + b"\3"
     twice = (b"\2" + mls.vector(b"x" * 32)) * 2
     for proposals, says in ((b"", "at least one"), (twice, "once"), (b"\1\0\1", "by value")):

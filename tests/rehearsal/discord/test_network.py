@@ -1,4 +1,4 @@
-"""The network's shares: set one by one or together, never half."""
+"""The shares of lost, padded and reordered packets are set one by one or together. A bad request changes none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rehearsal.errors import LocalDiscordError
 
 
 def test_shares_are_set_by_name_and_at_once() -> None:
-    """Attributes and `update` are the same shares."""
+    """Attributes and `update` set the same shares."""
     network = NetworkConditions(loss=0.1)
     network.padding, network.reorder = 0, 1
     network.update({"loss": 0.5})
@@ -19,7 +19,7 @@ def test_shares_are_set_by_name_and_at_once() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "much", None, [1]])
 def test_a_share_is_a_number_from_0_to_1(share: object) -> None:
-    """Anything else is refused, and the other shares of the same request are not set either."""
+    """A share is a number from 0 to 1. A request with any other value changes no share."""
     network = NetworkConditions()
     before = network.as_dict()
     with pytest.raises(LocalDiscordError, match=r"reorder is a share from 0 to 1, for example 0\.05"):
@@ -28,7 +28,7 @@ def test_a_share_is_a_number_from_0_to_1(share: object) -> None:
 
 
 def test_an_unknown_share_is_refused() -> None:
-    """The sentence says what there is."""
+    """The error for an unknown setting lists the known ones."""
     with pytest.raises(LocalDiscordError, match=r"has no setting 'delay'\. Its settings are loss, padding, reorder"):
         NetworkConditions().update({"delay": 0.1})
     with pytest.raises(LocalDiscordError):
@@ -36,6 +36,6 @@ def test_an_unknown_share_is_refused() -> None:
 
 
 def test_counters_have_the_names_of_the_control_api() -> None:
-    """In, out, dropped, bad, injected."""
+    """The counters are named in, out, dropped, bad and injected."""
     counters = ForwarderCounters(received=1, forwarded=2, dropped=3, bad=4, injected=5)
     assert counters.as_dict() == {"in": 1, "out": 2, "dropped": 3, "bad": 4, "injected": 5}

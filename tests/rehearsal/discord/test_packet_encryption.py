@@ -1,4 +1,4 @@
-"""Voice packets under both transport modes: encrypted and opened, by us and by an independent reading of the format."""
+"""Voice packets in both transport modes, encrypted and decrypted by our code and checked against the wire format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PACKETS = st.builds(
 def test_what_is_sealed_is_opened(
     packet: packet_encryption.RtpPacket, mode: str, counter: int, words: int, padding: int
 ) -> None:
-    """Extension and padding travel encrypted and are gone when the packet is opened."""
+    """The extension's body and the padding are encrypted, and decrypting removes them."""
     key = packet_encryption.packet_cipher(mode, _KEY)
     datagram = packet_encryption.encrypt_packet(
         packet, key, counter, extension=b"\xaa" * 4 * words, padding_bytes=padding
@@ -57,12 +57,12 @@ def test_a_changed_packet_is_not_opened(
 
 @given(st.binary(max_size=120), st.sampled_from(packet_encryption.MODES))
 def test_hostile_datagrams_are_not_opened(datagram: bytes, mode: str) -> None:
-    """Whatever the bytes, nothing is raised."""
+    """Random bytes are not decrypted and raise nothing."""
     assert packet_encryption.decrypt_packet(datagram, packet_encryption.packet_cipher(mode, _KEY)) is None
 
 
 def test_the_bytes_are_those_of_rtpsize() -> None:
-    """Header, first four bytes of the extension, ciphertext with tag, 32-bit nonce: read by hand."""
+    """A packet is the header, the extension's first four bytes, the ciphertext with its tag, and a 32-bit nonce."""
     packet = packet_encryption.RtpPacket(0x78, 1, 960, 7, b"opus")
     extension = bytes.fromhex("5100009010ff0000")
     seal = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, _KEY)
@@ -76,7 +76,7 @@ def test_the_bytes_are_those_of_rtpsize() -> None:
 
 @pytest.mark.parametrize("padding", [b"\x00", b"\x09"])
 def test_padding_that_cannot_be_is_refused(padding: bytes) -> None:
-    """A count of zero, or of more bytes than there are."""
+    """A padding count of zero, or beyond the payload, is refused."""
     seal = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, _KEY)
     header = bytes.fromhex("a07800010000000000000007")
     nonce = bytes(4)
@@ -85,7 +85,7 @@ def test_padding_that_cannot_be_is_refused(padding: bytes) -> None:
 
 
 def test_an_extension_longer_than_the_packet_is_refused() -> None:
-    """Its length is the sender's word alone."""
+    """A packet is refused when the extension's length, which the sender chooses, exceeds the packet."""
     seal = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, _KEY)
     header = bytes.fromhex("907800010000000000000007bedeffff")
     nonce = bytes(4)

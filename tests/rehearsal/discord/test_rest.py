@@ -1,4 +1,4 @@
-"""The REST API as discord.py and bare HTTP use it: bodies, refusals with Discord's codes, and files."""
+"""The REST API, used by discord.py and by plain HTTP: request bodies, refusals with Discord's codes, and files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _TOKEN = {"Authorization": "Bot 1001.t"}
 
 
 class _Api:
-    """Bare HTTP against the API."""
+    """A plain HTTP client of the REST API."""
 
     def __init__(self, local: LocalDiscord, http: aiohttp.ClientSession) -> None:
         self._base = local.api_base
         self._http = http
 
     async def __call__(self, method: str, path: str, *, headers: dict[str, str] | None = None, **content: Any) -> Any:
-        """Return status and decoded body (None for an empty one)."""
+        """Return the status and the decoded body (None if empty)."""
         headers = _TOKEN if headers is None else headers
         async with self._http.request(method, self._base + path, headers=headers, **content) as response:
             if response.status == 204:
@@ -47,7 +47,7 @@ async def _api(local: LocalDiscord) -> AsyncIterator[_Api]:
 
 @pytest.mark.asyncio
 async def test_only_bots_are_let_in() -> None:
-    """401 without a token, with a person's, and with a bearer's; the gateway's address is public."""
+    """Requests without a bot's token are answered with 401, except for the address of the gateway, which is public."""
     async with LocalDiscord() as local, _api(local) as api:
         for headers in ({}, {"Authorization": "Bot 2001.x"}, {"Authorization": "Bearer 1001.x"}):
             assert await api("GET", "/users/@me", headers=headers) == (
@@ -61,7 +61,7 @@ async def test_only_bots_are_let_in() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_guild_holds_is_told() -> None:
-    """Users, applications, channels, roles, members, commands."""
+    """The API returns users, applications, channels, roles, members and commands."""
     async with LocalDiscord() as local, _api(local) as api:
         for path, key, value in (
             ("/users/@me", "id", "1001"),
@@ -88,7 +88,7 @@ async def test_what_the_guild_holds_is_told() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_not_there_has_discords_code() -> None:
-    """Each refusal names what is unknown, as discord.py reports it."""
+    """An unknown object is answered with the status and error code that Discord uses for it."""
     async with LocalDiscord() as local, _api(local) as api:
         posted = await local.post_message(ADA, "mine")
         for method, path, status, code in (
@@ -113,7 +113,10 @@ async def test_what_is_not_there_has_discords_code() -> None:
 
 @pytest.mark.asyncio
 async def test_a_stage_has_rules() -> None:
-    """Anybody may ask to speak; only who may mute others makes itself a speaker; elsewhere there is nothing to ask."""
+    """On a stage, any bot may ask to speak, but only one that may mute others can make itself a speaker.
+
+    In other channels there is nothing to ask for, and the request is refused.
+    """
     stage = Channel(603, "Stage", stage=True)
     bots = (Member(BOT, "Roomtone"), Member(SPARE, "Spare", moderator=True))
     guild = GuildSpec(voice_channels=(stage, Channel(600, "Evening")), bots=bots)
@@ -144,7 +147,7 @@ async def test_a_stage_has_rules() -> None:
 
 @pytest.mark.asyncio
 async def test_bodies_that_cannot_be_are_refused() -> None:
-    """No JSON, no object, no text, too much text, commands without names."""
+    """Bodies without JSON, an object or a text, or with too much text, are refused. So are commands without a name."""
     async with LocalDiscord() as local, _api(local) as api:
         messages = "/channels/601/messages"
         for method, path, content, status, code in (
@@ -164,7 +167,7 @@ async def test_bodies_that_cannot_be_are_refused() -> None:
 
 @pytest.mark.asyncio
 async def test_small_signs_are_accepted() -> None:
-    """Typing, reactions and a channel's status leave no trace."""
+    """Typing, reactions and a channel's status are accepted and change nothing."""
     async with LocalDiscord() as local, _api(local) as api:
         for method, path in (
             ("POST", "/channels/601/typing"),
@@ -177,7 +180,7 @@ async def test_small_signs_are_accepted() -> None:
 
 @pytest.mark.asyncio
 async def test_history_is_newest_first_and_files_are_named() -> None:
-    """discord.py sends a form when there are files; name and size are kept."""
+    """History is returned newest first, and files keep their name and size. discord.py sends files as a form."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
         channel = bot.get_channel(601)
         assert isinstance(channel, discord.TextChannel)
@@ -192,7 +195,7 @@ async def test_history_is_newest_first_and_files_are_named() -> None:
 
 @pytest.mark.asyncio
 async def test_an_interaction_is_answered_once_and_its_replies_can_be_changed() -> None:
-    """A second answer is 40060; replies are fetched, edited and deleted through the webhook."""
+    """A second answer is refused with 40060. Replies are fetched, edited and deleted through the webhook."""
     outcome: list[object] = []
 
     def prepare(bot: StockBot) -> None:
@@ -231,7 +234,7 @@ async def test_an_interaction_is_answered_once_and_its_replies_can_be_changed() 
 
 @pytest.mark.asyncio
 async def test_answers_that_are_no_answers_are_refused() -> None:
-    """Unknown interactions, unknown kinds, and empty messages, seen by a bot that speaks HTTP itself."""
+    """Answers to unknown interactions, answers of unknown types, and empty messages are refused."""
     async with LocalDiscord(response_timeout_s=5) as local, _api(local) as api, stock_bot(local, BOT) as bot:
         await api("PUT", "/applications/1001/guilds/500/commands", json=[{"name": "raw", "description": "Raw."}])
         seen: list[discord.Interaction] = []

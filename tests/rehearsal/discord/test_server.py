@@ -1,4 +1,4 @@
-"""Stock clients in the local Discord: they log in, join voice, share keys, hear each other, leave."""
+"""Unmodified discord.py clients log in to the local Discord, join voice, share keys, hear each other, and leave."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOT, SPARE, ADA, BEN = 1001, 1002, 2001, 2002
 
 @pytest.mark.asyncio
 async def test_a_stock_bot_learns_the_guild() -> None:
-    """READY and GUILD_CREATE hold what discord.py needs: people, channels, and the bot's rights in them."""
+    """READY and GUILD_CREATE contain what discord.py needs: people, channels, and the bot's permissions."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
         guild = bot.get_guild(500)
         assert guild is not None
@@ -41,7 +41,7 @@ async def test_a_stock_bot_learns_the_guild() -> None:
 
 @pytest.mark.asyncio
 async def test_a_wrong_token_is_refused_as_discord_refuses_it() -> None:
-    """A token of nobody ends the login with 401, which discord.py calls a login failure."""
+    """Login with an unknown token fails with 401, which discord.py raises as `LoginFailure`."""
     async with LocalDiscord() as local:
         with pytest.raises(discord.LoginFailure):
             async with stock_bot(local, BOT, token="9999.nobody"):
@@ -50,7 +50,7 @@ async def test_a_wrong_token_is_refused_as_discord_refuses_it() -> None:
 
 @pytest.mark.asyncio
 async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> None:
-    """Everybody gets everybody's sound, decrypted with keys that the local Discord never has."""
+    """Everybody hears everybody else, decrypted with keys that the local Discord never has."""
     clip = clip_of(tmp_path)
     async with (
         LocalDiscord() as local,
@@ -74,7 +74,7 @@ async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
-    """A join and a leave start a new epoch for those who stay; the last one left starts anew."""
+    """Each join and each leave starts a new epoch. When one member remains, the group starts again."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, stock_bot(local, SPARE) as spare:
         first, second = await connect(bot), await connect(spare)
         await until(lambda: encrypted(first, second), "the first epoch")
@@ -92,7 +92,7 @@ async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
 
 @pytest.mark.asyncio
 async def test_a_member_put_out_of_voice_is_gone() -> None:
-    """`leave` of a bot in voice closes its voice websocket with 4014, and discord.py disconnects."""
+    """`leave` for a bot in voice closes its voice websocket with 4014, and discord.py disconnects."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
         voice = await connect(bot)
         await local.leave(BOT)
@@ -102,7 +102,7 @@ async def test_a_member_put_out_of_voice_is_gone() -> None:
 
 @pytest.mark.asyncio
 async def test_a_bot_that_closes_leaves_voice() -> None:
-    """A gateway session closed on purpose takes its voice state along."""
+    """A bot that closes its gateway session also leaves the voice channel."""
     async with LocalDiscord() as local:
         async with stock_bot(local, BOT) as bot:
             await connect(bot)
@@ -112,7 +112,7 @@ async def test_a_bot_that_closes_leaves_voice() -> None:
 
 @pytest.mark.asyncio
 async def test_messages_go_both_ways() -> None:
-    """A bot reads what a person writes, and what it posts, edits and deletes is seen."""
+    """A bot reads what a person writes, and the local Discord sees what the bot posts, edits and deletes."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
         seen: list[discord.Message] = []
 
@@ -154,7 +154,7 @@ async def test_a_taken_port_is_a_plain_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_strangers_and_unknown_places_are_plain_sentences() -> None:
-    """A mistake names what there is."""
+    """The error for an unknown user or channel lists the known ones."""
     async with LocalDiscord(guild=GuildSpec(people=(Member(7, "Gus"),))) as local:
         with pytest.raises(LocalDiscordError, match=r"User 8 is not a member of the guild\. Its members are 7 \(Gus\)"):
             await local.join(8)

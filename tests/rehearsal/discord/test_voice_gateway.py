@@ -1,4 +1,4 @@
-"""The voice gateway's handshake, and the close code for every way to get it wrong."""
+"""The voice gateway's handshake, and the close code for each mistake in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _choice(mode: str = _MODE, protocol: str = "udp") -> dict[str, Any]:
 
 
 async def _enter(voice: Bare, joined: VoiceCredentials) -> dict[str, Any]:
-    """Go through the handshake; return the session description."""
+    """Complete the handshake and return the session description."""
     await voice.send(0, _identity(joined))
     await voice.receive(2)
     await voice.send(1, _choice())
@@ -44,7 +44,7 @@ async def _enter(voice: Bare, joined: VoiceCredentials) -> dict[str, Any]:
 
 @pytest.mark.asyncio
 async def test_the_handshake_in_its_order() -> None:
-    """Hello, ready with the modes, session description, external sender, then who else is here."""
+    """The client gets hello, ready with the modes, session description and external sender, then the other members."""
     async with LocalDiscord() as local:
         first, second = await local.join(ADA), await local.join(BEN)
         async with bare_voice(local) as ada, bare_voice(local) as ben:
@@ -75,7 +75,7 @@ async def test_the_handshake_in_its_order() -> None:
 
 @pytest.mark.asyncio
 async def test_every_wrong_identity_has_its_close_code() -> None:
-    """4004 for a wrong token, 4006 for a wrong session, 4011 for a wrong guild, 4017 without DAVE."""
+    """A wrong token is closed with 4004, a wrong session with 4006, a wrong guild with 4011, no DAVE with 4017."""
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
         for changes, code in (
@@ -93,7 +93,11 @@ async def test_every_wrong_identity_has_its_close_code() -> None:
 
 @pytest.mark.asyncio
 async def test_what_comes_out_of_order_closes_the_connection() -> None:
-    """Not identified 4003, identified twice 4005, unknown mode 4016, unknown protocol 4012, no JSON 4002."""
+    """Each message that is not allowed at its time has its close code.
+
+    The gateway closes with 4003 before identifying, 4005 when identifying twice, 4016 for an unknown mode, 4012 for an
+    unknown protocol, and 4002 for no JSON.
+    """
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
         for opcode, data, code in ((5, {"speaking": 1}, 4003), (1, _choice(), 4003), (7, {"session_id": "x"}, 4006)):
@@ -124,7 +128,7 @@ async def test_what_comes_out_of_order_closes_the_connection() -> None:
 
 @pytest.mark.asyncio
 async def test_hostile_messages_inside_a_session_change_nothing() -> None:
-    """Garbage key packages, commits and transition ids are refused; the session lives on."""
+    """Garbage key packages, commits and transition ids are refused, and the session continues."""
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
         async with bare_voice(local) as voice:
@@ -143,7 +147,7 @@ async def test_hostile_messages_inside_a_session_change_nothing() -> None:
 
 @pytest.mark.asyncio
 async def test_identifying_again_takes_over() -> None:
-    """One voice session per member: the old connection is closed as no longer valid."""
+    """A member has one voice session. When a second connection identifies, the first is closed as no longer valid."""
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
         async with bare_voice(local) as old, bare_voice(local) as new:
@@ -156,7 +160,7 @@ async def test_identifying_again_takes_over() -> None:
 
 @pytest.mark.asyncio
 async def test_a_session_resumes_with_what_was_missed() -> None:
-    """Op 7 brings op 9 and every message after the acknowledged one; the token must be right."""
+    """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused."""
     async with LocalDiscord() as local:
         first, second = await local.join(ADA), await local.join(BEN)
         resume = {"server_id": "500", "session_id": first.state["session_id"], "seq_ack": 1}
@@ -177,7 +181,7 @@ async def test_a_session_resumes_with_what_was_missed() -> None:
 
 @pytest.mark.asyncio
 async def test_leaving_by_the_control_side_closes_with_4014() -> None:
-    """A member who is taken out of voice is disconnected."""
+    """A member who is removed from voice is disconnected with 4014."""
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
         async with bare_voice(local) as voice:
@@ -188,7 +192,7 @@ async def test_leaving_by_the_control_side_closes_with_4014() -> None:
 
 @pytest.mark.asyncio
 async def test_a_client_that_dies_can_resume_and_one_that_says_goodbye_cannot() -> None:
-    """A lost TCP connection keeps the session for a while; a close frame with 1000 ends it."""
+    """A session survives a lost TCP connection for a while. A close frame with 1000 ends the session."""
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
 

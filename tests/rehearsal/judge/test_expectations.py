@@ -1,4 +1,4 @@
-"""Each expectation is met or not for the right reason."""
+"""Each kind of expectation passes or fails for the right reason."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 def row(speaker: str = "Mira", *, heard: bool = True, twice: bool = False) -> UtteranceReport:
-    """Return something that was said."""
+    """Return the report of one spoken line."""
     return UtteranceReport(
         speaker, "hello there", "hello there", 0.0, 500.0, heard_as=("u1",) if heard else (), twice=twice
     )
 
 
 def part(kind: str, content: str, seq: int | None = None) -> ObservedPromptPart:
-    """Return a message of the payload."""
+    """Return one part of a prompt."""
     return ObservedPromptPart("user", kind, content, 5, seq, seq)
 
 
 def answer(heard: str, *, text: str = "", payload: tuple[ObservedPromptPart, ...] = ()) -> BotTurnReport:
-    """Return an answer to the step `ask`."""
+    """Return the report of a bot turn that answers the step `ask`."""
     return BotTurnReport(text or heard, heard, answers="ask", payload=payload)
 
 
@@ -58,7 +58,7 @@ SUMMARY = part("summary", "Mira wants to go to Ithaca by boat.")
 
 
 def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> ExpectationResult:
-    """Judge one expectation, written as in a scenario."""
+    """Judge one expectation, with its values written as in a scenario file."""
     wanted: Any = EXPECTATION_KINDS[kind].model_validate({"kind": kind, **values})
     return judge_expectation(wanted, evidence)
 
@@ -132,13 +132,13 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
     ],
 )
 def test_an_expectation(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
-    """Kept or broken, and the detail says why."""
+    """The expectation passes or fails as listed, and its detail says why."""
     result = judged(kind, replace(WELL, **changes), **values)
     assert (result.passed, detail in result.detail) == (passed, True), result.detail
 
 
 def test_an_answer_is_judged_by_what_others_heard() -> None:
-    """What the bot wrote counts only where the scenario says so."""
+    """An answer is judged by what other people heard. With `heard=False`, the bot's own text counts."""
     mute = replace(WELL, bot_turns=(answer("", text="It was Ithaca."),))
     assert not judged("answer", mute, to="ask", all_of=["Ithaca"]).passed
     assert judged("answer", mute, to="ask", all_of=["Ithaca"], heard=False).passed
@@ -157,14 +157,14 @@ def test_an_answer_is_judged_by_what_others_heard() -> None:
 def test_an_answer_may_be_wanted_soon_or_late(
     bounds: dict[str, float], sounded_ms: float | None, passed: bool, detail: str
 ) -> None:
-    """As others heard it begin, from the end of the question."""
+    """`after_ms` and `before_ms` limit when other people heard the answer begin, after the end of the question."""
     timed = replace(WELL, bot_turns=(replace(answer("It was Ithaca."), end_to_first_audio_ms=sounded_ms),))
     result = judged("answer", timed, to="ask", all_of=["Ithaca"], **bounds)
     assert (result.passed, detail in result.detail) == (passed, True), result.detail
 
 
 def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:
-    """That is what makes the answer a proof of memory."""
+    """`fact_only_in_summary` passes only if the summary has the fact and no other part of the prompt has it."""
 
     def found(*payload: ObservedPromptPart) -> ExpectationResult:
         evidence = replace(WELL, bot_turns=(answer("Ithaca", payload=payload),))
@@ -180,20 +180,23 @@ def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:
 
 
 def test_a_turn_of_two_people_is_not_a_turn_twice() -> None:
-    """It is reported once for each of them."""
+    """A turn in which two people spoke is reported once for each of them and does not count as a duplicate."""
     shared = (ObservedTurn(58, "speech", "11", "yes"), ObservedTurn(58, "speech", "12", "no"))
     assert judged("turns_unbroken", replace(WELL, turns=shared)).passed
 
 
 def test_names_tell_promises_of_one_kind_apart() -> None:
-    """Two answers in one report need two names."""
+    """The names of two expectations of the same kind differ, so that a report can list both."""
     assert judged("answer", to="ask", all_of=["x"]).name == "answer ask"
     assert judged("compaction", old_cursor=0, new_cursor=10).name == "compaction 0 -> 10"
     assert judged("max_latency", stage="end_to_text_ms", ms=1).name == "max_latency end_to_text_ms p95"
 
 
 def broken_off(**values: Any) -> RunEvidence:
-    """Return evidence of an answer that somebody spoke over, 700 ms of it voiced 10 s after the live start."""
+    """Return evidence of an answer that was interrupted.
+
+    Somebody spoke over the answer, and had spoken for 700 ms at 10 s after the live start.
+    """
     turn = BotTurnReport("It was", "It was", answers="ask", interrupted=True, fell_silent_s=10.2)
     return replace(
         WELL,
@@ -219,7 +222,7 @@ def broken_off(**values: Any) -> RunEvidence:
 def test_an_interruption_is_judged_by_what_others_heard(
     values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str
 ) -> None:
-    """Whether the answer was broken off, and how soon the bot's voice was gone."""
+    """The expectation checks whether other people heard the answer break off, and how soon the bot was silent."""
     result = judged("interrupted", broken_off(**changes), to="ask", **values)
     assert (result.passed, result.name) == (passed, "interrupted ask")
     assert detail in result.detail

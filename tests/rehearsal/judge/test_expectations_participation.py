@@ -1,4 +1,4 @@
-"""Whom the bot answered, when it was silent, and what reached its servers is judged for the right reasons."""
+"""Expectations about when the bot answered or was silent, and about its servers, pass or fail for the right reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WELL = RunEvidence(
 
 
 def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> ExpectationResult:
-    """Judge one expectation, written as in a scenario."""
+    """Judge one expectation, with its values written as in a scenario file."""
     wanted: Any = EXPECTATION_KINDS[kind].model_validate({"kind": kind, **values})
     return judge_expectation(wanted, evidence)
 
@@ -59,7 +59,7 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("silent", {"since": "later"}, {}, True, "to the end"),
         ("silent", {"since": "hush", "until": "nothing"}, {}, False, "not reached"),
         ("silent", {"since": "gone"}, {}, False, "not reached"),
-        # An answer that began before the command and went on after it is not silence.
+        # An answer that began before the command and continued after it is not silence.
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=5.5),)}, True, "silent"),
         ("silent", {"since": "hush"}, {"bot_turns": (replace(ANSWER, at_s=4.0, fell_silent_s=7.0),)}, False, "at 4.0"),
         ("silent", {"since": "hush", "within_s": 3}, {"bot_turns": (replace(ANSWER, at_s=4.0),)}, False, "at 4.0"),
@@ -89,13 +89,13 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
     ],
 )
 def test_an_expectation(kind: str, values: dict[str, Any], changes: dict[str, Any], passed: bool, detail: str) -> None:
-    """Kept or broken, and the detail says why."""
+    """The expectation passes or fails as listed, and its detail says why."""
     result = judged(kind, replace(WELL, **changes), **values)
     assert (result.passed, detail in result.detail) == (passed, True), result.detail
 
 
 def test_the_model_is_told_where_it_was_cut_off() -> None:
-    """As far as another participant heard it, to within some milliseconds."""
+    """`truncated` compares the length the model was told with what another participant heard, within a tolerance."""
     cut = replace(WELL, bot_turns=(replace(ANSWER, interrupted=True),))
     assert judged("truncated", cut, to="ask").passed
     assert judged("truncated", cut, to="ask").detail == "heard for 2000 ms, told to the model: 1950 ms"
@@ -104,7 +104,7 @@ def test_the_model_is_told_where_it_was_cut_off() -> None:
 
 
 def test_every_line_that_says_so_is_judged() -> None:
-    """Answered, not answered, or left open."""
+    """Each line that says whether an answer is wanted is judged. Lines that leave it open are not."""
 
     def said(step: str, wants: bool | None) -> UtteranceReport:
         return UtteranceReport("Mira", "x", "x", 0.0, 100.0, step=step, wants_answer=wants)
@@ -119,7 +119,7 @@ def test_every_line_that_says_so_is_judged() -> None:
 
 
 def test_names_tell_promises_of_one_kind_apart() -> None:
-    """Two of a kind in one report need two names."""
+    """The names of two expectations of the same kind differ, so that a report can list both."""
     names = [
         judged("silent", since="hush").name,
         judged("thought", since="hush").name,
@@ -139,6 +139,6 @@ def test_names_tell_promises_of_one_kind_apart() -> None:
 
 
 def test_a_part_is_described_with_its_turn() -> None:
-    """Where it has one."""
+    """A prompt part is described with its turn number if it has one."""
     assert describe_part(ObservedPromptPart("user", "turn", "x", 1, 7, 7)) == "the turn part of turn 7"
     assert describe_part(ObservedPromptPart("system", "summary", "x", 1)) == "the summary part"

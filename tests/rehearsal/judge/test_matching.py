@@ -1,4 +1,4 @@
-"""Utterances are matched to lines by speaker and time, whether whole, in pieces, merged or twice."""
+"""Heard utterances are matched to spoken lines by speaker and time, also when they are split, merged or heard twice."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ANNA, BEN = 1, 2
 
 
 def span(who: int, text: str, start: float, end: float) -> SpeechSpan:
-    """Return a stretch of somebody's time."""
+    """Return a span of speech."""
     return SpeechSpan(who, text, start, end)
 
 
 def test_one_utterance_for_one_speech() -> None:
-    """The plain case, with bounds that differ a little."""
+    """An utterance matches the line at the same time, although their bounds differ a little."""
     found = match_utterances([span(ANNA, "hello there", 1.0, 2.0)], [span(ANNA, "Hello there.", 1.1, 1.9)])
     assert found.matches[0].pieces == (0,)
     assert found.matches[0].transcript == "Hello there."
@@ -26,7 +26,7 @@ def test_one_utterance_for_one_speech() -> None:
 
 
 def test_pieces_are_joined_in_time_order() -> None:
-    """Endpointing may cut a pause; the pieces may be reported in any order."""
+    """The pieces of a line are joined in time order, even if they are reported in another order."""
     said = [span(ANNA, "one two three four", 0.0, 6.0)]
     heard = [span(ANNA, "three four", 3.5, 6.0), span(ANNA, "one two", 0.0, 2.5)]
     found = match_utterances(said, heard).matches[0]
@@ -34,21 +34,21 @@ def test_pieces_are_joined_in_time_order() -> None:
 
 
 def test_the_same_stretch_heard_twice_is_told() -> None:
-    """Two utterances over the same sound are a duplicate, whatever their words."""
+    """Two utterances over the same stretch of sound are marked as heard twice, even if their words differ."""
     said = [span(ANNA, "hello there", 1.0, 3.0)]
     heard = [span(ANNA, "hello there", 1.0, 3.0), span(ANNA, "yellow bear", 1.1, 2.9)]
     assert match_utterances(said, heard).matches[0].twice
 
 
 def test_pieces_that_share_their_pre_roll_are_not_twice() -> None:
-    """A pre-roll reaches back over the end of the piece before."""
+    """Pieces that overlap only by a pre-roll are not marked as heard twice."""
     said = [span(ANNA, "one two three four", 0.0, 6.0)]
     heard = [span(ANNA, "one two", 0.0, 2.5), span(ANNA, "three four", 2.2, 6.0)]
     assert not match_utterances(said, heard).matches[0].twice
 
 
 def test_an_utterance_over_two_speeches_is_divided_between_them() -> None:
-    """Two sentences in one breath are both heard, and each gets its own words."""
+    """An utterance that covers two lines counts for both, and each line gets its own words."""
     said = [span(ANNA, "I saw a bird", 0.0, 1.5), span(ANNA, "It was blue", 1.8, 3.0)]
     found = match_utterances(said, [span(ANNA, "I saw a bird it was blue", 0.0, 3.0)])
     assert [one.transcript for one in found.matches] == ["I saw a bird", "it was blue"]
@@ -56,7 +56,10 @@ def test_an_utterance_over_two_speeches_is_divided_between_them() -> None:
 
 
 def test_speakers_are_never_mixed() -> None:
-    """Two people at once keep their own words; a wrong attribution is a stray that points to who it was."""
+    """Two people who speak at once keep their own words.
+
+    An utterance under the wrong speaker is unmatched, and the line that was really said can be found.
+    """
     said = [span(ANNA, "left", 0.0, 2.0), span(BEN, "right", 0.0, 2.0)]
     right = match_utterances(said, [span(BEN, "right", 0.0, 2.0), span(ANNA, "left", 0.0, 2.0)])
     assert [one.transcript for one in right.matches] == ["left", "right"]
@@ -67,7 +70,7 @@ def test_speakers_are_never_mixed() -> None:
 
 
 def test_a_phantom_belongs_to_nobody() -> None:
-    """Heard in a silence: a stray that was nobody's."""
+    """An utterance during silence is unmatched and belongs to no line of another speaker."""
     said = [span(ANNA, "hello", 0.0, 1.0)]
     ghost = span(ANNA, "thank you for watching", 9.0, 10.0)
     found = match_utterances(said, [ghost])
@@ -77,7 +80,7 @@ def test_a_phantom_belongs_to_nobody() -> None:
 
 
 def test_speech_is_complete_when_a_piece_reaches_its_end() -> None:
-    """A first piece alone is not the whole of a long speech; a dropped short one is."""
+    """A line was heard to its end when one of its pieces reaches the end of the speech."""
     long = span(ANNA, "one two three four", 0.0, 10.0)
     first, last = span(ANNA, "one two", 0.0, 4.0), span(ANNA, "three four", 5.0, 9.9)
     assert not reaches_end(long, [first])
@@ -93,7 +96,7 @@ _starts = st.lists(st.floats(0.1, 4.0), min_size=1, max_size=8)
 def test_every_piece_of_a_quiet_room_finds_its_speech(
     lengths: list[float], cuts: list[float], data: st.DataObject
 ) -> None:
-    """However speech is cut and in whatever order it is reported: each piece has its owner, none has two."""
+    """Whatever the cuts and the order of the pieces, each piece matches exactly its own line."""
     said, heard, at = [], [], 0.0
     for number, length in enumerate(lengths):
         who = data.draw(st.sampled_from([ANNA, BEN]))

@@ -1,4 +1,4 @@
-"""The record becomes figures: which speech a reply answers, who heard it, and how late it was."""
+"""A run's record becomes a report: which line a reply answers, who heard the reply, and how late it was."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 def spoken(number: int, who: PersonSpec, text: str, start: float, end: float) -> SpokenLine:
-    """Return something said."""
+    """Return a spoken line."""
     return SpokenLine(number, f"s{number}", who.id, who.name, text, start, end, over=True)
 
 
 def heard(
     name: str, who: PersonSpec, text: str, start: float, end: float, reason: str | None = None
 ) -> ObservedUtterance:
-    """Return something heard, 0.4 s after its end."""
+    """Return an utterance that the bot reported 0.4 s after its end."""
     return ObservedUtterance(name, who.id, text, start, end, end + 0.4, reason)
 
 
 def evening() -> RunRecord:
-    """Return a record: Mira asks, Jonas speaks on, the bot answers Mira."""
+    """Return a record in which Mira asks and Jonas speaks after her."""
     record = RunRecord()
     record.live_at = 100.0
     record.note_entered(MIRA.id, 100.0)
@@ -53,7 +53,7 @@ def evening() -> RunRecord:
 
 
 def told(record: RunRecord, recogniser: SimulatedRecogniser | None = None) -> RehearsalReport:
-    """Return the report of a record."""
+    """Build the report of a record."""
     environment = SimulatedEnvironment()
     return run_virtually(
         build_report(scenario(), record, environment, recogniser or SimulatedRecogniser(), servers=ServerObservations())
@@ -61,7 +61,7 @@ def told(record: RunRecord, recogniser: SimulatedRecogniser | None = None) -> Re
 
 
 def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
-    """The last piece's text, less the end of the voice in the clip."""
+    """Latency is the time from the end of the voice in the clip to the text of the last piece."""
     report = told(evening())
     mira, jonas = report.utterances
     assert (mira.transcript, mira.wer, mira.end_to_text_ms) == ("where shell we go", 0.25, 300.0)
@@ -73,14 +73,14 @@ def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
 
 
 def test_word_errors_are_summed_over_speakers_with_phantoms() -> None:
-    """What was heard beside the point counts as inserted words."""
+    """Words that nobody said count as inserted words in the total of all speakers."""
     record = evening()
     record.observe(heard("u5", JONAS, "thank you", 120.0, 121.0))
     assert overall_word_errors(record.lines, record.accepted) == WordErrors(3, 8)
 
 
 def test_a_reply_answers_what_it_names() -> None:
-    """Else the last thing that was said before it; a reply to nothing answers nothing."""
+    """A reply answers the utterance that it names, or else the last line before it, if there is one."""
     record = evening()
     matching = match_utterances([one.span for one in record.lines], [utterance_span(one) for one in record.accepted])
 
@@ -97,7 +97,7 @@ def test_a_reply_answers_what_it_names() -> None:
 
 
 def test_two_things_in_one_breath_are_answered_as_the_later_one() -> None:
-    """The question comes last."""
+    """If the utterance covers two lines, the reply answers the later line."""
     record = RunRecord()
     record.add_line(spoken(0, MIRA, "it is late", 101.0, 102.0))
     record.add_line(spoken(1, MIRA, "where shall we go", 102.3, 104.0))
@@ -107,7 +107,7 @@ def test_two_things_in_one_breath_are_answered_as_the_later_one() -> None:
 
 
 def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
-    """The listener is somebody who did not ask."""
+    """A bot turn has what a participant other than the asker heard, and the prompt that the model was sent."""
     record = evening()
     part = ObservedPromptPart("system", "summary", "Ithaca", 3, 0, 9)
     record.observe(ObservedPrompt((), 60, 103.5))
@@ -115,13 +115,14 @@ def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     record.observe(ObservedReply("to the sea", 107.0, 109.0, answer_to=61, utterance_id="u1"))
     (turn,) = told(record, SimulatedRecogniser("to the sea")).bot_turns
     assert (turn.answers, turn.heard_by, turn.heard_by_others) == ("s0", "Jonas", "to the sea")
-    # The simulated listener receives the first voice 0.2 s after the stretch begins, 0.1 s before the bot's mark.
+    # The simulated listener first hears the voice 0.2 s after the start of the stretch, which begins 0.1 s before the
+    # reply.
     assert turn.end_to_first_audio_ms == 4100.0
     assert turn.payload == (part,)
 
 
 def test_without_another_the_one_who_asked_listens_and_without_anybody_nobody() -> None:
-    """A room of one, and a room that emptied."""
+    """If only the asker is present, the asker is the listener. If nobody is present, there is no listener."""
     record = evening()
     record.note_left(JONAS.id, 108.0)
     record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
@@ -132,7 +133,7 @@ def test_without_another_the_one_who_asked_listens_and_without_anybody_nobody() 
 
 
 def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
-    """Several people may speak in one turn; what they say later is not in it."""
+    """A bot turn lists every line of the turn that it answers, from any speaker, but no later line."""
     record = evening()
     for who, text in ((MIRA, "where shell we go"), (JONAS, "I like the sea")):
         record.observe(ObservedTurn(7, "speech", str(who.id), text))
@@ -144,7 +145,7 @@ def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
 
 
 def test_a_thought_of_its_own_answers_nothing() -> None:
-    """Although it comes after what was said last."""
+    """An unasked reply answers nothing, even if somebody spoke before it."""
     record = evening()
     record.observe(ObservedTurn(7, "speech", str(JONAS.id), "I like the sea"))
     record.observe(ObservedReply("x", 120.0, 122.0, answer_to=7, unasked=True))
@@ -153,7 +154,7 @@ def test_a_thought_of_its_own_answers_nothing() -> None:
 
 
 def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:
-    """The answer stays empty."""
+    """If the recogniser fails, the report names the failure and the heard text stays empty."""
     record = evening()
     record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
     report = told(record, SimulatedRecogniser(error=RuntimeError("no model")))

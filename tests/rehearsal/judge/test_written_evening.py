@@ -1,4 +1,4 @@
-"""Each promise of a written evening is kept by what should be, and broken by one thing that should not."""
+"""Each expectation of a written evening passes on a good record and fails when one fact is spoilt."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ SECOND = ObservedReply("On the", 30.0, 31.0, interrupted=True, answer_to=3)
 
 
 def part(kind: str, first: int, last: int, tokens: int = 40) -> ObservedPromptPart:
-    """Return a part of a prompt that covers these turns."""
+    """Return a prompt part that covers these turns."""
     return ObservedPromptPart("user", kind, "", tokens, first, last)
 
 
 def good() -> EveningRecord:
-    """Return the record of an evening without any failure."""
+    """Return the record of an evening without a failure."""
     record = EveningRecord(started_at=10.0)
     record.speeches = [PlayedSpeech(number, talk, 5.0 * number) for number, talk in enumerate(TALKS, 1)]
     record.turns = list(TURNS)
@@ -72,7 +72,7 @@ def good() -> EveningRecord:
 
 
 def report_of(record: EveningRecord, *, ended_by: str = "") -> RehearsalReport:
-    """Return its report; a prompt may have 150 tokens."""
+    """Return the report of a record, with a limit of 150 tokens for each prompt."""
     evening = WrittenEvening("Short", TALKS, tuple(range(1, len(TALKS) + 1)))
     return build_written_report(
         evening, record, ids=IDS, max_prompt_tokens=150, clock_s=7_260.0, duration_s=3.2, ended_by=ended_by
@@ -85,7 +85,7 @@ def failed_names(report: RehearsalReport) -> list[str]:
 
 
 def test_a_good_evening_passes() -> None:
-    """And its report has what was said, what was answered and to which line, and how long it lasted."""
+    """The report of a good evening lists the lines, the answers with their questions, and the duration."""
     report = report_of(good())
     assert (report.passed, failed_names(report)) == (True, [])
     assert [(turn.text, turn.answers, turn.at_s) for turn in report.bot_turns] == [
@@ -184,7 +184,7 @@ def begin_late(record: EveningRecord) -> None:
     ],
 )
 def test_each_expectation_can_fail(spoil: Callable[[EveningRecord], None], expectation: str) -> None:
-    """By the fact that it is about, and by nothing else."""
+    """Spoiling one fact makes exactly one expectation fail."""
     record = good()
     spoil(record)
     report = report_of(record)
@@ -193,14 +193,14 @@ def test_each_expectation_can_fail(spoil: Callable[[EveningRecord], None], expec
 
 
 def test_an_evening_that_ended_early_is_told() -> None:
-    """With the reason."""
+    """The report gives the reason why an evening ended early."""
     report = report_of(good(), ended_by="The bot left: empty.")
     assert failed_names(report) == ["reached_the_end"]
     assert report.ended_by == "The bot left: empty."
 
 
 def test_what_was_dropped_is_counted() -> None:
-    """And how the bot left is kept."""
+    """Dropped utterances are counted by reason, and the record keeps why the bot left."""
     record = good()
     record.observe(ObservedUtterance("u2", 1, "", 0.0, 1.0, 1.5, "too_quiet"))
     record.observe(RoomLeft("s", 90.0, "left"))

@@ -1,4 +1,4 @@
-"""A real local Discord on 127.0.0.1, and a clip short enough for tests in real time."""
+"""Fixtures: a local Discord on 127.0.0.1, and a clip that is short enough to be played in real time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest_asyncio.fixture
 async def room() -> AsyncIterator[Room]:
-    """Open a local Discord with three members."""
+    """Start a local Discord with three members."""
     people = tuple(Member(user_id, name) for user_id, name in NAMES.items())
     async with LocalDiscord(guild=GuildSpec(people=people)) as discord:
         yield Room(discord)
@@ -29,5 +29,5 @@ async def room() -> AsyncIterator[Room]:
 
 @pytest.fixture
 def clip(tmp_path: Path) -> Clip:
-    """Return half a second of voice between two tenths of silence."""
+    """Return a clip with half a second of voice, and a tenth of a second of silence before and after."""
     return clip_of(tmp_path)

@@ -1,7 +1,7 @@
-"""Two or more DAVE parties around the local Discord's delivery service, in memory and in order.
+"""Two or more DAVE members and the local Discord's delivery service, connected in memory.
 
-Carries messages until nobody has anything to say; transitions can be held back to look at the moment between
-"announced" and "executed".
+`settle` delivers messages in order until none is left. Before that, a test can look at a transition that is announced
+and not executed yet.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from rehearsal.people.dave import GatewayMessage
 
 CHANNEL = 600
-# Far more than any test needs.
+# More messages than any test needs. Reaching this number means an endless exchange.
 MOST_MESSAGES = 500
 
 
 class Exchange:
-    """A voice channel without sockets or keys of the transport."""
+    """A voice channel without sockets and without transport encryption."""
 
     def __init__(self) -> None:
         self.service = DeliveryService(CHANNEL)
@@ -32,7 +32,7 @@ class Exchange:
         self.delivered: list[tuple[int, int]] = []
 
     def join(self, user_id: int) -> DaveMember:
-        """Let a new party in and settle."""
+        """Connect a new member and deliver all messages."""
         party = self.parties[user_id] = DaveMember(user_id=user_id, channel_id=CHANNEL)
         self.take(self.service.connect(user_id))
         self.said(user_id, party.begin(self.service.version))
@@ -40,17 +40,17 @@ class Exchange:
         return party
 
     def leave(self, user_id: int) -> None:
-        """Let a party out and settle."""
+        """Disconnect a member and deliver all messages."""
         del self.parties[user_id]
         self.take(self.service.disconnect(user_id))
         self.settle()
 
     def take(self, effects: list[DeliveryEffect]) -> None:
-        """Queue what the delivery service wants sent; timers are not run."""
+        """Queue the messages that the delivery service sends. Timers are not run."""
         self._queue.extend((effect.user_id, effect) for effect in effects if isinstance(effect, SendBinary | SendJson))
 
     def said(self, user_id: int, messages: list[GatewayMessage]) -> None:
-        """Carry a party's answers to the delivery service."""
+        """Pass a member's answers to the delivery service."""
         for message in messages:
             if isinstance(message, JsonMessage):
                 if message.op == DaveOpcode.READY_FOR_TRANSITION:
@@ -63,7 +63,7 @@ class Exchange:
                 self.take(self.service.commit(user_id, message.body))
 
     def settle(self, *, damage: int | None = None) -> None:
-        """Deliver until all is quiet. `damage`: the opcode whose next message is cut in half on its way."""
+        """Deliver messages until none is left. `damage`: the opcode whose next message is cut in half on its way."""
         while self._queue:
             user_id, effect = self._queue.popleft()
             party = self.parties.get(user_id)

@@ -1,4 +1,4 @@
-"""A local Discord with three members, and the way into it, for the tests of people."""
+"""A local Discord with three members, used by the tests of scripted people."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ NAMES = {ADA: "Ada", BEN: "Ben", CLEO: "Cleo"}
 
 
 class Room:
-    """A local Discord and the way into it."""
+    """A local Discord and the scripted people who can join it."""
 
     def __init__(self, discord: LocalDiscord) -> None:
         self.discord = discord
         self.tls = ssl.create_default_context(cafile=str(discord.certificate_path))
 
     def person(self, user_id: int) -> ScriptedPerson:
-        """Return somebody who has not joined yet."""
+        """Return a person who has not joined yet."""
 
         async def join() -> Mapping[str, Any]:
             return (await self.discord.join(user_id)).as_dict()
@@ -39,7 +39,7 @@ class Room:
 
     @contextlib.asynccontextmanager
     async def two(self) -> AsyncIterator[tuple[ScriptedPerson, ScriptedPerson]]:
-        """Let Ada and Ben in and wait until they share keys."""
+        """Let Ada and Ben join, and wait until they share keys."""
         async with self.person(ADA) as ada, self.person(BEN) as ben:
             await ada.meet(BEN)
             await ben.meet(ADA)
@@ -47,7 +47,7 @@ class Room:
 
 
 async def heard_all(listener: ScriptedPerson, speaker: ScriptedPerson, clip: Clip) -> float:
-    """Let one speak; return what share of the packets the other heard."""
+    """Let `speaker` play the clip and return the share of its packets that `listener` heard."""
     before = len(listener.heard(speaker.user_id))
     began_at = time.monotonic()
     said = await speaker.say(clip)

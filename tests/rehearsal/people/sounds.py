@@ -1,4 +1,4 @@
-"""Sounds that the tests of people speak: tones between silences, as arrays, files and clips."""
+"""Sounds for the tests of scripted people: tones between silences, as arrays, files and clips."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def silence(seconds: float, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:
 
 
 def tone(seconds: float, rate_hz: int = RATE_HZ, *, level: float = 8000.0) -> NDArray[np.int16]:
-    """Return something voice-like enough for an energy ruler: a few harmonics."""
+    """Return a tone with a few harmonics, which counts as voice when measured by its energy."""
     turns = 2 * np.pi * 220.0 * np.arange(int(seconds * rate_hz)) / rate_hz
     harmonics = np.sin(turns) + np.sin(2 * turns) / 2 + np.sin(3 * turns) / 3
     return np.asarray(level * harmonics / 2, np.int16)
 
 
 def spoken(*, lead_s: float = 0.2, voice_s: float = 0.6, tail_s: float = 0.3) -> NDArray[np.int16]:
-    """Return silence, a tone, silence: 48 kHz mono."""
+    """Return a tone with silence before and after it, as 48 kHz mono."""
     return np.concatenate([silence(lead_s), tone(voice_s), silence(tail_s)])
 
 
 def write_wav(path: Path, pcm: NDArray[np.int16], rate_hz: int = RATE_HZ, channels: int = 1) -> Path:
-    """Write 16-bit WAV; two channels get the same sound."""
+    """Write a 16-bit WAV file. With two channels, both get the same sound."""
     with wave.open(str(path), "wb") as file:
         file.setnchannels(channels)
         file.setsampwidth(2)
@@ -43,7 +43,7 @@ def write_wav(path: Path, pcm: NDArray[np.int16], rate_hz: int = RATE_HZ, channe
 
 
 def ogg_of(pcm: NDArray[np.int16]) -> bytes:
-    """Return an Ogg/Opus file of 48 kHz mono sound."""
+    """Return 48 kHz mono sound as an Ogg/Opus file."""
     return encode_ogg(iter([pcm]))
 
 
@@ -55,5 +55,5 @@ def clip_of(folder: Path, *, lead_s: float = 0.1, voice_s: float = 0.5, tail_s: 
 
 
 def frames_of(seconds: float) -> int:
-    """Return how many 20 ms frames that is."""
+    """Return the number of 20 ms frames in `seconds`."""
     return int(seconds * RATE_HZ) // FRAME_SAMPLES

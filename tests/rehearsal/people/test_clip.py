@@ -1,4 +1,4 @@
-"""Recordings become 20 ms packets, and bad files become plain sentences."""
+"""Recordings become 20 ms packets, and a bad file raises a clear error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_an_ogg_file_is_taken_packet_by_packet(tmp_path: Path) -> None:
-    """Encoded sound is not encoded again: the packets are the file's own."""
+    """An Ogg/Opus file is not encoded again: the clip has the packets of the file."""
     path = tmp_path / "hello.ogg"
     path.write_bytes(ogg_of(spoken()))
     clip = Clip.load(path)
@@ -28,7 +28,7 @@ def test_an_ogg_file_is_taken_packet_by_packet(tmp_path: Path) -> None:
 
 
 def test_the_voiced_bounds_are_those_of_the_sound(tmp_path: Path) -> None:
-    """The voice begins and ends where it does in the recording, to a frame or two of codec smear."""
+    """The voiced bounds agree with the recording to within two frames, which the codec may blur."""
     path = tmp_path / "hello.ogg"
     path.write_bytes(ogg_of(spoken(lead_s=0.2, voice_s=0.6, tail_s=0.3)))
     clip = Clip.load(path)
@@ -39,7 +39,7 @@ def test_the_voiced_bounds_are_those_of_the_sound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rate_hz", "channels"), [(48_000, 1), (16_000, 1), (44_100, 2)])
 def test_any_recording_becomes_a_clip(tmp_path: Path, rate_hz: int, channels: int) -> None:
-    """WAV of any rate and channel count is encoded at load time."""
+    """A WAV file of any rate and channel count is encoded when it is loaded."""
     path = write_wav(tmp_path / "hello.wav", tone(0.5, rate_hz), rate_hz, channels)
     clip = Clip.load(path)
     assert {packet_ms(packet) for packet in clip.packets} == {20}
@@ -49,7 +49,7 @@ def test_any_recording_becomes_a_clip(tmp_path: Path, rate_hz: int, channels: in
 
 
 def test_opus_in_other_frame_sizes_is_encoded_again(tmp_path: Path) -> None:
-    """Discord wants 20 ms frames, so an Ogg file with 60 ms packets is cut anew."""
+    """An Ogg file with 60 ms packets is encoded again, because Discord wants 20 ms frames."""
     file = io.BytesIO()
     with av.open(file, "w", format="ogg") as container:
         stream = container.add_stream("libopus", rate=RATE_HZ, options={"frame_duration": "60"})
@@ -66,21 +66,21 @@ def test_opus_in_other_frame_sizes_is_encoded_again(tmp_path: Path) -> None:
 
 
 def test_packet_length_agrees_with_libopus() -> None:
-    """The table of contents byte is read as libopus reads it, for every configuration and frame count."""
+    """`packet_ms` agrees with libopus for every first byte of a packet."""
     for toc in range(256):
         packet = bytes([toc, 1 if toc & 3 == 3 else 0]) + bytes(60)
         assert packet_ms(packet) * RATE_HZ / 1000 == packet_samples(packet)
 
 
 def test_blocks_of_any_size_make_the_same_file() -> None:
-    """How the sound comes in does not show in the packets."""
+    """The size of the blocks in which sound is passed to the encoder does not change the file."""
     pcm = tone(0.3)
     pieces = encode_ogg(iter([pcm[:100], pcm[100:7000], pcm[7000:]]))
     assert len(pieces) == len(encode_ogg(iter([pcm])))
 
 
 def test_read_sound_resamples(tmp_path: Path) -> None:
-    """Sound is read at 48 kHz whatever the file has."""
+    """`read_sound` returns 48 kHz, whatever rate the file has."""
     path = write_wav(tmp_path / "low.wav", tone(1.0, 16_000), 16_000)
     assert len(read_sound(path)) == pytest.approx(48_000, abs=100)
 
@@ -97,7 +97,7 @@ def test_read_sound_resamples(tmp_path: Path) -> None:
     ids=["missing", "empty", "text", "truncated", "silent"],
 )
 def test_a_bad_file_is_one_plain_sentence(tmp_path: Path, content: bytes | None, says: str) -> None:
-    """The message names the file and what is wrong with it."""
+    """The error message is one line that names the file and the problem."""
     path = tmp_path / "broken.ogg"
     if content is not None:
         path.write_bytes(content)

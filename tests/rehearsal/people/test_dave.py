@@ -1,4 +1,4 @@
-"""One person's end of DAVE, against the local Discord's delivery service."""
+"""A person's DAVE implementation works with the local Discord's delivery service."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ OPUS = bytes.fromhex("48") + bytes(range(60))
 
 
 def hears(exchange: Exchange, listener: int, speaker: int, opus: bytes = OPUS) -> bool:
-    """Return whether a frame arrives as it was said."""
+    """Return whether the listener decrypts the speaker's frame correctly."""
     frame = exchange.parties[speaker].encrypt(opus)
     assert frame is not None
     return exchange.parties[listener].decrypt(speaker, frame) == opus
 
 
 def test_nobody_speaks_alone() -> None:
-    """Without a group there are no keys, so nothing can be sent, silence apart."""
+    """A member who is alone has no keys and can send only silence."""
     exchange = Exchange()
     ada = exchange.join(ADA)
     assert not ada.can_send
@@ -30,7 +30,7 @@ def test_nobody_speaks_alone() -> None:
 
 
 def test_two_hear_each_other() -> None:
-    """The first commit that wins makes the group; frames are not the plain Opus."""
+    """Two members share keys, and what they send is encrypted."""
     exchange = Exchange()
     ada, ben = exchange.join(ADA), exchange.join(BEN)
     assert ada.can_send
@@ -41,7 +41,7 @@ def test_two_hear_each_other() -> None:
 
 
 def test_a_third_joins_and_leaves_while_two_talk() -> None:
-    """Each change of members is a new epoch; frames under way from the old one still open."""
+    """Each change of members starts a new epoch. Frames that were sent in the old epoch can still be decrypted."""
     exchange = Exchange()
     ada, ben = exchange.join(ADA), exchange.join(BEN)
     under_way = ada.encrypt(OPUS)
@@ -56,7 +56,7 @@ def test_a_third_joins_and_leaves_while_two_talk() -> None:
 
 
 def test_a_transition_is_answered() -> None:
-    """A commit after the first names a transition, and everyone says that they are ready (op 23)."""
+    """A commit after the first has a transition id, and every member answers that it is ready (op 23)."""
     exchange = Exchange()
     exchange.join(ADA)
     exchange.join(BEN)
@@ -66,7 +66,7 @@ def test_a_transition_is_answered() -> None:
 
 
 def test_a_downgrade_sends_plain_opus_and_an_upgrade_encrypts_again() -> None:
-    """Version 0 takes force for all at op 22; after the new group everybody hears everybody."""
+    """After op 22 with version 0 all members send plain Opus, and after an upgrade encrypted frames again."""
     exchange = Exchange()
     ada, ben = exchange.join(ADA), exchange.join(BEN)
     late = ben.encrypt(OPUS)
@@ -75,7 +75,7 @@ def test_a_downgrade_sends_plain_opus_and_an_upgrade_encrypts_again() -> None:
     assert ada.version == ben.version == 0
     assert ada.encrypt(OPUS) == OPUS
     assert ben.decrypt(ADA, OPUS) == OPUS
-    # A frame that was encrypted before the switch and arrives after it.
+    # This frame was encrypted before the downgrade and arrives after it.
     assert late is not None
     assert ada.decrypt(BEN, late) == OPUS
     exchange.take(exchange.service.upgrade())
@@ -83,12 +83,12 @@ def test_a_downgrade_sends_plain_opus_and_an_upgrade_encrypts_again() -> None:
     assert ada.version == ben.version == 1
     assert ada.encrypt(OPUS) != OPUS
     assert hears(exchange, BEN, ADA)
-    # A plain frame that was sent before the upgrade took force.
+    # This plain frame was sent before the upgrade and arrives after it.
     assert ben.decrypt(ADA, OPUS) == OPUS
 
 
 def test_a_new_group_replaces_the_old_one() -> None:
-    """Op 24 with epoch 1: everybody offers a fresh key package, and speech goes on."""
+    """On op 24 with epoch 1 every member offers a new key package, and members hear each other again."""
     exchange = Exchange()
     ada, _ = exchange.join(ADA), exchange.join(BEN)
     exchange.take(exchange.service.recreate())
@@ -100,7 +100,7 @@ def test_a_new_group_replaces_the_old_one() -> None:
 
 @pytest.mark.parametrize("opcode", [DaveOpcode.PROPOSALS, DaveOpcode.ANNOUNCE_COMMIT, DaveOpcode.WELCOME])
 def test_a_damaged_message_costs_a_rejoin_not_the_call(opcode: int) -> None:
-    """A message that MLS refuses is reported (op 31), and the party is added again."""
+    """A member who gets a damaged message reports it (op 31) and is added again."""
     exchange = Exchange()
     exchange.join(ADA)
     exchange.join(BEN)
@@ -114,7 +114,7 @@ def test_a_damaged_message_costs_a_rejoin_not_the_call(opcode: int) -> None:
 
 
 def test_a_stranger_is_refused() -> None:
-    """A proposal for somebody whom the gateway never announced (op 11) is reported, not committed."""
+    """A proposal to add a user whom op 11 did not announce is reported and not committed."""
     exchange = Exchange()
     ada = exchange.join(ADA)
     exchange.join(BEN)
@@ -135,7 +135,7 @@ def test_a_stranger_is_refused() -> None:
 @pytest.mark.parametrize("body", [b"", b"\0", b"\0\1", b"\7" * 90])
 @pytest.mark.parametrize("op", [25, 27, 29, 30])
 def test_noise_never_raises(op: int, body: bytes) -> None:
-    """Any bytes as any message are survived."""
+    """Random bytes in any message raise nothing."""
     party = DaveMember(user_id=ADA, channel_id=CHANNEL)
     assert party.handle_binary(op, body, []) == []
     party.begin(1)
@@ -144,7 +144,7 @@ def test_noise_never_raises(op: int, body: bytes) -> None:
 
 
 def test_anothers_key_does_not_fit() -> None:
-    """Keys are per sender, which is what lets an unknown SSRC be tried."""
+    """A frame can be decrypted only with its sender's key, so the key identifies the sender of an unknown SSRC."""
     exchange = Exchange()
     ada, ben = exchange.join(ADA), exchange.join(BEN)
     exchange.join(CLEO)

@@ -1,4 +1,4 @@
-"""The UDP socket: asks for its address until told, and hands on what is voice."""
+"""The UDP socket repeats its discovery request until it is answered, and passes on voice packets only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rehearsal.people.media_socket import MediaSocket
 
 
 class _Server(asyncio.DatagramProtocol):
-    """Answers the second discovery; the first is lost. Echoes everything else twice."""
+    """A server that answers only the second discovery request and echoes everything else twice."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -31,7 +31,10 @@ class _Server(asyncio.DatagramProtocol):
 
 @pytest.mark.asyncio
 async def test_discovery_is_asked_again_and_is_not_voice() -> None:
-    """A lost question costs a moment; only voice reaches the ear, with its arrival time."""
+    """The discovery request is repeated when it is lost.
+
+    Voice packets are passed on with their arrival time. The discovery reply is not passed on.
+    """
     transport, server = await asyncio.get_running_loop().create_datagram_endpoint(_Server, local_addr=("127.0.0.1", 0))
     server.transport = transport
     heard: list[tuple[bytes, float]] = []

@@ -1,4 +1,4 @@
-"""Frames leave by their own deadlines."""
+"""Each frame leaves at its own deadline, so delays do not add up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rehearsal.people.pacing import LATE_S, Pacer
 
 
 class _Time:
-    """A clock that moves when somebody sleeps, and stalls when told to."""
+    """A clock that moves only during `sleep`, which takes `stall_s` longer once."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -26,7 +26,7 @@ class _Time:
 
 @pytest.mark.asyncio
 async def test_frames_leave_every_20_ms() -> None:
-    """Without trouble each frame leaves at its deadline."""
+    """Without delays, each frame leaves at its deadline."""
     time = _Time()
     pacer = Pacer(0.02, clock=time.clock, sleep=time.sleep)
     left = [await pacer.until(index) for index in range(50)]
@@ -36,7 +36,7 @@ async def test_frames_leave_every_20_ms() -> None:
 
 @pytest.mark.asyncio
 async def test_a_stall_does_not_add_up() -> None:
-    """After 95 ms of standstill the late frames go out at once and the rest is on time again."""
+    """After a stall of 95 ms, the late frames leave at once and the following frames are on time."""
     time = _Time()
     pacer = Pacer(0.02, clock=time.clock, sleep=time.sleep)
     left = []
@@ -54,7 +54,7 @@ async def test_a_stall_does_not_add_up() -> None:
 
 @pytest.mark.asyncio
 async def test_a_late_frame_still_yields() -> None:
-    """A burst after a stall lets others run between its frames."""
+    """While late frames leave, other tasks run between them."""
     time = _Time()
     pacer = Pacer(0.02, clock=time.clock, sleep=time.sleep)
     time.now += 1.0

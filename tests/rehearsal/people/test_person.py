@@ -1,4 +1,4 @@
-"""People in the local Discord speak and hear; real sockets on 127.0.0.1, half a second a clip."""
+"""Scripted people speak and hear each other in the local Discord, over real sockets and with half a second of voice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_two_people_hear_each_other(room: Room, clip: Clip) -> None:
-    """Every packet arrives and decrypts, both ways."""
+    """Every packet arrives and is decrypted in both directions."""
     async with room.two() as (ada, ben):
         assert await heard_all(ben, ada, clip) == 1
         assert await heard_all(ada, ben, clip) == 1
@@ -28,7 +28,7 @@ async def test_two_people_hear_each_other(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_said_is_told_in_order(room: Room, clip: Clip) -> None:
-    """The times of the voice lie inside the times of the clip, and nothing stayed unsent."""
+    """`say` reports times of the voice that lie inside the clip, and that every packet was sent."""
     async with room.two() as (ada, _):
         said = await ada.say(clip)
         assert said.started_at < said.speech_started_at < said.speech_ended_at
@@ -37,7 +37,7 @@ async def test_what_was_said_is_told_in_order(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> None:
-    """What the network does to packets is undone: all of them are heard."""
+    """With padding and reordering, all packets are still heard."""
     room.discord.network.update(NetworkConditions(padding=0.3, reorder=0.3).as_dict())
     async with room.two() as (ada, ben):
         assert await heard_all(ben, ada, clip) == 1
@@ -46,7 +46,7 @@ async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> No
 
 @pytest.mark.asyncio
 async def test_somebody_joins_in_mid_speech(room: Room, clip: Clip) -> None:
-    """A new member re-keys the call while Ada speaks; Ben misses nothing, and Cleo hears the next words."""
+    """When Cleo joins while Ada speaks, the keys change. Ben misses nothing, and Cleo hears what Ada says next."""
     async with room.two() as (ada, ben), asyncio.TaskGroup() as tasks:
         talk = tasks.create_task(heard_all(ben, ada, clip))
         async with room.person(CLEO) as cleo:
@@ -58,7 +58,7 @@ async def test_somebody_joins_in_mid_speech(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_can_speak_to_an_empty_room(room: Room, clip: Clip) -> None:
-    """Alone there are no keys; that is a plain sentence, not a hang."""
+    """Speaking alone in a channel raises a clear error after a timeout, because there are no keys."""
     async with room.person(ADA) as ada:
         with pytest.raises(PersonError, match="no keys to speak with"):
             await ada.say(clip, ready_timeout_s=0.05)
@@ -66,7 +66,7 @@ async def test_nobody_can_speak_to_an_empty_room(room: Room, clip: Clip) -> None
 
 @pytest.mark.asyncio
 async def test_silence_of_another_is_told(room: Room) -> None:
-    """Waiting for somebody who says nothing ends with their number in a sentence."""
+    """Waiting for a member who stays silent raises an error with that member's id."""
     async with room.two() as (ada, _):
         with pytest.raises(PersonError, match=f"heard nothing of member {BEN}"):
             await ada.wait_for_sound(BEN, since=time.monotonic(), timeout_s=0.05)
@@ -74,7 +74,7 @@ async def test_silence_of_another_is_told(room: Room) -> None:
 
 @pytest.mark.asyncio
 async def test_a_cancelled_clip_leaves_the_person_able(room: Room, clip: Clip) -> None:
-    """Stopped in mid-word, the person can speak again at once."""
+    """After `say` is cancelled, the person can speak again at once."""
     async with room.two() as (ada, ben):
         talk = asyncio.create_task(ada.say(clip))
         await ben.wait_for_sound(ADA, since=0.0, timeout_s=5)

@@ -34,7 +34,7 @@ QUIET = packets_of(silence(0.2))
 def hear(
     packets: Sequence[bytes], *, at: float = 10.0, first_sequence: int = 65_530, ssrc: int = 7, lost: Sequence[int] = ()
 ) -> ReceivedSpeech:
-    """Return what is heard when these packets arrive every 20 ms; the sequence wraps early."""
+    """Return what is heard when these packets arrive every 20 ms. The sequence numbers wrap around early."""
     heard = ReceivedSpeech()
     for index, opus in enumerate(packets):
         if index not in lost:
@@ -45,21 +45,21 @@ def hear(
 def put(
     heard: ReceivedSpeech, index: int, opus: bytes, *, at: float, first_sequence: int = 65_530, ssrc: int = 7
 ) -> None:
-    """Let packet number `index` arrive."""
+    """Add packet number `index`."""
     sequence = (first_sequence + index) & 0xFFFF
     timestamp = (4_294_960_000 + 960 * index) & 0xFFFFFFFF
     heard.add(arrived_at=at, ssrc=ssrc, sequence=sequence, timestamp=timestamp, opus=opus)
 
 
 def test_a_tone_is_heard_whole() -> None:
-    """A second of sound is a second of 16 kHz samples, across the wrap of the sequence numbers."""
+    """A second of sound becomes 16,000 samples, although the sequence numbers wrap around."""
     pcm = hear(VOICE).pcm(since=0.0)
     assert len(pcm) == 16_000
     assert float(np.abs(pcm[1600:].astype(float)).mean()) > 1000
 
 
 def test_the_first_and_last_voiced_frame_are_found() -> None:
-    """Silence around the voice does not count; times are those of arrival."""
+    """The first and last voiced frames are found by arrival time, without the silence around the voice."""
     heard = hear([*QUIET, *VOICE, *QUIET])
     assert heard.first_voiced_at(since=0.0) == pytest.approx(10.2, abs=0.021)
     assert heard.last_voiced_at(since=0.0) == pytest.approx(11.2, abs=0.041)
@@ -67,7 +67,7 @@ def test_the_first_and_last_voiced_frame_are_found() -> None:
 
 
 def test_a_stretch_is_cut_by_arrival() -> None:
-    """Only what arrived from `since` to `until` is returned, decoded with what led up to it."""
+    """`pcm` returns only what arrived from `since` to `until`, decoded with the packets before it."""
     heard = hear(VOICE)
     assert len(heard.pcm(since=10.4, until=10.6)) == pytest.approx(0.2 * 16_000, abs=FRAME_SAMPLES)
     whole, part = heard.pcm(since=0.0), heard.pcm(since=10.4)
@@ -77,7 +77,7 @@ def test_a_stretch_is_cut_by_arrival() -> None:
 
 @given(order=st.permutations(range(12)))
 def test_any_order_of_arrival_gives_the_same_sound(order: list[int]) -> None:
-    """Packets that overtake each other are put back by their numbers."""
+    """Packets that arrive in another order are sorted by their sequence numbers."""
     heard = ReceivedSpeech()
     for step, index in enumerate(order):
         put(heard, index, VOICE[index], at=10.0 + step * FRAME_S)
@@ -87,19 +87,19 @@ def test_any_order_of_arrival_gives_the_same_sound(order: list[int]) -> None:
 
 
 def test_a_packet_twice_is_heard_once() -> None:
-    """A duplicate adds nothing."""
+    """A packet that arrives twice is heard once."""
     heard = hear(VOICE[:5])
     put(heard, 4, VOICE[4], at=10.2)
     assert len(heard.frames(since=0.0)) == 5
 
 
 def test_lost_frames_are_concealed() -> None:
-    """Two lost frames are filled in, so a recogniser gets speech without a hole."""
+    """Two lost frames are filled in, so a recogniser gets speech without gaps."""
     assert len(hear(VOICE, lost=(20, 21)).pcm(since=0.0)) == 16_000
 
 
 def test_a_long_gap_stays_a_pause() -> None:
-    """No sound is invented for a pause without loss: the sound goes on where it arrived."""
+    """A pause in which no packet was lost is not filled with sound."""
     heard = hear(VOICE[:25])
     for index, opus in enumerate(VOICE[25:], start=25):
         heard.add(
@@ -111,19 +111,19 @@ def test_a_long_gap_stays_a_pause() -> None:
         )
     frames = heard.frames(since=0.0)
     assert len(frames) == 50
-    # The pause is kept, up to a second of it.
+    # The pause is kept, but shortened to one second.
     assert len(heard.pcm(since=0.0)) == pytest.approx(16_000 + 16_000, abs=FRAME_SAMPLES)
 
 
 def test_silence_frames_are_not_sound() -> None:
-    """The frames that end a talkspurt are counted in the order and heard as nothing."""
+    """The silence frames that end a talkspurt count in the order of packets but not as sound."""
     heard = hear([*VOICE[:10], *[SILENCE_FRAME] * 5])
     assert heard.last_sound_at == pytest.approx(10.18)
     assert heard.last_voiced_at(since=0.0) == pytest.approx(10.2, abs=0.041)
 
 
 def test_a_new_session_has_its_own_decoder() -> None:
-    """After a reconnect the SSRC changes and the numbers begin anew; both stretches are heard."""
+    """After a reconnect with a new SSRC and new sequence numbers, both stretches are heard."""
     heard = hear(VOICE[:10], ssrc=7)
     for index, opus in enumerate(VOICE[:10]):
         put(heard, index, opus, at=11.0 + FRAME_S * index, first_sequence=3, ssrc=8)
@@ -131,7 +131,7 @@ def test_a_new_session_has_its_own_decoder() -> None:
 
 
 def test_a_damaged_packet_costs_its_own_frame() -> None:
-    """A packet that libopus refuses becomes a silent frame between the others."""
+    """A packet that libopus refuses becomes one silent frame."""
     packets = [*VOICE[:5], b"\xff\xff", *VOICE[5:10]]
     frames = hear(packets).frames(since=0.0)
     assert len(frames) == 11
@@ -139,7 +139,7 @@ def test_a_damaged_packet_costs_its_own_frame() -> None:
 
 
 def test_the_oldest_is_forgotten() -> None:
-    """Memory is bounded: the newest packets stay."""
+    """Only the newest `max_packets` packets are kept."""
     heard = ReceivedSpeech(max_packets=10)
     for index, opus in enumerate(VOICE):
         put(heard, index, opus, at=10.0 + FRAME_S * index)
@@ -148,7 +148,7 @@ def test_the_oldest_is_forgotten() -> None:
 
 
 def test_nothing_heard_is_empty() -> None:
-    """Before a first packet there is no sound and no time of it."""
+    """Before the first packet there is no sound and no time."""
     heard = ReceivedSpeech()
     assert len(heard.pcm(since=0.0)) == 0
     assert heard.first_voiced_at(since=0.0) is None

@@ -1,4 +1,4 @@
-"""Voice packets as bytes: what is sealed opens, and nothing else does."""
+"""Voice packets that are encrypted by the sender can be decrypted, and no other datagram can."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SSRC = 4242
 
 
 def forwarded(payload: bytes, *, extension_words: int = 0, padding: int = 0, payload_type: int = 0x78) -> bytes:
-    """Return a datagram as a voice server forwards it: with header extension and padding."""
+    """Return a datagram as a voice server forwards it, with a header extension and padding."""
     flags, preamble, plain = 0x80, b"", payload
     if extension_words:
         flags |= 0x10
@@ -32,14 +32,14 @@ def forwarded(payload: bytes, *, extension_words: int = 0, padding: int = 0, pay
 
 
 def test_what_is_sealed_opens() -> None:
-    """Numbers count up by one frame, and the payload is the same."""
+    """Sequence and timestamp increase by one frame for each packet, and the payload is unchanged."""
     sealer = PacketEncryptor(KEY, SSRC)
     opened = [decrypt_packet(sealer.seal(payload), KEY) for payload in (b"one", b"two")]
     assert opened == [DecryptedPacket(SSRC, 1, 960, b"one"), DecryptedPacket(SSRC, 2, 1920, b"two")]
 
 
 def test_a_skipped_frame_moves_the_clock_alone() -> None:
-    """Time passes without a packet: the timestamp jumps, the sequence does not."""
+    """A skipped frame increases the timestamp and not the sequence number."""
     sealer = PacketEncryptor(KEY, SSRC)
     sealer.skip()
     assert decrypt_packet(sealer.seal(b"one"), KEY) == DecryptedPacket(SSRC, 1, 1920, b"one")
@@ -51,7 +51,7 @@ def test_a_skipped_frame_moves_the_clock_alone() -> None:
     padding=st.integers(0, 7),
 )
 def test_padding_and_extension_are_stripped(payload: bytes, words: int, padding: int) -> None:
-    """Whatever the server adds, the frame inside comes out as it was: DAVE finds its trailer from the end."""
+    """The server's padding and extension are removed, because DAVE finds its trailer from the end of the frame."""
     opened = decrypt_packet(forwarded(payload, extension_words=words, padding=padding), KEY)
     assert opened is not None
     assert opened.payload == payload
@@ -59,12 +59,12 @@ def test_padding_and_extension_are_stripped(payload: bytes, words: int, padding:
 
 @pytest.mark.parametrize("payload_type", [0x48, 101, 0x79])
 def test_what_is_not_opus_is_not_heard(payload_type: int) -> None:
-    """RTCP and video on the same socket are left alone."""
+    """Packets that are not Opus, for example RTCP and video, are ignored."""
     assert decrypt_packet(forwarded(b"x", payload_type=payload_type), KEY) is None
 
 
 def test_a_padding_that_cannot_be_is_refused() -> None:
-    """A padding count of zero, or beyond the payload, is damage."""
+    """A packet with a padding count of zero, or beyond the payload, is refused."""
     flags = struct.pack(">BBHII", 0xA0, 0x78, 7, 960, SSRC)
     for last in (0, 200):
         nonce = struct.pack("<I", 1)
@@ -76,17 +76,17 @@ def test_a_padding_that_cannot_be_is_refused() -> None:
 
 @given(datagram=st.binary(max_size=120))
 def test_noise_is_not_heard(datagram: bytes) -> None:
-    """Anything may arrive on a UDP port; nothing raises."""
+    """Random bytes on the UDP port raise nothing."""
     assert decrypt_packet(datagram, KEY) is None
 
 
 def test_another_key_does_not_open() -> None:
-    """A packet of the session before is nobody's."""
+    """A packet encrypted with another key, for example of the previous session, is refused."""
     assert decrypt_packet(PacketEncryptor(KEY, SSRC).seal(b"one"), bytes(32)) is None
 
 
 def test_discovery_speaks_discords_74_bytes() -> None:
-    """The request names us, the reply our address."""
+    """The discovery request has 74 bytes and our SSRC, and the reply has our address."""
     request = discovery_request(SSRC)
     assert (len(request), request[:8]) == (74, struct.pack(">HHI", 1, 70, SSRC))
     reply = struct.pack(">HHI64sH", 2, 70, SSRC, b"127.0.0.1", 5005)
@@ -95,5 +95,5 @@ def test_discovery_speaks_discords_74_bytes() -> None:
 
 @pytest.mark.parametrize("datagram", [b"", bytes(74), discovery_request(1), b"\0\2" * 40])
 def test_what_is_no_discovery_reply_is_none(datagram: bytes) -> None:
-    """Voice, our own request and noise are not addresses."""
+    """Voice packets, our own request and random bytes are not read as a discovery reply."""
     assert discovery_reply(datagram) is None

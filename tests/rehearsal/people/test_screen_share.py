@@ -1,4 +1,4 @@
-"""Somebody of the rehearsal shares a screen with the bot's real pages: link, pictures, notes, the end."""
+"""A scripted person shares a screen with the bot's real pages: the link, the pictures, the notes and the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE_S = 20.0
 
 
 class Pages:
-    """A room whose screens are shared over the real web server."""
+    """A room whose screens are shared through the real web server."""
 
     def __init__(self, watching: Watching, room: RoomScreens, web: WebServer) -> None:
         self.watching = watching
@@ -32,14 +32,14 @@ class Pages:
         self._web = web
 
     def told(self) -> str:
-        """Return what `/watch start` answers."""
+        """Return the answer of `/watch start`."""
         link = self._web.share_link(self.watching.screens.invite(GUILD, ADA.id))
         return f"Open this on your computer and choose what to share: <{link}>\nIt is for you alone."
 
 
 @asynccontextmanager
 async def pages() -> AsyncIterator[Pages]:
-    """Open a room and its pages."""
+    """Open a room and its web server."""
     watching = Watching()
     async with watching.room() as room, WebServer(WebSettings(port=0), watching.screens) as web:
         await web.start()
@@ -48,7 +48,7 @@ async def pages() -> AsyncIterator[Pages]:
 
 @pytest.mark.asyncio
 async def test_pictures_become_notes() -> None:
-    """As those of the page in a browser; and the bot tells of the end."""
+    """Pictures become notes as they do from the page in a browser, and the bot reports the end of the share."""
     async with pages() as here:
         here.watching.readers.texts = ["Tokyo 2099"]
         async with ScreenSharePage("Ada", here.told()) as sharer:
@@ -63,19 +63,19 @@ async def test_pictures_become_notes() -> None:
 
 @pytest.mark.asyncio
 async def test_an_end_by_the_bot_is_told() -> None:
-    """With the sentence that the page would show."""
+    """When the bot ends the share, the person gets the sentence that the page would show."""
     async with pages() as here, ScreenSharePage("Ada", here.told()) as sharer:
         here.watching.readers.texts = ["Tokyo 2099"]
         assert await sharer.show(PICTURES["dark"], timeout_s=PATIENCE_S)
         await here.room.finish()
-        # It may hear of the end while it waits for a note, or before it shows anything.
+        # The person may learn of the end while waiting for a note, or before showing a picture.
         with pytest.raises(PersonError, match="The bot has left the voice channel"):
             await sharer.show(PICTURES["bright"], timeout_s=PATIENCE_S)
 
 
 @pytest.mark.asyncio
 async def test_no_link_and_a_used_one_are_sentences() -> None:
-    """What the bot said instead of a link, why it lets nobody in, and a page that is not there."""
+    """An answer without a link, a used link, and a page that cannot be opened each raise a clear error."""
     with pytest.raises(PersonError, match="Join Lounge first"):
         ScreenSharePage("Ada", "Join Lounge first: I watch a screen together with who is there.")
     async with pages() as here:

@@ -1,4 +1,4 @@
-"""Ending a task: its own failure is reported, our cancellation is not."""
+"""`cancel_and_wait` raises the task's own failure, but not the cancellation that it caused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rehearsal.people.tasks import cancel_and_wait
 
 @pytest.mark.asyncio
 async def test_a_waiting_task_ends() -> None:
-    """Cancelling is what was asked for, so nothing is raised."""
+    """Cancelling a waiting task raises nothing."""
     task = asyncio.create_task(asyncio.Event().wait(), name="waits")
     await asyncio.sleep(0)
     await cancel_and_wait(task)
@@ -20,7 +20,7 @@ async def test_a_waiting_task_ends() -> None:
 
 @pytest.mark.asyncio
 async def test_what_a_task_died_of_is_raised() -> None:
-    """A fault in a background task does not vanish with it."""
+    """The exception of a task that failed in the background is raised."""
 
     async def fail() -> None:
         raise ValueError("broken")
@@ -33,7 +33,7 @@ async def test_what_a_task_died_of_is_raised() -> None:
 
 @pytest.mark.asyncio
 async def test_the_callers_own_cancellation_passes() -> None:
-    """A caller that waits for a stubborn task can be cancelled."""
+    """A caller that waits for a task which does not end can be cancelled."""
     release = asyncio.Event()
 
     async def stubborn() -> None:

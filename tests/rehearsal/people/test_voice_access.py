@@ -16,7 +16,7 @@ ANSWER: dict[str, Any] = {
 
 
 def test_the_two_events_make_credentials() -> None:
-    """Ids become numbers; the other values do not change."""
+    """Ids become numbers. The other values are unchanged."""
     found = VoiceServerAccess.parse(ANSWER)
     assert (found.user_id, found.guild_id, found.channel_id) == (41, 500, 600)
     assert (found.session_id, found.endpoint, found.token) == ("abc", "127.0.0.1:4444", "very-secret")
@@ -38,7 +38,7 @@ def test_the_token_is_never_shown() -> None:
     ids=["empty", "no server", "no endpoint yet", "not in a channel"],
 )
 def test_an_incomplete_answer_is_refused(broken: dict[str, Any]) -> None:
-    """A missing part is told, without what the others hold."""
+    """The error for an incomplete answer names the missing field and does not contain the token."""
     with pytest.raises(PersonError, match="lacks a field") as caught:
         VoiceServerAccess.parse(broken)
     assert "very-secret" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""A person's connection holds through what goes wrong on the way; real sockets on 127.0.0.1."""
+"""A person's voice connection recovers from faults, over real sockets on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_a_broken_websocket_is_resumed(room: Room, clip: Clip) -> None:
-    """The session survives: no new one, the same SSRC, and the next words are heard."""
+    """After the websocket breaks, the same session is resumed and the person is heard."""
     async with room.two() as (ada, ben):
         await room.discord.fault("kill_voice_websocket", user_id=ADA)
         await ben.say(clip)
@@ -31,7 +31,7 @@ async def test_a_broken_websocket_is_resumed(room: Room, clip: Clip) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("close_code", [4006, 4009, 4014, 4015])
 async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code: int) -> None:
-    """Whatever code the server closes with, the person comes back and is heard."""
+    """Whatever code the server closes with, the person reconnects and is heard."""
     async with room.two() as (ada, ben):
         await room.discord.fault("kill_voice_websocket", user_id=ADA, close_code=close_code)
         await ben.say(clip)
@@ -43,7 +43,7 @@ async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code:
 
 @pytest.mark.asyncio
 async def test_a_move_to_another_endpoint(room: Room, clip: Clip) -> None:
-    """A VOICE_SERVER_UPDATE in mid-call changes the server; a new session speaks and hears."""
+    """A VOICE_SERVER_UPDATE during a call moves the person to the new server, and they speak and hear there."""
     async with room.two() as (ada, ben):
         told = await room.discord.fault("migrate", user_id=ADA)
         await ada.move(told["servers"][str(ADA)])
@@ -58,7 +58,7 @@ async def test_a_move_to_another_endpoint(room: Room, clip: Clip) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault: str) -> None:
-    """A message that MLS refuses makes a person leave the group and come back, without losing the call."""
+    """A person who gets a message that MLS refuses leaves the group and joins it again without losing the call."""
     async with room.two() as (ada, ben):
         await room.discord.fault(fault, user_id=ADA)
         await ben.say(clip)
@@ -69,7 +69,7 @@ async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault:
 
 @pytest.mark.asyncio
 async def test_a_downgrade_and_an_upgrade(room: Room, clip: Clip) -> None:
-    """Without end-to-end encryption people are heard, and with it again."""
+    """People hear each other without end-to-end encryption, and with it after the upgrade."""
     async with room.two() as (ada, ben):
         await room.discord.fault("downgrade", user_id=ADA)
         await ben.say(clip)
@@ -84,7 +84,7 @@ async def test_a_downgrade_and_an_upgrade(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_a_new_group_is_joined(room: Room, clip: Clip) -> None:
-    """Op 24 with epoch 1 in the middle of a call costs no one the call."""
+    """Op 24 with epoch 1 during a call does not end the call for anybody."""
     async with room.two() as (ada, ben):
         await room.discord.fault("request_reset", user_id=ADA)
         await ben.say(clip)
@@ -93,7 +93,7 @@ async def test_a_new_group_is_joined(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_other_packets_are_not_heard(room: Room, clip: Clip) -> None:
-    """RTCP and video on the same socket are counted as foreign and never decoded as speech."""
+    """RTCP and video packets on the same socket are counted as foreign and never decoded as speech."""
     async with room.two() as (ada, ben):
         await room.discord.fault("rtcp", user_id=BEN)
         await room.discord.fault("video", user_id=BEN)
@@ -103,7 +103,7 @@ async def test_other_packets_are_not_heard(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_a_late_op_5_costs_no_packet(room: Room, clip: Clip) -> None:
-    """The sender's key tells who speaks before op 5 does."""
+    """Packets that arrive before op 5 are heard, because the sender's key identifies the speaker."""
     async with room.two() as (ada, ben):
         await room.discord.fault("late_speaking", user_id=ADA, delay_s=5.0)
         assert await heard_all(ben, ada, clip) == 1
@@ -111,7 +111,7 @@ async def test_a_late_op_5_costs_no_packet(room: Room, clip: Clip) -> None:
 
 @pytest.mark.asyncio
 async def test_who_leaves_is_gone(room: Room) -> None:
-    """After leaving nobody is in the channel, and no task or socket is left."""
+    """After leaving, nobody is in the channel, and no task is left."""
     async with room.two():
         pass
     assert room.discord.status()["voice_states"] == []
@@ -120,7 +120,7 @@ async def test_who_leaves_is_gone(room: Room) -> None:
 
 @pytest.mark.asyncio
 async def test_a_closed_door_is_told(room: Room) -> None:
-    """A token that does not fit ends in one sentence, after a few tries."""
+    """A wrong token raises one clear error."""
 
     async def join() -> Mapping[str, Any]:
         admission = (await room.discord.join(ADA)).as_dict()

@@ -1,4 +1,4 @@
-"""One voice session without sockets: keys, names, and packets whose speaker is not known yet."""
+"""One voice session, tested without sockets: keys, speakers, and packets whose speaker is not known yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPUS = bytes.fromhex("48") + bytes(range(60))
 
 
 def described(*, dave_version: int = 0) -> VoiceSessionState:
-    """Return Ada's call after op 4."""
+    """Return Ada's session after op 4."""
     call = VoiceSessionState(
         VoiceServerAccess(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PersonPacketCounts()
     )
@@ -27,7 +27,7 @@ def described(*, dave_version: int = 0) -> VoiceSessionState:
 
 
 def test_a_server_without_our_mode_is_refused() -> None:
-    """Both sides must share a transport encryption."""
+    """A server that does not offer our transport encryption is refused."""
     call = VoiceSessionState(
         VoiceServerAccess(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PersonPacketCounts()
     )
@@ -36,7 +36,7 @@ def test_a_server_without_our_mode_is_refused() -> None:
 
 
 def test_nothing_leaves_before_the_key() -> None:
-    """Before op 4 there is nothing to seal with."""
+    """Before op 4 there is no key, so nothing can be sent or received."""
     call = VoiceSessionState(
         VoiceServerAccess(ADA, 500, CHANNEL, "session", "127.0.0.1:1", "token"), PersonPacketCounts()
     )
@@ -46,14 +46,14 @@ def test_nothing_leaves_before_the_key() -> None:
 
 
 def test_a_known_speaker_is_heard() -> None:
-    """Op 5 names the SSRC."""
+    """After op 5, packets with the announced SSRC belong to that user."""
     call = described()
     call.handle_json(5, {"user_id": str(BEN), "ssrc": BEN_SSRC, "speaking": 1})
     assert call.open(PacketEncryptor(KEY, BEN_SSRC).seal(OPUS), 1.5) == [ReceivedOpus(BEN, BEN_SSRC, 1, 960, OPUS, 1.5)]
 
 
 def test_sound_that_overtakes_op_5_is_held() -> None:
-    """The first packets wait for their name and come in order, with the time at which they arrived."""
+    """Packets that arrive before op 5 are held. They are then returned in order with their own arrival times."""
     call = described()
     sealer = PacketEncryptor(KEY, BEN_SSRC)
     assert call.open(sealer.seal(OPUS), 1.0) == []
@@ -64,7 +64,7 @@ def test_sound_that_overtakes_op_5_is_held() -> None:
 
 
 def test_an_unknown_ssrc_is_found_by_its_key() -> None:
-    """With DAVE the sender's key tells who it is, before any op 5."""
+    """With DAVE, the sender's key identifies the speaker of an unknown SSRC before op 5."""
     exchange = Exchange()
     ada, ben = exchange.join(ADA), exchange.join(BEN)
     call = described()
@@ -78,7 +78,7 @@ def test_an_unknown_ssrc_is_found_by_its_key() -> None:
 
 
 def test_a_flood_without_a_name_is_bounded() -> None:
-    """Half a second is held; more is counted as nameless."""
+    """Half a second of packets without a known speaker is held. Further packets are counted as nameless."""
     call = described()
     sealer = PacketEncryptor(KEY, BEN_SSRC)
     for index in range(3 * HELD_PACKETS):
@@ -90,7 +90,7 @@ def test_a_flood_without_a_name_is_bounded() -> None:
 
 
 def test_a_frame_that_does_not_decrypt_is_counted() -> None:
-    """Ciphertext is never passed on as Opus."""
+    """A frame that cannot be decrypted is counted and never passed on as Opus."""
     exchange = Exchange()
     ada, ben = exchange.join(ADA), exchange.join(BEN)
     call = described()
@@ -106,7 +106,7 @@ def test_a_frame_that_does_not_decrypt_is_counted() -> None:
 
 
 def test_who_leaves_is_forgotten() -> None:
-    """After op 13 neither the member nor their SSRC is known."""
+    """After op 13 neither the member nor the member's SSRC is known."""
     call = described()
     call.handle_json(5, {"user_id": str(BEN), "ssrc": BEN_SSRC, "speaking": 1})
     call.handle_json(13, {"user_id": str(BEN)})
@@ -114,7 +114,7 @@ def test_who_leaves_is_forgotten() -> None:
 
 
 def test_frames_without_keys_let_the_clock_run() -> None:
-    """While there is no group the timestamp moves on, so what follows sits where it belongs."""
+    """While there is no group, the timestamp increases with each unsent frame, so later frames have the right time."""
     call = described(dave_version=1)
     assert call.seal(OPUS) is None
     sealed = call.seal(SILENCE_FRAME)

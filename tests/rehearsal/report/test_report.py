@@ -1,4 +1,4 @@
-"""The report's figures and the JSON that others read."""
+"""The report's figures, and the JSON that other programs read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def example() -> RehearsalReport:
-    """Return a report with one of each."""
+    """Return a report with one entry of each kind."""
     return RehearsalReport(
         passed=False,
         scenario="A test",
@@ -48,7 +48,7 @@ def example() -> RehearsalReport:
 
 
 def test_the_keys_are_a_contract(tmp_path: Path) -> None:
-    """Readers of the file can rely on these keys, whatever else is added."""
+    """The JSON has at least these keys, which other programs rely on."""
     example().write(tmp_path / "report.json")
     read = json.loads((tmp_path / "report.json").read_text())
     assert read.keys() >= {
@@ -66,7 +66,7 @@ def test_the_keys_are_a_contract(tmp_path: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
-    """The folder is missing, or the disk is full."""
+    """A report that cannot be written raises a clear error."""
     with pytest.raises(RehearsalError, match="could not be written"):
         example().write(tmp_path / "nowhere" / "report.json")
 
@@ -76,13 +76,13 @@ def test_a_report_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     [([], 0.5, None), ([7.0], 0.95, 7.0), ([1.0, 2.0], 0.5, 1.0), ([3.0, 1.0, 2.0], 0.5, 2.0)],
 )
 def test_percentile(values: list[float], share: float, expected: float | None) -> None:
-    """Nearest rank."""
+    """`percentile` uses the nearest-rank method."""
     assert percentile(values, share) == expected
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0.01, 1.0))
 def test_a_percentile_was_measured_and_covers_its_share(values: list[float], share: float) -> None:
-    """It is one of the values, and at least that share of them is not above it."""
+    """A percentile is one of the values, and at least that share of the values is not above it."""
     found = percentile(values, share)
     assert found in values
     assert sum(value <= found for value in values) >= share * len(values) - 1e-6
@@ -90,6 +90,6 @@ def test_a_percentile_was_measured_and_covers_its_share(values: list[float], sha
 
 
 def test_spread_leaves_out_what_was_not_measured() -> None:
-    """None is no zero."""
+    """Values that were not measured are left out and do not count as zero."""
     assert latency_percentiles([None, 100.04, None, 300.0]) == LatencyPercentiles(100.0, 300.0, 2)
     assert latency_percentiles([None]) == LatencyPercentiles(None, None, 0)

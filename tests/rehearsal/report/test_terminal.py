@@ -1,4 +1,4 @@
-"""The program reads well at 80 columns, in a pipe, and never breaks on what people are called."""
+"""The report is readable at 80 columns and in a pipe, and no name or text breaks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.rehearsal.simulated import scenario
 
 
 def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
-    """Return everything that is printed of a small run."""
+    """Return everything that is printed for a small run."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding=encoding)
     console = Console(file=out, width=80, force_terminal=terminal, legacy_windows=False)
@@ -42,7 +42,7 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
 
 
 def test_an_evening_in_writing_has_no_tables_of_sound() -> None:
-    """There is no table of what was heard; expectations and compactions are shown as usual."""
+    """A written evening has no tables about sound. Expectations are shown as usual."""
     out = io.StringIO()
     program = TerminalReport(Console(file=out, width=80))
     program.opened_in_writing("Boats", "Roomtone", ["Ada", "Bo"], 1)
@@ -56,7 +56,7 @@ def test_an_evening_in_writing_has_no_tables_of_sound() -> None:
 
 
 def test_the_conversation_stands_in_columns() -> None:
-    """Who, what was heard, how late; square brackets in speech are speech."""
+    """Each line shows who spoke, what was heard and how late. Square brackets in speech are printed as they are."""
     text = shown()
     assert "1:05 Roomtone It was Ithaca. (interrupted)" in text
     assert "[bold]boat[/]" in text
@@ -67,7 +67,7 @@ def test_the_conversation_stands_in_columns() -> None:
 
 
 def test_nothing_is_wider_than_the_terminal_and_a_pipe_has_no_codes() -> None:
-    """80 columns hold every line."""
+    """No line is wider than 80 columns, and output to a pipe has no control codes."""
     text = shown()
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
@@ -75,14 +75,14 @@ def test_nothing_is_wider_than_the_terminal_and_a_pipe_has_no_codes() -> None:
 
 
 def test_an_old_character_set_shows_what_it_can() -> None:
-    """Our own words need nothing but ASCII; others' are replaced, and nothing breaks."""
+    """With an ASCII encoding, other characters are replaced and nothing fails."""
     text = shown(encoding="ascii")
     assert "FAILED" in text
     assert "Na?ve" in text
 
 
 def test_the_report_has_every_part_and_the_verdict_last() -> None:
-    """What was said and heard, answers, latency, packets, compactions, summary, expectations."""
+    """The report has a section for lines, answers, latency, packets, compactions, summary and expectations."""
     text = shown()
     for what in ("What was said", "What Roomtone answered", "Latency", "Packets", "Compactions", "Summary", "NOT MET"):
         assert what in text
@@ -91,7 +91,7 @@ def test_the_report_has_every_part_and_the_verdict_last() -> None:
 
 
 def test_what_went_wrong_is_visible() -> None:
-    """Unheard speech, an unheard answer, and a phantom."""
+    """The report shows lines that were not heard, answers that were not heard, and text that nobody said."""
     from dataclasses import replace
 
     report = example()

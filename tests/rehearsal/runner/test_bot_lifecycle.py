@@ -1,4 +1,4 @@
-"""The bot's life in a run: started, watched, killed on purpose, and ended whatever it does."""
+"""During a run the bot is started, watched, killed on purpose and stopped, also when it fails or does not respond."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Bot:
-    """A bot that does what the test tells it."""
+    """A bot whose `stop` and `kill` are given by the test."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Bot:
 
 
 class RecordingObserver(RunObserver):
-    """Notes what it was told."""
+    """An observer that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
@@ -75,7 +75,7 @@ class RecordingObserver(RunObserver):
 
 
 def lived(bot: Bot, scene: Callable[[BotLifecycle, RunRecord], Awaitable[None]]) -> tuple[RunRecord, RecordingObserver]:
-    """Play a scene of one bot's life."""
+    """Run `scene` in virtual time and return its record and observer."""
     record, observer = RunRecord(), RecordingObserver()
     made = scenario(history=(HistoryTurn(speaker="jonas", text="old", at=-60.0),))
 
@@ -87,7 +87,7 @@ def lived(bot: Bot, scene: Callable[[BotLifecycle, RunRecord], Awaitable[None]])
 
 
 def test_history_is_given_once_with_real_times_and_names() -> None:
-    """A restart goes on with what was stored."""
+    """The first start gets the history with real times and names. A restart gets none: the bot has stored it."""
     bot = Bot()
 
     async def scene(life: BotLifecycle, _: RunRecord) -> None:
@@ -104,7 +104,7 @@ def test_history_is_given_once_with_real_times_and_names() -> None:
 
 
 def test_a_crash_is_raised_to_whoever_watches_but_not_after_a_kill() -> None:
-    """A bot that was killed has not crashed."""
+    """`watch` raises when the bot crashes, but the end of a bot that was killed on purpose is no crash."""
     bot = Bot()
 
     async def scene(life: BotLifecycle, record: RunRecord) -> None:
@@ -121,7 +121,7 @@ def test_a_crash_is_raised_to_whoever_watches_but_not_after_a_kill() -> None:
 
 
 def test_a_bot_that_will_not_end_is_killed() -> None:
-    """After the bound, and the report says so."""
+    """A bot that does not stop within the timeout is killed, and the record names the problem."""
     bot = Bot(stop=lambda: asyncio.sleep(STOP_TIMEOUT_S * 9))
 
     async def scene(life: BotLifecycle, _: RunRecord) -> None:
@@ -134,7 +134,7 @@ def test_a_bot_that_will_not_end_is_killed() -> None:
 
 
 def test_a_bot_that_cannot_even_be_killed_is_told() -> None:
-    """Every wait has its bound."""
+    """A bot that cannot be killed within the timeout becomes a problem in the record."""
     bot = Bot(kill=lambda: asyncio.sleep(KILL_TIMEOUT_S * 9))
 
     async def scene(life: BotLifecycle, _: RunRecord) -> None:
@@ -146,7 +146,7 @@ def test_a_bot_that_cannot_even_be_killed_is_told() -> None:
 
 
 def test_a_bot_that_fails_at_its_end_costs_no_report() -> None:
-    """The failure is in it."""
+    """A failure of the bot during its stop becomes a problem in the record."""
 
     async def fail() -> None:
         raise RuntimeError("disk full")
@@ -160,7 +160,7 @@ def test_a_bot_that_fails_at_its_end_costs_no_report() -> None:
 
 
 def test_the_audience_hears_who_and_how_late() -> None:
-    """Names instead of ids; a reply counts from the end of what it answers."""
+    """The observer gets names instead of ids. A reply's latency counts from the end of the utterance it answers."""
     bot = Bot()
 
     async def scene(life: BotLifecycle, _: RunRecord) -> None:

@@ -1,4 +1,4 @@
-"""The real place: people enter the local Discord, and hear who speaks as the bot."""
+"""The real environment: people join the local Discord and hear what the bot says."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def hello() -> Scenario:
-    """Return a scenario of Mira and Jonas who say what Ada says in the bundled `hello`."""
+    """Return a scenario in which Mira says what Ada says in the bundled scenario `hello`."""
     clip = load_scenario(bundled_scenarios()["hello"]).says[0].audio
     return scenario({"who": "mira", "say": "hello", "audio": clip})
 
 
 def bot_person(environment: LocalEnvironment) -> ScriptedPerson:
-    """Return a person who sits where the bot would."""
+    """Return a person who joins in place of the bot."""
 
     async def join() -> Mapping[str, object]:
         found = await environment.discord.join(ROOMTONE_BOT_ID)
@@ -43,7 +43,7 @@ def bot_person(environment: LocalEnvironment) -> ScriptedPerson:
 
 @pytest.mark.asyncio
 async def test_who_is_a_moderator_is_one_on_the_local_discord() -> None:
-    """The first person always, others where the file says so."""
+    """The first person is always a moderator. Other people are moderators if the scenario says so."""
     made = hello()
     people = (made.people[0], made.people[1].model_copy(update={"moderator": True}), *made.people[2:])
     for scene, others in ((made, [False, False]), (made.model_copy(update={"people": people}), [True, False])):
@@ -53,7 +53,7 @@ async def test_who_is_a_moderator_is_one_on_the_local_discord() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
-    """Through the real protocol, with the times at which it arrived; also after the listener left."""
+    """Listeners hear the bot through the real protocol. What they heard can still be read after they have left."""
     made = hello()
     clip = made.says[0].audio
     async with open_local_environment(made) as environment:
@@ -79,7 +79,7 @@ async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
-    """Each is a plain sentence."""
+    """Speaking outside the channel, commands without a bot, and similar mistakes each raise a clear error."""
     made = hello()
     async with open_local_environment(made) as environment:
         mira = made.person("mira").id
@@ -102,7 +102,7 @@ async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
 
 @pytest.mark.asyncio
 async def test_a_clip_that_is_no_sound_is_told_before_anything_starts(tmp_path: Path) -> None:
-    """Not in the middle of the run."""
+    """A clip without sound raises an error before the run starts."""
     broken = tmp_path / "broken.ogg"
     broken.write_bytes(b"no sound at all")
     with pytest.raises(RehearsalError, match=r"broken\.ogg"):

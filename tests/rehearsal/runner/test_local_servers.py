@@ -1,4 +1,4 @@
-"""A scenario's own servers: started where it has them, pointed at by settings, told to behave, and asked what came."""
+"""A scenario's own model servers are started, the bot's settings point to them, and steps change how they behave."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ MODELS = ServerModels(voice=_voice, realtime=_mind)
 
 
 def behaviour(server: str, how: str, **more: Any) -> ServerStep:
-    """Return the step."""
+    """Return a step that changes a server's behaviour."""
     return ServerStep.model_validate({"server": server, "conduct": how, **more})
 
 
 async def posted(url: str, body: dict[str, Any]) -> tuple[int, str]:
-    """Return status and body of an answer."""
+    """Post a request and return the answer's status and body."""
     async with aiohttp.ClientSession() as http, http.post(url, json=body) as answer:
         return answer.status, (await answer.read()).decode(errors="replace")
 
 
 @pytest.mark.asyncio
 async def test_without_servers_the_operators_configuration_holds() -> None:
-    """No setting is touched, and nobody can be told anything."""
+    """A scenario without servers changes no setting, and a step that changes a server's behaviour raises an error."""
     async with open_local_servers(ServersSpec(), MODELS) as servers:
         assert servers.settings == {}
         assert servers.observed == ServerObservations() == NoScenarioServers().observed
@@ -76,14 +76,14 @@ async def test_without_servers_the_operators_configuration_holds() -> None:
 
 
 def test_a_model_behind_another_needs_that_one() -> None:
-    """Else nobody would ask it."""
+    """A fallback model needs a main model, because otherwise the bot would never ask the fallback."""
     with pytest.raises(ValidationError, match=r"needs \[servers\.model\]"):
         ServersSpec.model_validate({"fallback": {}})
 
 
 @pytest.mark.asyncio
 async def test_the_bot_is_pointed_at_what_there_is() -> None:
-    """Addresses and names; each server behaves as the step says from then on."""
+    """The settings have the address of each server, and each server behaves as the last step says."""
     async with open_local_servers(ServersSpec.model_validate(ALL), MODELS) as servers:
         settings = servers.settings
         assert settings["realtime.enabled"] is True
@@ -109,7 +109,7 @@ async def test_the_bot_is_pointed_at_what_there_is() -> None:
 
 
 def test_tools_are_told_by_the_name_of_their_call() -> None:
-    """The request that brings a result has the call before it."""
+    """A tool's result is reported with the name of the call that it answers."""
     call = {"id": "c1", "function": {"name": "memory_search"}}
     messages = (
         {"role": "user", "content": "x"},

@@ -1,4 +1,4 @@
-"""The runner keeps the scenario's times, bounds every wait, and reports whatever happens."""
+"""The runner plays each step at its time, limits every wait, and always returns a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def played(
     made: Scenario, *, react: Any = None, prepare: Any = None, recogniser: Any = None, servers: Any = None
 ) -> tuple[RehearsalReport, SimulatedEnvironment]:
-    """Play `made` in virtual time. `prepare(bot)` runs before the start."""
+    """Play the scenario `made` in virtual time. `prepare(bot)` runs before the start."""
     environment = SimulatedEnvironment()
     bot = SimulatedBot(made, environment, **({"react": react} if react else {}))
     if prepare:
@@ -48,12 +48,12 @@ def played(
 
 
 def moments(environment: SimulatedEnvironment, text: str) -> list[float]:
-    """Return when the runner did this, in seconds since the start."""
+    """Return the times at which the runner did this, in seconds since the start."""
     return [at for at, what in environment.log if what == text]
 
 
 def failed(report: RehearsalReport) -> dict[str, str]:
-    """Return the expectations that were not met."""
+    """Return the expectations that were not met, with their details."""
     return {one.name: one.detail for one in report.expectations if not one.passed}
 
 
@@ -70,7 +70,7 @@ ALL_WELL = (
 
 
 def test_a_conversation_passes_from_join_to_the_heard_answer() -> None:
-    """Speech, reply, and judgement of what another participant heard, in one run."""
+    """A simple conversation passes: people speak, the bot replies, and the report has what another person heard."""
     made = scenario(
         say("mira", "Shall we take the boat?"),
         say("jonas", "Roomtone, where did Mira want to go?", seconds=3.0, id="ask"),
@@ -96,7 +96,7 @@ def test_a_conversation_passes_from_join_to_the_heard_answer() -> None:
 
 
 def test_a_step_follows_the_one_before_it() -> None:
-    """The gap counts from the end; 0.6 s when nothing is written."""
+    """A step starts `gap_s` after the end of the step before it, or 0.6 s after if no gap is given."""
     made = scenario(say("mira", "one", seconds=2.0), say("jonas", "two"), say("mira", "three", seconds=1.0, gap_s=1.5))
     _, environment = played(made)
     assert moments(environment, "11 speaks") == [0.6, 0.6 + 2.0 + 0.6 + 2.0 + 1.5]
@@ -104,21 +104,21 @@ def test_a_step_follows_the_one_before_it() -> None:
 
 
 def test_overlap_counts_back_from_the_promised_end() -> None:
-    """Jonas starts while Mira still speaks."""
+    """`overlap_s` counts back from the expected end of the step before, so Jonas starts while Mira still speaks."""
     made = scenario(say("mira", "a long story", seconds=4.0), say("jonas", "wait", overlap_s=1.0))
     _, environment = played(made)
     assert moments(environment, "12 speaks") == [pytest.approx(0.6 + 4.0 - 1.0)]
 
 
 def test_a_fixed_moment_waits_for_nobody() -> None:
-    """`at` counts from the live start, whatever came before it in the file."""
+    """`at` counts from the live start, whatever steps come before it in the file."""
     made = scenario(say("mira", "a long story", seconds=9.0), say("jonas", "now", at=3.0))
     _, environment = played(made)
     assert moments(environment, "12 speaks") == [3.0]
 
 
 def test_after_names_a_step_or_the_reply() -> None:
-    """`after` an id counts from that step's end; `after = "reply"` from the bot's."""
+    """`after` with an id waits for the end of that step. `after = "reply"` waits for the end of the bot's reply."""
     made = scenario(
         say("mira", "Roomtone, are you there?", seconds=2.0, id="ask"),
         say("jonas", "thanks", seconds=1.0, after="reply", gap_s=0.0),
@@ -131,7 +131,7 @@ def test_after_names_a_step_or_the_reply() -> None:
 
 
 def test_one_person_says_one_thing_at_a_time() -> None:
-    """A second line of the same person waits for the first to be over."""
+    """A person's second line waits until the first is over."""
     made = scenario(say("mira", "first", seconds=3.0, at=1.0), say("mira", "second", seconds=1.0, at=2.0))
     report, environment = played(made)
     assert moments(environment, "11 speaks") == [1.0, 4.0]
@@ -139,7 +139,7 @@ def test_one_person_says_one_thing_at_a_time() -> None:
 
 
 def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
-    """A reply that never comes costs its timeout, not the report."""
+    """A wait for a reply that never comes fails after its timeout, and the run continues."""
     made = scenario(say("mira", "hello"), {"wait_for": "reply", "timeout_s": 4.0}, say("jonas", "nobody home"))
     report, environment = played(made)
     assert failed(report) == {"wait": "step 3: the bot did not speak within 4 s"}
@@ -147,7 +147,7 @@ def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
 
 
 def test_waiting_for_a_compaction_sees_the_cursor() -> None:
-    """A landing below the wanted cursor is not enough."""
+    """A wait for a compaction is not over when a compaction reaches a lower cursor."""
 
     def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         old = 0 if heard.text == "one" else 10
@@ -167,7 +167,7 @@ def test_waiting_for_a_compaction_sees_the_cursor() -> None:
 
 
 def test_people_come_and_go_and_the_network_changes() -> None:
-    """Each of the quiet steps reaches the environment."""
+    """Each step without speech reaches the environment."""
     made = scenario(
         {"who": "ada", "join": True},
         {"network": {"loss": 0.05}},
@@ -191,7 +191,7 @@ def test_people_come_and_go_and_the_network_changes() -> None:
 
 
 def test_somebody_shares_their_screen() -> None:
-    """Each picture reaches the environment in its turn; one that the bot does not note is a failed wait."""
+    """Each picture reaches the environment in order. If the bot does not note a picture, the wait fails."""
     made = scenario(
         {"who": "mira", "shows": Path("map.jpg")},
         {"who": "mira", "shows": Path("blurred.jpg"), "timeout_s": 4.0},
@@ -207,7 +207,7 @@ def test_somebody_shares_their_screen() -> None:
 
 
 def test_unheard_speech_and_phantoms_are_named() -> None:
-    """The detail names both the speech that was missed and the text that nobody said."""
+    """The detail names both the line that was not heard and the text that nobody said."""
 
     def prepare(bot: SimulatedBot) -> None:
         bot.environment.deaf.add("can you hear me")
@@ -226,7 +226,7 @@ def test_unheard_speech_and_phantoms_are_named() -> None:
 
 
 def test_a_crash_ends_the_run_with_a_sentence() -> None:
-    """The report is written all the same, and says why."""
+    """When the bot crashes, the run ends and the report gives the reason."""
 
     def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         bot.report(BotCrashed("its database is gone"))
@@ -240,7 +240,7 @@ def test_a_crash_ends_the_run_with_a_sentence() -> None:
 
 
 def test_a_voice_that_fails_ends_the_run_with_a_sentence() -> None:
-    """A person who can't speak makes the rest pointless."""
+    """When a person cannot speak, the run ends, because the remaining steps would mean nothing."""
     made = scenario(say("hoarse", "one") | {"who": "mira"}, say("jonas", "two"))
     report, _ = played(made)
     assert report.ended_by == "Mira has no voice today."
@@ -248,7 +248,7 @@ def test_a_voice_that_fails_ends_the_run_with_a_sentence() -> None:
 
 
 def test_a_bot_that_cannot_start_is_an_error_and_is_ended() -> None:
-    """There is nothing to report then."""
+    """A bot that cannot start raises an error, because there is nothing to report, and the bot is stopped."""
 
     def prepare(bot: SimulatedBot) -> None:
         bot.fail_start = RuntimeError("no recogniser model")
@@ -261,7 +261,7 @@ def test_a_bot_that_cannot_start_is_an_error_and_is_ended() -> None:
 
 
 def test_a_bot_that_does_not_come_ends_the_run() -> None:
-    """/join without a room is said in words."""
+    """If the bot does not join the voice channel after /join, the run ends with a sentence that says so."""
 
     def prepare(bot: SimulatedBot) -> None:
         bot.environment.bot = None
@@ -271,7 +271,7 @@ def test_a_bot_that_does_not_come_ends_the_run() -> None:
 
 
 def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
-    """History goes to the first process alone; what a killed process reports late is no crash."""
+    """After a kill and a restart the run continues and passes. Only the first process gets the history."""
 
     def prepare(bot: SimulatedBot) -> None:
         bots.append(bot)
@@ -301,7 +301,7 @@ def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
 
 
 def test_what_nobody_awaited_is_a_problem() -> None:
-    """`nothing_raised` means the whole process."""
+    """An exception that nothing awaits makes `nothing_raised` fail."""
 
     def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         def explode() -> None:
@@ -329,10 +329,10 @@ _moments = st.one_of(
 def test_whatever_the_moments_everything_is_said_once_and_nobody_talks_over_themselves(
     lines: list[tuple[str, float, dict[str, Any]]],
 ) -> None:
-    """Any mixture of gaps, overlaps, fixed moments and followed steps comes to its end."""
+    """With any mixture of gaps, overlaps, fixed times and followed steps, the run ends and every line is heard once."""
     steps = []
     for number, (who, seconds, when) in enumerate(lines):
-        # An id can only be followed once it is there.
+        # A step can only follow an id of an earlier step.
         possible = {} if when.get("after", "heard") not in {"heard", *(f"s{n}" for n in range(number))} else when
         steps.append(
             say(who, f"sentence {number}", seconds=round(seconds, 2) + number / 1000, id=f"s{number}", **possible)
@@ -347,7 +347,7 @@ def test_whatever_the_moments_everything_is_said_once_and_nobody_talks_over_them
 
 
 def test_a_server_behaves_differently_from_a_step_on() -> None:
-    """The runner passes the step on and notes its time; without such a server the run ends with a sentence."""
+    """The runner passes the step on and records its time. Without such a server, the run ends with an error."""
 
     class Servers:
         observed = ServerObservations()
@@ -374,7 +374,7 @@ def test_a_server_behaves_differently_from_a_step_on() -> None:
 
 
 def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
-    """A long answer is told of when it is over, and a slow model takes its time."""
+    """The run does not end while the bot is speaking or still owes an answer."""
 
     def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         async def answer_late() -> None:
@@ -396,7 +396,7 @@ def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
 
 
 def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
-    """However late it begins; if it never does, the wait fails and the run goes on."""
+    """A step with `after = "voice"` starts when the bot's voice is heard. If it is never heard, the wait fails."""
 
     def voice_spans(bot: SimulatedBot, heard: ObservedUtterance) -> None:
         now = asyncio.get_running_loop().time()
@@ -412,7 +412,7 @@ def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
 
 
 def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:
-    """The recogniser belongs to somebody else."""
+    """If the recogniser fails, the report lacks what was heard of that answer, and everything else is judged."""
     made = scenario(
         say("mira", "Roomtone, hello", id="ask"),
         {"wait_for": "reply"},
@@ -428,7 +428,7 @@ def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:
 
 
 def test_the_expected_end_is_known_before_the_end() -> None:
-    """Overlapping needs the expected end; following needs the end."""
+    """A step that overlaps uses the expected end. A step that follows waits for the real end."""
 
     async def scene() -> tuple[float, float, float]:
         timing, loop = StepTiming(), asyncio.get_running_loop()
@@ -444,7 +444,7 @@ def test_the_expected_end_is_known_before_the_end() -> None:
 
 
 def test_an_end_without_a_start_is_its_own_expected_end() -> None:
-    """Steps without speech only end."""
+    """For a step without speech, the expected end is its real end."""
 
     async def scene() -> float:
         timing = StepTiming()

@@ -1,4 +1,4 @@
-"""The record keeps what was reported, and wakes the tasks that wait for it."""
+"""The record keeps everything that was reported and wakes the tasks that wait for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def heard(name: str, reason: str | None = None) -> ObservedUtterance:
 
 
 def test_waiting_ends_with_the_report_that_fulfils_it() -> None:
-    """Not with an earlier one, and not at the bound."""
+    """`wait_until` returns as soon as a report makes the condition true."""
 
     async def scene() -> tuple[bool, float]:
         record, loop = RunRecord(), asyncio.get_running_loop()
@@ -28,7 +28,7 @@ def test_waiting_ends_with_the_report_that_fulfils_it() -> None:
 
 
 def test_waiting_is_bounded_and_leaves_nothing_behind() -> None:
-    """False at the bound; the same record can be waited on again."""
+    """`wait_until` returns False at the timeout, and the same record can be waited on again."""
 
     async def scene() -> tuple[bool, bool]:
         record = RunRecord()
@@ -40,7 +40,7 @@ def test_waiting_is_bounded_and_leaves_nothing_behind() -> None:
 
 
 def test_counters_add_up_over_processes() -> None:
-    """Within one process the last report counts; the four that always exist come first."""
+    """The last counters of each process are added up. The four counters that always exist come first."""
     record = RunRecord()
     record.observe(ObservedPacketCounters({"received": 5, "too_late": 1}))
     record.observe(ObservedPacketCounters({"received": 9, "too_late": 1}))
@@ -57,7 +57,7 @@ def test_counters_add_up_over_processes() -> None:
 
 
 def test_dropped_utterances_are_kept_apart() -> None:
-    """They were heard, but the room never saw them."""
+    """Dropped utterances are recorded, but `accepted` does not contain them."""
     record = RunRecord()
     record.observe(heard("u1"))
     record.observe(heard("u2", "silence"))
@@ -68,7 +68,7 @@ def test_dropped_utterances_are_kept_apart() -> None:
 
 
 def test_speeches_stand_in_time_order_and_are_replaced_when_over() -> None:
-    """Steps may run at the same time."""
+    """Lines are sorted by time, because steps may overlap. A finished line replaces its earlier version."""
     record = RunRecord()
     record.add_line(SpokenLine(4, "", 1, "Mira", "later", 9.0, 10.0))
     record.add_line(SpokenLine(5, "", 2, "Jonas", "sooner", 3.0, 4.0))
@@ -77,7 +77,7 @@ def test_speeches_stand_in_time_order_and_are_replaced_when_over() -> None:
 
 
 def test_presence_is_for_the_whole_time() -> None:
-    """Who left in the middle did not hear all of it."""
+    """`present` returns only people who were there for the whole time."""
     record = RunRecord()
     record.note_entered(1, 0.0)
     record.note_entered(2, 5.0)

@@ -1,4 +1,4 @@
-"""The scripted model answers what was asked last, and says what a tool told it."""
+"""The scripted model answers the latest question and quotes tool results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOLD = "(turn 3)\n[21:04] Ada: the lantern is red.\n\n(turn 9)\n[21:09] Ben: no,
 
 
 def call(*messages: dict[str, Any]) -> ChatCall:
-    """Return a request."""
+    """Return a streamed request with these messages."""
     return ChatCall(messages, stream=True, body={})
 
 
@@ -42,13 +42,13 @@ def call(*messages: dict[str, Any]) -> ChatCall:
     ],
 )
 def test_the_first_answer_with_all_its_words_counts(asked: str, answered: str) -> None:
-    """Whole words, however they are written; else what it says otherwise."""
+    """The first answer whose words are all in the question is given. Words must match whole, in any case."""
     messages = ({"role": "user", "content": "the lantern"}, {"role": "user", "content": asked})
     assert ScriptedModel(SPEC).answer(call(*messages)) == answered
 
 
 def test_an_answer_may_need_what_the_model_was_told() -> None:
-    """Anywhere in the request: a note, the summary, a tool's answer; and it needs something."""
+    """`knew` matches anywhere in the request, for example in a note or a summary. An answer needs `asked` or `knew`."""
     spec = ModelSpec.model_validate({"answers": [{"knew": ["danger"], "say": "Careful!"}], "otherwise": "SKIP"})
     asked = {"role": "user", "content": "[21:10] Ada joined the channel."}
     note = {"role": "system", "content": "On Ada's screen: new text: “DANGER”"}
@@ -59,7 +59,7 @@ def test_an_answer_may_need_what_the_model_was_told() -> None:
 
 
 def test_what_a_tool_told_is_said() -> None:
-    """Of the turns in it the one that has most of what was looked for, without heading."""
+    """`{found}` becomes the turn of the tool result with the most words of the query, without time and speaker."""
     messages = ({"role": "user", "content": "Which colour had the lantern?"}, {"role": "tool", "content": TOLD})
     assert ScriptedModel(SPEC).answer(call(*messages)) == "the lantern is red."
     other = SPEC.answers[0].model_copy(update={"arguments": {"query": "blue"}})
@@ -68,7 +68,7 @@ def test_what_a_tool_told_is_said() -> None:
 
 
 def test_a_tool_is_called_first_where_it_is_offered() -> None:
-    """Once; a model that may not call it says what it has."""
+    """An offered tool is called once before the answer. If no tool may be called, the model answers without it."""
     messages = ({"role": "user", "content": "Which colour had the lantern?"},)
     offered = {"tools": [{"function": {"name": "memory_search"}}]}
     assert ScriptedModel(SPEC).answer(ChatCall(messages, True, offered)) == ToolCallAnswer(

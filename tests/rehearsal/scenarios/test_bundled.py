@@ -1,4 +1,4 @@
-"""The bundled scenarios have what they are for: enough turns, enough voices, and a fact that is said only once."""
+"""The bundled scenarios have enough turns and voices for their purpose, and a fact that is said only once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rehearsal.scenarios.make_audio import HERE, SCENARIOS, read_lines
 from rehearsal.script.scenario import AFTER_REPLY, Scenario, WaitStep
 from rehearsal.script.scenario_file import load_scenario
 
-# COMPACTION.md: the first batch is the turns 0..9, and it is due at the 61st turn.
+# See COMPACTION.md: the first batch is turns 0 to 9 and is folded at the 61st turn.
 FIRST_BATCH = 10
 FIRST_DUE_AT = 61
 FACT = "Lisbon"
@@ -28,7 +28,7 @@ BORROWERS = sorted({path.parent.name for path in HERE.glob("*/scenario.toml")} -
 
 
 def test_every_bundled_scenario_is_known() -> None:
-    """Sound that lies here is what the maker makes; who has none borrows all of it."""
+    """Exactly the scenarios of `make_audio` have recordings. All others use recordings of these scenarios."""
     assert sorted({path.parent.name for path in HERE.glob("*/*.ogg")}) == sorted(SCENARIOS)
     for name in BORROWERS:
         assert {say.audio.parent.name for say in loaded(name).says} <= set(SCENARIOS)
@@ -36,7 +36,7 @@ def test_every_bundled_scenario_is_known() -> None:
 
 @pytest.mark.parametrize("name", BORROWERS)
 def test_borrowed_sound_says_what_is_written(name: str) -> None:
-    """The words beside it are those of the scenario that it was made for."""
+    """A scenario that uses the recordings of another has the same words for them."""
     made = {
         line.audio.resolve(): line.text for other in SCENARIOS for line in read_lines(HERE / other / "scenario.toml")
     }
@@ -45,7 +45,7 @@ def test_borrowed_sound_says_what_is_written(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_line_has_its_recording(name: str) -> None:
-    """Each clip can be played, is as long as its words take, and no recording lies about unused."""
+    """Each clip can be played and is as long as its words need. No recording is unused."""
     scenario = loaded(name)
     for say in scenario.says:
         clip = Clip.load(say.audio)
@@ -58,12 +58,12 @@ def test_every_line_has_its_recording(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_recordings_are_small(name: str) -> None:
-    """Everybody who clones the project downloads them."""
+    """The recordings of a scenario are smaller than 400 kB, because everybody who clones the project downloads them."""
     assert sum(path.stat().st_size for path in (HERE / name).glob("*.ogg")) < 400_000
 
 
 def test_the_evening_stores_58_turns() -> None:
-    """The stored part is one short of two turns before the first batch is due, and the bot is in it."""
+    """The history has 58 turns, including turns of the bot, so the first compaction is due at the third live turn."""
     history = loaded("evening").history
     assert len(history) == 58
     assert {turn.kind for turn in history} == {"speech", "assistant"}
@@ -71,7 +71,7 @@ def test_the_evening_stores_58_turns() -> None:
 
 
 def test_the_evening_is_spoken_by_three_voices() -> None:
-    """At least 17 live turns, at least three different voices among them."""
+    """The evening has at least 17 live lines in at least three voices."""
     scenario = loaded("evening")
     assert len(scenario.says) >= 17
     voices = {person.key: person.voice for person in scenario.people}
@@ -79,7 +79,7 @@ def test_the_evening_is_spoken_by_three_voices() -> None:
 
 
 def test_the_first_question_finds_a_batch_to_fold() -> None:
-    """When the bot is first asked, more turns stand than the window holds, so the oldest ten can go."""
+    """At the first question to the bot there are more turns than the window holds, so the oldest ten can be folded."""
     scenario = loaded("evening")
     asked = [index for index, say in enumerate(scenario.says) if say.say.startswith("Roomtone")]
     assert len(asked) >= 3
@@ -87,7 +87,7 @@ def test_the_first_question_finds_a_batch_to_fold() -> None:
 
 
 def test_the_fact_is_said_in_the_first_ten_turns_alone() -> None:
-    """Nobody repeats it, in the history or live, so only the summary can hold it at the end."""
+    """The fact is said only in the first ten turns, so at the end only the summary can hold it."""
     scenario = loaded("evening")
     places = [index for index, turn in enumerate(scenario.history) if FACT in turn.text]
     assert places
@@ -96,7 +96,7 @@ def test_the_fact_is_said_in_the_first_ten_turns_alone() -> None:
 
 
 def test_the_fact_is_out_of_a_window_of_fifty() -> None:
-    """With the last 50 turns alone the question cannot be answered: that run must fail."""
+    """The fact is not in the last 50 turns before the question, so a run without compaction must fail."""
     scenario = loaded("evening")
     live_before = [say.id for say in scenario.says].index("ask-town")
     fact_at = next(index for index, turn in enumerate(scenario.history) if FACT in turn.text)
@@ -104,7 +104,7 @@ def test_the_fact_is_out_of_a_window_of_fifty() -> None:
 
 
 def test_the_question_shares_its_words_with_the_fact() -> None:
-    """A reader without a language model finds the sentence by who and what is asked."""
+    """The question has enough words of the fact for a responder without a language model to find it."""
     scenario = loaded("evening")
     fact = next(turn for turn in scenario.history if FACT in turn.text)
     question = next(say.say for say in scenario.says if say.id == "ask-town")
@@ -114,7 +114,7 @@ def test_the_question_shares_its_words_with_the_fact() -> None:
 
 
 def test_the_compaction_has_landed_before_the_last_question() -> None:
-    """The scenario waits for it, so that a slow machine tests the same thing."""
+    """The scenario waits for the compaction before the last question, so it tests the same thing on a slow machine."""
     steps = loaded("evening").steps
     waits = [index for index, step in enumerate(steps) if isinstance(step, WaitStep) and step.new_cursor == FIRST_BATCH]
     asks = [index for index, step in enumerate(steps) if step.id == "ask-town"]
@@ -122,7 +122,7 @@ def test_the_compaction_has_landed_before_the_last_question() -> None:
 
 
 def test_every_question_to_the_bot_waits_for_its_answer() -> None:
-    """Nobody talks over the bot by accident."""
+    """After each question to the bot the scenario waits for the answer, so nobody speaks over it by accident."""
     steps = loaded("evening").steps
     for step, following in itertools.pairwise(steps):
         if step.id.startswith("ask-"):
@@ -131,13 +131,13 @@ def test_every_question_to_the_bot_waits_for_its_answer() -> None:
 
 
 def test_the_history_is_json_lines() -> None:
-    """Each line is one object with exactly the format's keys."""
+    """Each line of the history is a JSON object with only the keys of the format."""
     for line in Path(HERE / "evening" / "history.jsonl").read_text(encoding="utf-8").splitlines():
         assert set(json.loads(line)) <= {"speaker", "text", "at", "kind"}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_maker_reads_what_the_stage_plays(name: str) -> None:
-    """The words that were spoken are the words that are the reference."""
+    """`make_audio` reads the same words and files that the runner plays."""
     made = [(line.text, line.audio) for line in read_lines(HERE / name / "scenario.toml")]
     assert made == [(say.say, say.audio) for say in loaded(name).says]

@@ -1,4 +1,4 @@
-"""The pictures of `watched` are those that the script draws, and such as the share page could have sent."""
+"""The pictures of the scenario `watched` are those that the script draws, and the share page could have sent them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voice.screen.frame_diff import ChangeKind, compare_frames
 
 @pytest.mark.parametrize("name", sorted(SCREENS))
 def test_a_picture_is_what_is_drawn(name: str) -> None:
-    """But for what JPEG makes of it; and it would be let in."""
+    """Each picture equals the drawing, except for JPEG artefacts, and the bot accepts it."""
     data = (FOLDER / name).read_bytes()
     frame = check_frame(data)
     assert (frame.width, frame.height) == (1280, 720)
@@ -26,7 +26,7 @@ def test_a_picture_is_what_is_drawn(name: str) -> None:
 
 
 def test_each_picture_is_news() -> None:
-    """Text first, then another scene."""
+    """The second picture differs from the first in its text, and the third shows another scene."""
     lumas = [check_frame((FOLDER / name).read_bytes()).luma for name in sorted(SCREENS)]
     changes = [compare_frames(before, after).change for before, after in itertools.pairwise(lumas)]
     assert changes[0] in {ChangeKind.TEXT, ChangeKind.VISUAL}

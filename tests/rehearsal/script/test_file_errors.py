@@ -1,4 +1,4 @@
-"""Sentences about a file that a person wrote."""
+"""Mistakes in a file that a person wrote are reported in plain sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rehearsal.script.file_errors import format_location, format_mistake, format
 
 
 class Shelf(BaseModel):
-    """Something with all the ways to be wrong."""
+    """A model in which every kind of validation error can occur."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -22,7 +22,7 @@ class Shelf(BaseModel):
 
 
 def found(value: object) -> str:
-    """Return what is wrong with a shelf."""
+    """Return the error messages for a value that should be a shelf."""
     with pytest.raises(ValidationError) as caught:
         Shelf.model_validate(value)
     examples = {"width": "width = 2.5"}
@@ -33,14 +33,14 @@ def found(value: object) -> str:
 
 
 def test_a_sentence_has_file_place_and_example() -> None:
-    """In this order, with one full stop."""
+    """A message has the file, the place, the problem and an example, in this order, and one full stop."""
     said = format_mistake(Path("a.toml"), "people.mira", "it is empty.", example='name = "Mira"')
     assert said == 'a.toml, people.mira: it is empty. Example: name = "Mira"'
     assert format_mistake(Path("a.toml"), "", "it is empty") == "a.toml: it is empty."
 
 
 def test_people_count_from_one() -> None:
-    """Positions read as in the file."""
+    """Positions in a list count from one."""
     assert format_location(("people", "mira", "id")) == "people.mira.id"
     assert format_location(("steps", 2, "say")) == "steps number 3.say"
 
@@ -61,11 +61,11 @@ def test_people_count_from_one() -> None:
     ],
 )
 def test_what_pydantic_finds_is_said_in_words(value: object, said: str) -> None:
-    """One sentence each, short values, no jargon."""
+    """Each pydantic error becomes one sentence with short values and without technical terms."""
     assert said in found(value)
     assert len(found(value).splitlines()[0]) < 220
 
 
 def test_every_mistake_gets_its_sentence() -> None:
-    """All of them, at once."""
+    """All mistakes are reported at once, each in its own sentence."""
     assert len(found({"name": "", "width": 0.0, "hue": 1}).splitlines()) == 3

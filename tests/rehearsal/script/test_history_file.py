@@ -1,4 +1,4 @@
-"""The turns before the live start: each line checked, time running forward."""
+"""The file with the turns before the live start is checked line by line, and its times must increase."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NAMES = frozenset({"mira", "Mira"})
 
 
 def read(folder: Path, text: str) -> tuple[int, list[str]]:
-    """Return how many turns a history has, and what is wrong with it."""
+    """Return the number of turns in a history and its mistakes."""
     (folder / "history.jsonl").write_text(text, encoding="utf-8")
     turns, mistakes = read_history(folder / "scenario.toml", "history.jsonl", names=NAMES)
     return len(turns), mistakes
 
 
 def test_a_good_history_is_read_whole(tmp_path: Path) -> None:
-    """By key or by name; empty lines are nothing."""
+    """A speaker is given by key or by name, and empty lines are skipped."""
     assert read(tmp_path, GOOD) == (2, [])
 
 
@@ -39,7 +39,7 @@ def test_a_good_history_is_read_whole(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_a_sentence_with_its_line(tmp_path: Path, line: str, sentence: str) -> None:
-    """The other lines are read all the same."""
+    """A mistake is reported with its line, and the other lines are still read."""
     count, mistakes = read(tmp_path, f"{GOOD}\n{line}")
     assert count >= 2
     assert len(mistakes) == 1
@@ -47,7 +47,7 @@ def test_a_mistake_is_a_sentence_with_its_line(tmp_path: Path, line: str, senten
 
 
 def test_a_history_that_is_not_there(tmp_path: Path) -> None:
-    """Told at the scenario that names it."""
+    """A missing history file is reported at the scenario's key that names it."""
     turns, (mistake,) = read_history(tmp_path / "scenario.toml", "nowhere.jsonl", names=NAMES)
     assert turns == ()
     assert 'scenario.toml, history: "nowhere.jsonl" cannot be read' in mistake

@@ -1,4 +1,4 @@
-"""A manifest of recordings becomes a lively room in which nobody talks over themselves."""
+"""A manifest of recordings becomes a scenario in which several people speak at once, but nobody over themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def recordings(folder: Path, *entries: tuple[str, float]) -> Path:
-    """Write a manifest of (speaker, duration) with its files."""
+    """Write a manifest of (speaker, duration) and its files."""
     listed = []
     for number, (speaker, duration) in enumerate(entries):
         name = f"{number}x-{duration:g}.flac"
@@ -34,7 +34,7 @@ def recordings(folder: Path, *entries: tuple[str, float]) -> Path:
 
 
 def mistakes(folder: Path, content: Any) -> str:
-    """Return what is wrong with a manifest."""
+    """Return the error message for a manifest."""
     if content is not None:
         (folder / "manifest.json").write_text(content if isinstance(content, str) else json.dumps(content))
     with pytest.raises(ScenarioError) as caught:
@@ -43,7 +43,7 @@ def mistakes(folder: Path, content: Any) -> str:
 
 
 def test_every_recording_is_said_by_its_speaker(tmp_path: Path) -> None:
-    """All of them, with their text, and expectations about them."""
+    """Every recording becomes a line of its speaker with its text, and the scenario has expectations about them."""
     made = scenario_from_recordings(recordings(tmp_path, ("anna", 2), ("anna", 3), ("ben", 4)))
     assert {(say.who, say.say) for say in made.says} == {("anna", "text 0"), ("anna", "text 1"), ("ben", "text 2")}
     assert [person.name for person in made.people] == ["anna", "ben"]
@@ -52,14 +52,14 @@ def test_every_recording_is_said_by_its_speaker(tmp_path: Path) -> None:
 
 
 def test_speakers_are_interleaved_and_a_limit_keeps_them_all(tmp_path: Path) -> None:
-    """The first of each speaker comes before anybody's second."""
+    """The first recording of each speaker comes before anybody's second, and `limit` keeps every speaker."""
     folder = recordings(tmp_path, ("a", 2), ("a", 2), ("a", 2), ("b", 2), ("b", 2))
     assert [say.who for say in scenario_from_recordings(folder, lanes=1).says] == ["a", "b", "a", "b", "a"]
     assert sorted(say.who for say in scenario_from_recordings(folder, limit=3).says) == ["a", "a", "b"]
 
 
 def test_the_base_scenario_keeps_its_room_and_history(tmp_path: Path) -> None:
-    """People of the history stay; a speaker of that name is that person."""
+    """The base scenario's people, settings and history are kept. A speaker with a person's name is that person."""
     mira = PersonSpec(key="mira", name="Mira", id=500)
     base = Scenario(
         title="base",
@@ -82,7 +82,7 @@ def test_the_base_scenario_keeps_its_room_and_history(tmp_path: Path) -> None:
 def test_nobody_talks_over_themselves_and_lanes_bound_the_noise(
     tmp_path: Path, entries: list[tuple[str, int]], lanes: int
 ) -> None:
-    """However the manifest looks: each chain follows itself, one speaker is in one chain."""
+    """For any manifest, each lane plays one line after another, and each speaker is in one lane only."""
     made = scenario_from_recordings(recordings(tmp_path, *entries), lanes=lanes)
     known = {JOIN_ID}
     lane_of: dict[str, set[str]] = {}
@@ -96,7 +96,7 @@ def test_nobody_talks_over_themselves_and_lanes_bound_the_noise(
 
 
 def test_three_lanes_take_a_third_of_the_time(tmp_path: Path) -> None:
-    """Played in the simulation: everything is heard, and the clock says how long it took."""
+    """With three lanes, the simulated run takes about a third of the time, and everything is heard."""
     made = scenario_from_recordings(recordings(tmp_path, *((name, 5) for name in "abcdef" * 2)))
     environment = SimulatedEnvironment()
     bot = SimulatedBot(made, environment)
@@ -123,12 +123,12 @@ def test_three_lanes_take_a_third_of_the_time(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_manifest_is_a_sentence(tmp_path: Path, content: Any, sentence: str) -> None:
-    """Place, what is wrong, an example."""
+    """A mistake is reported with its place."""
     assert sentence in mistakes(tmp_path, content)
 
 
 def test_all_mistakes_of_a_manifest_come_at_once(tmp_path: Path) -> None:
-    """One sentence for each entry that is wrong."""
+    """Each wrong entry gets its own sentence."""
     said = mistakes(tmp_path, [{"speaker": "a", "text": "b"}, {"file": "gone.flac", "speaker": "a", "text": "b"}])
     assert "entry 1.file" in said
     assert "entry 2.file" in said

@@ -1,4 +1,4 @@
-"""A scenario is a value: another network, settings or patience make another one."""
+"""A scenario is an immutable value, and its methods return changed copies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.rehearsal.simulated import scenario
 
 
 def test_patience_makes_every_wait_longer() -> None:
-    """As far as a wait may be, and what happens stays the same."""
+    """`with_patience` multiplies every timeout, up to the longest wait allowed, and changes nothing else."""
     first = scenario()
     longer, longest = first.with_patience(4), first.with_patience(1000)
     assert [step.timeout_s for step in longer.steps] == [4 * step.timeout_s for step in first.steps]

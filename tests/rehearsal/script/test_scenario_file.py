@@ -1,4 +1,4 @@
-"""A scenario file is read whole, and everything wrong with it is said at once."""
+"""A scenario file is read completely, and all its mistakes are reported at once."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ HISTORY = """
 
 
 def written(folder: Path, text: str = GOOD, history: str = HISTORY) -> Path:
-    """Write a scenario with its files and return its path."""
+    """Write a scenario file with its other files and return its path."""
     (folder / "scenario.toml").write_text(text)
     (folder / "history.jsonl").write_text(history)
     (folder / "one.ogg").write_bytes(b"sound")
@@ -120,14 +120,14 @@ def written(folder: Path, text: str = GOOD, history: str = HISTORY) -> Path:
 
 
 def mistakes(path: Path) -> str:
-    """Return what is wrong with a file."""
+    """Return the error messages for a scenario file."""
     with pytest.raises(ScenarioError) as caught:
         load_scenario(path)
     return "\n".join(caught.value.mistakes)
 
 
 def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
-    """Steps get their kinds, people their ids, paths become absolute."""
+    """Each step gets its kind, each person an id, and paths become absolute."""
     read = load_scenario(written(tmp_path))
     assert [type(step) for step in read.steps] == [
         CommandStep,
@@ -199,7 +199,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, old: str, new: str, sentences: list[str]) -> None:
-    """File, place, what is wrong."""
+    """A mistake is reported with the file, the place and the problem."""
     assert old in GOOD
     said = mistakes(written(tmp_path, GOOD.replace(old, new, 1)))
     for sentence in sentences:
@@ -208,7 +208,7 @@ def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, old: str, new: s
 
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
-    """Nobody repairs a file one error at a time."""
+    """All mistakes of the scenario and its history are reported at once."""
     text = GOOD.replace('title = "A test"', "titel = 1").replace("loss = 0.05", "loss = -1")
     text = text.replace('audio = "one.ogg"', 'audio = "no.ogg"').replace("value = 0.15", "value = 3")
     history = (
@@ -222,13 +222,13 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
 
 
 def test_one_mistake_in_a_person_causes_no_others(tmp_path: Path) -> None:
-    """The person is known by key all the same."""
+    """A mistake in a person causes no further error where the scenario refers to that person."""
     said = mistakes(written(tmp_path, GOOD.replace('name = "Mira"', "name = 3")))
     assert len(said.splitlines()) == 1
 
 
 def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:
-    """Some editors put one there."""
+    """A byte order mark at the beginning is ignored, because some editors write one."""
     assert load_scenario(written(tmp_path, "\ufeff" + GOOD)).title == load_scenario(written(tmp_path, GOOD)).title
 
 
@@ -237,7 +237,7 @@ def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:
     [(None, "it cannot be read"), (b"\xff\xfe\x00", "it is not text in UTF-8"), (b"", "`title` is missing")],
 )
 def test_a_file_that_is_none(tmp_path: Path, content: bytes | None, sentence: str) -> None:
-    """Missing, binary, empty."""
+    """A missing, binary or empty file is reported."""
     path = tmp_path / "scenario.toml"
     if content is not None:
         path.write_bytes(content)
@@ -251,7 +251,7 @@ def test_the_bundled_scenarios_are_good(name: str) -> None:
 
 
 def test_the_page_of_the_format_names_everything() -> None:
-    """Every kind of step and expectation, every server behaviour, every bundled scenario."""
+    """The documentation names every kind of step and expectation, every server behaviour and every bundled scenario."""
     page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
     conducts = {name for names in SERVER_BEHAVIOURS.values() for name in names}
     for name in {*EXPECTATION_KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
@@ -259,7 +259,7 @@ def test_the_page_of_the_format_names_everything() -> None:
 
 
 def test_a_scenario_is_named_by_file_folder_or_bundled_name(tmp_path: Path) -> None:
-    """A file beats a bundled name; nothing found names what there is."""
+    """A scenario is named by its file, its folder or its bundled name. An unknown name is answered with a list."""
     path = written(tmp_path)
     assert scenario_path(str(path)) == path
     assert scenario_path(str(tmp_path)) == path

@@ -1,4 +1,4 @@
-"""A written evening is read whole, and everything wrong with it is said at once."""
+"""The file of a written evening is read completely, and all its mistakes are reported at once."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ GOOD = """
 
 
 def written(folder: Path, text: str) -> Path:
-    """Write an evening."""
+    """Write the file and return its path."""
     path = folder / "evening.jsonl"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
-    """In order; empty lines are nothing; without a title it is called as its file."""
+    """Events are read in order, and empty lines are skipped. Without a title, the evening is called like its file."""
     evening = read_evening(written(tmp_path, GOOD))
     assert evening.title == "evening"
     assert evening.events == (
@@ -50,14 +50,14 @@ def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_the_first_line_may_be_its_title(tmp_path: Path) -> None:
-    """And no other."""
+    """Only the first line may be a title."""
     assert read_evening(written(tmp_path, '{"title": "Short"}' + GOOD)).title == "Short"
     with pytest.raises(ScenarioError, match="only the first line can be a title"):
         read_evening(written(tmp_path, GOOD + '{"title": "Late"}'))
 
 
 def test_each_thing_knows_its_line_in_the_file(tmp_path: Path) -> None:
-    """Titles and empty lines count; a mark before UTF-8 and other ends of lines inside of strings don't."""
+    """Line numbers count titles and empty lines. A byte order mark and line separators inside a string do not count."""
     text = '\ufeff{"title": "Short"}\n\n{"who": "ada", "say": "A\u2028boat."}\r\n{"quiet_s": 3}\n'
     evening = read_evening(written(tmp_path, text))
     assert evening.events == (SpeechEvent(who="ada", say="A\u2028boat."), SilenceEvent(quiet_s=3))
@@ -65,7 +65,7 @@ def test_each_thing_knows_its_line_in_the_file(tmp_path: Path) -> None:
 
 
 def test_everybody_is_initial_people_but_who_comes(tmp_path: Path) -> None:
-    """Who only speaks later was there all the time; who leaves and comes back was there."""
+    """Everybody is present from the beginning, except people whose first event is to join."""
     more = '{"who": "dan", "move": "join"}\n{"who": "bo", "move": "join"}\n{"who": "dan", "say": "Hi."}\n'
     evening = read_evening(written(tmp_path, GOOD + more))
     assert evening.people == ("ada", "bo", "cy", "dan")
@@ -74,7 +74,7 @@ def test_everybody_is_initial_people_but_who_comes(tmp_path: Path) -> None:
 
 
 def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> None:
-    """A file of lines, a folder with one, or a bundled one; everything else is a scenario with sound."""
+    """A .jsonl name, a folder with an evening, or a bundled name means a written evening. Other names do not."""
     path = written(tmp_path, GOOD)
     assert evening_path("three-hours") == bundled_evenings()["three-hours"]
     assert evening_path(str(path)) == path
@@ -98,7 +98,7 @@ def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> N
     ],
 )
 def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, line: str, sentence: str) -> None:
-    """And an example; two mistakes are two sentences."""
+    """Each mistake is reported with its line and an example."""
     with pytest.raises(ScenarioError) as caught:
         read_evening(written(tmp_path, GOOD + line + "\nnor this"))
     assert sentence in str(caught.value)
@@ -107,7 +107,7 @@ def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, line: str, sente
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
-    """Missing, or empty."""
+    """A missing or empty file is reported."""
     with pytest.raises(ScenarioError, match="it cannot be read"):
         read_evening(tmp_path / "nowhere.jsonl")
     with pytest.raises(ScenarioError, match="it has no events"):

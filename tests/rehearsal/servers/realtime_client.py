@@ -1,4 +1,4 @@
-"""The real client library, connected to a local realtime server, and engines that need no model."""
+"""The real client library connected to a local realtime server, with engines that need no model."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 RATE_HZ = 24_000
 WAIT_S = 20.0
-# One person's word is a tone of this many milliseconds.
+# Each spoken word is a tone of this many milliseconds.
 WORD_MS = 250
 
 
 def tone(words: int, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:
-    """Return sound of so many words."""
+    """Return a tone as long as `words` words."""
     samples = words * WORD_MS * rate_hz // 1000
     return (8000 * np.sin(2 * np.pi * 220 * np.arange(samples) / rate_hz)).astype(np.int16)
 
 
 class FakeModel:
-    """Engines that hear what they are told to hear, and answer from a list or by echo."""
+    """Fake engines. They "hear" the given texts in order, and give the answers in `answers` or repeat what was said."""
 
     def __init__(self, *heard: str) -> None:
         self.heard = list(heard)
@@ -41,7 +41,7 @@ class FakeModel:
         self.pcm: list[NDArray[np.int16]] = []
 
     def engines(self) -> RealtimeEngines:
-        """Return the engines for a server."""
+        """Return the engines for a local realtime server."""
         return RealtimeEngines(self._recognise, self._answer, self._speak)
 
     async def _recognise(self, pcm: NDArray[np.int16]) -> str:
@@ -70,7 +70,7 @@ class Line:
         await self.connection.send_raw(json.dumps({"type": kind, **fields}))
 
     async def until(self, kind: str) -> dict[str, Any]:
-        """Return the next server event of a type; those before it are in `seen` too."""
+        """Return the next server event of this type. Events before it are kept in `seen`."""
         async with asyncio.timeout(WAIT_S):
             while True:
                 event = json.loads(await self.connection.recv_bytes())
@@ -79,24 +79,24 @@ class Line:
                     return dict(event)
 
     async def say(self, words: int) -> None:
-        """Append and commit so many words."""
+        """Append and commit the sound of `words` words."""
         await self.send("input_audio_buffer.append", audio=encoded(tone(words)))
         await self.send("input_audio_buffer.commit")
 
     @property
     def types(self) -> list[str]:
-        """Return the types of all that came, in order."""
+        """Return the types of all received events, in order."""
         return [event["type"] for event in self.seen]
 
 
 def encoded(pcm: NDArray[np.int16]) -> str:
-    """Return sound as the protocol carries it."""
+    """Return sound in base64, as the protocol sends it."""
     return base64.b64encode(pcm.tobytes()).decode()
 
 
 @asynccontextmanager
 async def client_of(server: LocalRealtimeServer) -> AsyncIterator[Line]:
-    """Connect the real client."""
+    """Connect to the server with the real client."""
     client = openai.AsyncOpenAI(api_key="local", base_url=server.base_url)
     try:
         async with client.realtime.connect(model="local-realtime") as connection:
@@ -107,6 +107,6 @@ async def client_of(server: LocalRealtimeServer) -> AsyncIterator[Line]:
 
 @asynccontextmanager
 async def served(model: FakeModel, behaviour: RealtimeBehaviour | None = None) -> AsyncIterator[LocalRealtimeServer]:
-    """Run a server with a fake model."""
+    """Run a local realtime server with a fake model."""
     async with LocalRealtimeServer(model.engines(), behaviour) as server:
         yield server

@@ -1,4 +1,4 @@
-"""The local embeddings server, through the real client library and the bot's own adapter."""
+"""The local embeddings server, tested with the real client library and the bot's own adapter."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 async def lengths(texts: Sequence[str]) -> list[list[float]]:
-    """Point where the text is long."""
+    """Return vectors whose length depends on the length of the text."""
     return [[3.0 * len(text), 4.0 * len(text)] for text in texts]
 
 
 @pytest.mark.asyncio
 async def test_texts_become_vectors_in_order() -> None:
-    """As numbers where asked for, and as base64, which the library asks for by itself."""
+    """Vectors are returned in order, as numbers or as base64, which is the library's default."""
     async with (
         LocalEmbeddingsServer(EmbeddingsBehaviour(lengths)) as server,
         openai.AsyncOpenAI(base_url=server.base_url, api_key="none") as client,
@@ -40,7 +40,7 @@ async def test_texts_become_vectors_in_order() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("given", [[], [""], "", [3], None])
 async def test_what_openai_refuses_is_refused(given: Any) -> None:
-    """No text is no embedding."""
+    """A request without a text is refused, as OpenAI refuses it."""
     async with (
         LocalEmbeddingsServer(EmbeddingsBehaviour(lengths)) as server,
         openai.AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,
@@ -61,7 +61,7 @@ async def test_what_openai_refuses_is_refused(given: Any) -> None:
     ],
 )
 async def test_each_conduct_is_what_the_adapter_calls_it(behaviour: dict[str, Any], told: str) -> None:
-    """The bot's adapter says of each what it is."""
+    """The bot's adapter recognises each fault of the server and says what it is."""
     async with (
         LocalEmbeddingsServer(EmbeddingsBehaviour(lengths, **behaviour)) as server,
         OpenAIEmbeddings(Endpoint(server.base_url, "m", timeout_s=0.5)) as embedder,

@@ -1,6 +1,7 @@
-"""Serving a GGUF file with llama.cpp: which Python can, and what is said when it does not start.
+"""Serving a GGUF file with llama.cpp: which Python interpreter can do so, and the errors when the server does not
+start.
 
-A shell script stands for that Python; the real server is tried by `roomtone bench memory` and by hand.
+A shell script stands in for that interpreter. The real server is tested by `roomtone bench memory` and by hand.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_python_without_llama_is_refused(tmp_path: Path) -> None:
-    """An interpreter that can't serve is told, and so is a path that is none."""
+    """An interpreter without llama-cpp-python is refused, and so is a path that cannot be run."""
     with pytest.raises(LanguageModelError, match=r"has no llama-cpp-python.*pip install"):
         await find_llama_python(python_that(tmp_path, "exit 1"))
     with pytest.raises(LanguageModelError, match=r"cannot be run.*Give the path"):
@@ -31,14 +32,14 @@ async def test_python_without_llama_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_python_with_llama_is_taken(tmp_path: Path) -> None:
-    """The one that was named."""
+    """An interpreter with llama-cpp-python is used as given."""
     shim = llama_python(tmp_path)
     assert await find_llama_python(shim) == shim
 
 
 @pytest.mark.asyncio
 async def test_without_a_choice_this_python_must_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And says what to install when it has not."""
+    """Without a choice, the running Python must have llama-cpp-python. If not, the error says what to install."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(LanguageModelError, match=r"not installed here.*--llama-python"):
         await find_llama_python()
@@ -48,7 +49,10 @@ async def test_without_a_choice_this_python_must_have_it(monkeypatch: pytest.Mon
 
 @pytest.mark.asyncio
 async def test_it_is_served_on_loopback_until_the_block_is_left(tmp_path: Path) -> None:
-    """Under the file's name, and a request never cuts another's answer off."""
+    """The model is served on loopback under its file's name until the block is left.
+
+    A request does not interrupt the answer to another request.
+    """
     async with aiohttp.ClientSession() as session:
         async with serve_model(llama_python(tmp_path), tmp_path / "small.gguf") as served:
             assert served.base_url.startswith("http://127.0.0.1:")
@@ -63,7 +67,7 @@ async def test_it_is_served_on_loopback_until_the_block_is_left(tmp_path: Path) 
 
 @pytest.mark.asyncio
 async def test_server_that_dies_tells_its_last_words(tmp_path: Path) -> None:
-    """And what to look at."""
+    """The error quotes the server's last output and says what to check."""
     shim = python_that(tmp_path, "echo 'no such model' >&2; exit 1")
     with pytest.raises(LanguageModelError, match=r"did not start: no such model\. Check the model file"):
         async with serve_model(shim, tmp_path / "model.gguf"):

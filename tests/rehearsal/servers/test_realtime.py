@@ -1,4 +1,4 @@
-"""The local realtime server, spoken to by the real client library."""
+"""The local realtime server, tested with the real client library."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _configured(line: Line, **more: Any) -> None:
 
 @pytest.mark.asyncio
 async def test_a_turn_is_heard_answered_and_spoken_in_the_protocols_order() -> None:
-    """Sound in, transcripts of both sides and sound out, under the GA names."""
+    """A turn is heard, answered and spoken with the events of the GA protocol, in its order."""
     async with served(FakeModel("hello there")) as server, client_of(server) as line:
         await _configured(line)
         await line.say(2)
@@ -72,7 +72,7 @@ async def test_a_turn_is_heard_answered_and_spoken_in_the_protocols_order() -> N
 
 @pytest.mark.asyncio
 async def test_events_are_what_the_library_knows() -> None:
-    """The library's own models take the events, strictly."""
+    """The library's own models validate the events."""
     async with served(FakeModel("hello")) as server, client_of(server) as line:
         await _configured(line)
         await line.say(1)
@@ -91,7 +91,7 @@ async def test_events_are_what_the_library_knows() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_not_heard_is_forgotten() -> None:
-    """A truncated answer keeps the words up to where it was heard."""
+    """A truncated answer keeps only the words up to where it was heard."""
     model = FakeModel("hello", "go on")
     model.answers = ["one two three four"]
     async with served(model) as server, client_of(server) as line:
@@ -111,7 +111,7 @@ async def test_what_was_not_heard_is_forgotten() -> None:
 
 @pytest.mark.asyncio
 async def test_items_are_created_in_order_and_deleted() -> None:
-    """Text items replay a conversation."""
+    """Text items are added in order, so that a conversation can be replayed, and they can be deleted."""
     async with served(FakeModel()) as server, client_of(server) as line:
         await _configured(line)
         for number, (role, kind) in enumerate([("user", "input_text"), ("assistant", "output_text")]):
@@ -131,7 +131,7 @@ async def test_items_are_created_in_order_and_deleted() -> None:
 
 @pytest.mark.asyncio
 async def test_a_function_is_called_and_its_output_taken() -> None:
-    """The model asks for a tool; the next response knows what it said."""
+    """The model calls a tool, and the next response gets the tool's output."""
     model = FakeModel("what did Bo say")
     model.answers = [FunctionCall("memory_search", '{"query": "Bo"}'), "Bo said yes"]
     async with served(model) as server, client_of(server) as line:
@@ -151,7 +151,7 @@ async def test_a_function_is_called_and_its_output_taken() -> None:
 
 @pytest.mark.asyncio
 async def test_it_hears_turns_by_itself() -> None:
-    """With server VAD, speech is found, committed and answered; new speech cancels the answer."""
+    """With server VAD, speech is detected, committed and answered, and new speech cancels the answer."""
     async with served(FakeModel("first", "second")) as server, client_of(server) as line:
         await line.until("session.created")
         quiet = np.zeros(RATE_HZ, np.int16)
@@ -172,7 +172,7 @@ async def test_it_hears_turns_by_itself() -> None:
 
 @pytest.mark.asyncio
 async def test_a_second_response_at_once_is_refused_and_the_first_cancelled() -> None:
-    """One response at a time."""
+    """Only one response can be active. A second is refused, and the first can be cancelled."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.STALL)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
@@ -184,7 +184,7 @@ async def test_a_second_response_at_once_is_refused_and_the_first_cancelled() ->
 
 @pytest.mark.asyncio
 async def test_a_session_expires_with_its_error() -> None:
-    """As the real one: an error event, then the connection is closed with 1001."""
+    """As on the real server, an expired session gets an error event, and the connection is closed with 1001."""
     async with served(FakeModel(), RealtimeBehaviour(expires_after_s=0.0)) as server, client_of(server) as line:
         error = await line.until("error")
         assert error["error"]["code"] == "session_expired"
@@ -197,7 +197,7 @@ async def test_a_session_expires_with_its_error() -> None:
 
 @pytest.mark.asyncio
 async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
-    """Half the sound has come when it ends."""
+    """A session can expire when half of an answer's sound has been sent."""
     model = FakeModel()
     model.answers = ["one two three four five six seven eight"]
     async with served(model, RealtimeBehaviour(expires_in_response=1)) as server, client_of(server) as line:
@@ -215,7 +215,7 @@ async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
     [(RealtimeMode.FAIL_RESPONSE, "server_error"), (RealtimeMode.RATE_LIMITED, "insufficient_quota")],
 )
 async def test_responses_fail_as_asked(mode: RealtimeMode, code: str) -> None:
-    """The session lives on."""
+    """A response fails with the chosen error, and the session continues."""
     async with served(FakeModel(), RealtimeBehaviour(mode=mode)) as server, client_of(server) as line:
         await _configured(line)
         await line.send("response.create")
@@ -225,7 +225,7 @@ async def test_responses_fail_as_asked(mode: RealtimeMode, code: str) -> None:
 
 @pytest.mark.asyncio
 async def test_too_little_sound_and_nonsense_are_refused() -> None:
-    """Errors are told, with the code of the real server, and the session goes on."""
+    """Bad requests are answered with the error codes of the real server, and the session continues."""
     async with served(FakeModel()) as server, client_of(server) as line:
         await _configured(line)
         await line.send("input_audio_buffer.commit")
@@ -242,7 +242,7 @@ async def test_too_little_sound_and_nonsense_are_refused() -> None:
 
 @pytest.mark.asyncio
 async def test_deaf_it_says_so() -> None:
-    """Input transcription can fail; the item stays."""
+    """Input transcription can fail without ending the session."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, client_of(server) as line:
         await _configured(line)
         await line.say(2)
@@ -251,7 +251,7 @@ async def test_deaf_it_says_so() -> None:
 
 @pytest.mark.asyncio
 async def test_a_wrong_key_never_connects() -> None:
-    """Refused at the handshake."""
+    """A wrong key is refused during the handshake."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server:
         client = openai.AsyncOpenAI(api_key="wrong", base_url=server.base_url)
         with pytest.raises(InvalidStatus):
@@ -261,7 +261,7 @@ async def test_a_wrong_key_never_connects() -> None:
 
 @pytest.mark.asyncio
 async def test_gone_it_breaks_off_and_takes_nobody_any_more() -> None:
-    """The connection ends in the middle of the sound of an answer; a client that connects again is refused."""
+    """In the mode `gone`, the connection ends in the middle of an answer's sound, and new connections are refused."""
     model = FakeModel("hello there")
     async with served(model) as server:
         async with client_of(server) as line:
@@ -281,7 +281,7 @@ async def test_gone_it_breaks_off_and_takes_nobody_any_more() -> None:
 
 @pytest.mark.asyncio
 async def test_what_breaks_inside_ends_the_connection_with_its_tasks() -> None:
-    """As the real server's own errors do; nothing of the session goes on behind it."""
+    """As on the real server, an internal error closes the connection and ends all tasks of the session."""
     model = FakeModel()
 
     async def broken(pcm: object) -> str:
@@ -302,7 +302,7 @@ async def test_what_breaks_inside_ends_the_connection_with_its_tasks() -> None:
 
 @pytest.mark.asyncio
 async def test_a_busy_port_is_a_plain_sentence() -> None:
-    """Two servers on one port: the second says so and what to do."""
+    """The error for a port that is in use says so and what to do."""
     async with served(FakeModel()) as first:
         port = int(first.base_url.rsplit(":", 1)[1].split("/")[0])
         with pytest.raises(RehearsalError, match=f"port {port}.*Choose another"):

@@ -1,4 +1,4 @@
-"""The local transcription server itself; its answers are tested through the bot's adapter in tests/voice/asr."""
+"""The local transcription server itself. Its answers are tested through the bot's adapter in tests/voice/asr."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.voice.recordings import voiced
 
 
 async def how_long(upload: TranscriptionRequest) -> Transcription:
-    """Hear how long it was."""
+    """Return the duration of the sound as its text."""
     return Transcription(f"{len(upload.pcm) / RATE_HZ:.1f} seconds")
 
 
 @pytest.mark.asyncio
 async def test_any_container_is_decoded() -> None:
-    """Ogg/Opus at 48 kHz comes to the engine as 16 kHz mono."""
+    """Ogg/Opus at 48 kHz reaches the engine as 16 kHz mono."""
     sound = encode_ogg(iter([np.repeat(voiced(2), 3)]))
     async with (
         LocalTranscriptionServer(TranscriptionBehaviour(how_long)) as server,
@@ -48,7 +48,7 @@ async def test_any_container_is_decoded() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("sound", [b"", b"<html></html>", b"RIFF and then nothing", bytes(MAX_UPLOAD_BYTES + 1)])
 async def test_what_is_no_sound_is_refused(sound: bytes) -> None:
-    """And so is more than OpenAI takes."""
+    """An upload that is not audio, or larger than OpenAI accepts, is refused."""
     async with (
         LocalTranscriptionServer(TranscriptionBehaviour(how_long)) as server,
         openai.AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,

@@ -1,6 +1,6 @@
-"""A chat server with an endpoint behind it: what is asked goes there, what is answered comes back, hanging up too.
+"""A chat server that forwards requests to an endpoint passes requests, answers and disconnects on.
 
-The local chat server itself stands for the endpoint.
+In these tests, a second local chat server is the endpoint.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ PATIENCE_S = 10.0
 
 @asynccontextmanager
 async def in_front_of(base_url: str) -> AsyncIterator[LocalChatServer]:
-    """Open a chat server that asks the endpoint at `base_url`."""
+    """Open a chat server that forwards requests to the endpoint at `base_url`."""
     async with Upstream(base_url, "small") as upstream, LocalChatServer(ChatBehaviour(answer=upstream)) as front:
         yield front
 
 
 @asynccontextmanager
 async def two(behaviour: ChatBehaviour) -> AsyncIterator[tuple[LocalChatServer, LocalChatServer]]:
-    """Open a chat server that behaves as `behaviour` says, and one in front of it."""
+    """Open a chat server that behaves as `behaviour` says, and a second one that forwards requests to it."""
     async with AsyncExitStack() as stack:
         behind = await stack.enter_async_context(LocalChatServer(behaviour))
         yield await stack.enter_async_context(in_front_of(behind.base_url)), behind
 
 
 def body(**more: object) -> dict[str, object]:
-    """Return a request."""
+    """Return the body of a chat request."""
     return {"model": "any", "messages": [{"role": "user", "content": "Where is the key?"}], "max_tokens": 50, **more}
 
 
 async def ask(server: LocalChatServer, **more: object) -> tuple[int, str]:
-    """Return the status and the text of one answer."""
+    """Send a request and return the status and the text of the answer."""
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{server.base_url}/chat/completions", json=body(**more)) as response,
@@ -62,21 +62,21 @@ async def ask(server: LocalChatServer, **more: object) -> tuple[int, str]:
 
 
 def chunks(text: str) -> list[dict[str, Any]]:
-    """Return the chunks of a stream."""
+    """Return the chunks of a streamed answer."""
     lines = [line.removeprefix("data: ") for line in text.splitlines() if line]
     assert lines[-1] == "[DONE]"
     return [json.loads(line) for line in lines[:-1]]
 
 
 def words_of(text: str) -> str:
-    """Return the words of a stream."""
+    """Return the text of a streamed answer."""
     deltas = [choice["delta"] for each in chunks(text) for choice in each["choices"]]
     return "".join(delta.get("content") or "" for delta in deltas)
 
 
 @pytest.mark.asyncio
 async def test_a_stream_is_handed_on_as_it_comes() -> None:
-    """Every chunk as the endpoint made it, its cost among them; and the endpoint was asked what the client asked."""
+    """A stream is passed on with its words and token usage, and the endpoint gets the request that the client sent."""
     wanted = {"stream": True, "tools": [TOOL], "tool_choice": "auto", "stream_options": {"include_usage": True}}
     async with two(ChatBehaviour(answer=lambda _: WORDS)) as (front, behind):
         _, direct = await ask(behind, **wanted)
@@ -85,13 +85,13 @@ async def test_a_stream_is_handed_on_as_it_comes() -> None:
     assert status == 200
     assert words_of(passed_on) == words_of(direct) == WORDS
     assert chunks(passed_on)[-1]["usage"] == chunks(direct)[-1]["usage"]
-    # Whatever name the client knows it by, it is the one model that is there.
+    # Only the model's name is replaced, because the endpoint has this one model.
     assert through == {**asked, "model": "small"}
 
 
 @pytest.mark.asyncio
 async def test_calls_of_tools_come_through() -> None:
-    """Name and arguments, in the pieces in which they came."""
+    """Tool calls are passed on in the same pieces."""
     calling = ToolCallAnswer((ScriptedToolCall("memory_search", {"query": "key"}),))
     async with two(ChatBehaviour(answer=lambda _: calling)) as (front, behind):
         _, direct = await ask(behind, stream=True, tools=[TOOL])
@@ -103,7 +103,7 @@ async def test_calls_of_tools_come_through() -> None:
 
 @pytest.mark.asyncio
 async def test_a_whole_answer_and_its_format_come_through() -> None:
-    """As a summary asks for one."""
+    """An answer that is not streamed, and its response format, are passed on. Summaries use this."""
     async with two(ChatBehaviour(answer=lambda _: "{}")) as (front, behind):
         status, text = await ask(front, response_format=SCHEMA)
         asked = behind.calls[0].body
@@ -114,7 +114,7 @@ async def test_a_whole_answer_and_its_format_come_through() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_refusal_is_the_endpoints_own(stream: bool) -> None:
-    """Its status and its words, before an answer is begun."""
+    """If the endpoint refuses before the answer has begun, its status and message are passed on."""
     async with two(ChatBehaviour(answer=lambda _: WORDS, mode=ChatMode.RATE_LIMITED)) as (front, _):
         status, text = await ask(front, stream=stream)
     assert (status, json.loads(text)["error"]["message"]) == (429, "Rate limit reached.")
@@ -122,7 +122,7 @@ async def test_a_refusal_is_the_endpoints_own(stream: bool) -> None:
 
 @pytest.mark.asyncio
 async def test_an_endpoint_that_is_away_is_a_plain_sentence() -> None:
-    """With the status that clients know as somebody else's fault."""
+    """If the endpoint cannot be reached, the answer is a clear error with status 502 (bad gateway)."""
     async with LocalChatServer() as gone:
         base_url = gone.base_url
     async with in_front_of(base_url) as front:
@@ -141,7 +141,7 @@ async def test_an_endpoint_that_is_away_is_a_plain_sentence() -> None:
     ],
 )
 async def test_what_breaks_in_mid_answer_is_told_in_the_stream(mode: ChatMode, told: str) -> None:
-    """As an event, where it is too late for a status; and the answer is not said to have ended well."""
+    """A failure in the middle of a stream becomes an error event, and the stream does not end normally."""
     async with two(ChatBehaviour(answer=lambda _: WORDS, mode=mode)) as (front, _):
         status, text = await ask(front, stream=True)
     *_, last = [line for line in text.splitlines() if line]
@@ -164,7 +164,7 @@ async def test_what_breaks_in_mid_answer_is_told_in_the_stream(mode: ChatMode, t
 async def test_it_misbehaves_with_an_endpoint_behind_it_too(
     mode: ChatMode, status: int, holds: str, lacks: str
 ) -> None:
-    """Every fault is the front's own."""
+    """A server that forwards requests can also simulate every fault itself."""
     async with two(ChatBehaviour(answer=lambda _: WORDS)) as (front, _):
         front.behaviour.mode = mode
         answered, text = await ask(front, stream=True)
@@ -175,7 +175,7 @@ async def test_it_misbehaves_with_an_endpoint_behind_it_too(
 
 @pytest.mark.asyncio
 async def test_a_connection_that_is_cut_here_is_cut_there() -> None:
-    """After the first piece."""
+    """With `ChatMode.CUT`, the connection to the client is cut in the middle of a forwarded answer."""
     async with two(ChatBehaviour(answer=lambda _: WORDS)) as (front, _):
         front.behaviour.mode = ChatMode.CUT
         with pytest.raises(aiohttp.ClientError):
@@ -184,7 +184,7 @@ async def test_a_connection_that_is_cut_here_is_cut_there() -> None:
 
 @pytest.mark.asyncio
 async def test_hanging_up_here_hangs_up_there() -> None:
-    """While the endpoint thinks, before its first word: nobody wants the answer any more."""
+    """When the client disconnects before the first word, the request to the endpoint is cancelled."""
     asked, ended = asyncio.Event(), asyncio.Event()
 
     async def think(request: web.Request) -> web.Response:
@@ -210,7 +210,7 @@ async def test_hanging_up_here_hangs_up_there() -> None:
 
 @pytest.mark.asyncio
 async def test_clients_are_told_the_models_own_name() -> None:
-    """By which they choose how to count its tokens."""
+    """The server reports the model's own name, by which clients choose how to count its tokens."""
     async with (
         two(ChatBehaviour(answer=lambda _: WORDS)) as (front, _),
         aiohttp.ClientSession() as session,
@@ -221,7 +221,7 @@ async def test_clients_are_told_the_models_own_name() -> None:
 
 @pytest.mark.asyncio
 async def test_the_bots_own_client_finds_no_difference() -> None:
-    """Words, a call of a tool and its cost come to it as from the endpoint itself."""
+    """The bot's own client gets the same words, tool call and usage as directly from the endpoint."""
     offers = OfferedTools((ToolOffer("memory_search", "Finds what was said.", {"type": "object"}),), callable_now=True)
     question = (ChatMessage(ChatRole.USER, "Where is the key?"),)
     calling = ToolCallAnswer((ScriptedToolCall("memory_search", {"query": "key"}),), words="Let me look.")

@@ -1,4 +1,5 @@
-"""Contract tests for every `Recognizer`, real or fake; a test class inherits them with a `recognizer` fixture."""
+"""Contract tests for every `Recognizer`, real or fake. A test class inherits them and provides a `recognizer` fixture.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class RecognizerContract:
-    """Inherit and give `recognizer`, an open recogniser to which `bicycle()` says something."""
+    """Subclasses provide a `recognizer` fixture: an open recogniser that returns some text for `bicycle()`."""
 
     @pytest.mark.asyncio
     async def test_speech_becomes_text(self, recognizer: Recognizer) -> None:
-        """Text without surrounding space, its language, the figures that the guards need, the audio's duration."""
+        """The result has stripped text, the language, the figures that the guards need, and the length of the audio."""
         pcm = bicycle()
         heard = await recognizer.recognize(pcm, language="en")
         assert heard.text
@@ -34,7 +35,7 @@ class RecognizerContract:
 
     @pytest.mark.asyncio
     async def test_the_sound_is_left_alone(self, recognizer: Recognizer) -> None:
-        """Callers may keep and share what they hand in."""
+        """The recogniser does not change the caller's audio array."""
         pcm = bicycle()
         before = pcm.copy()
         await recognizer.recognize(pcm, language="en", glossary=("Roomtone",))
@@ -42,14 +43,14 @@ class RecognizerContract:
 
     @pytest.mark.asyncio
     async def test_the_language_may_be_left_open(self, recognizer: Recognizer) -> None:
-        """Then it is detected, and said with its probability."""
+        """Without a given language, the recogniser detects the language and reports its probability."""
         heard = await recognizer.recognize(bicycle())
         assert heard.language == "en"
         assert 0 <= heard.language_probability <= 1
 
     @pytest.mark.asyncio
     async def test_many_callers_get_each_their_own(self, recognizer: Recognizer) -> None:
-        """Durations tell the answers apart; nothing is lost, nothing swapped."""
+        """Each of several simultaneous callers gets the answer for its own audio, which has its own length."""
         sounds = [silence(seconds) for seconds in (0.5, 1.0, 1.5, 2.0)]
         heard = await asyncio.gather(
             *(recognizer.recognize(pcm, language="en", speaker_id=user) for user, pcm in enumerate(sounds))
@@ -58,13 +59,13 @@ class RecognizerContract:
 
     @pytest.mark.asyncio
     async def test_no_sound_at_all_is_no_mistake(self, recognizer: Recognizer) -> None:
-        """An empty piece of sound is answered, not raised about."""
+        """Empty audio gives an answer and no error."""
         heard = await recognizer.recognize(silence(0), language="en")
         assert heard.duration_s == 0
 
     @pytest.mark.asyncio
     async def test_a_cancelled_caller_hurts_nobody(self, recognizer: Recognizer) -> None:
-        """The next recognition is answered."""
+        """After one caller is cancelled, the next recognition is still answered."""
         task = asyncio.create_task(recognizer.recognize(bicycle(), language="en"))
         await asyncio.sleep(0)
         task.cancel()
@@ -74,13 +75,13 @@ class RecognizerContract:
 
     @pytest.mark.asyncio
     async def test_a_guess_is_recognised_like_finished_speech(self, recognizer: Recognizer) -> None:
-        """With nothing else to do there is no reason to shed it."""
+        """An interim request is recognised like a final one when nothing else is waiting."""
         heard = await recognizer.recognize(bicycle(), language="en", speaker_id=1, interim=True)
         assert heard.text
 
     @pytest.mark.asyncio
     async def test_confirming_nothing_is_no_mistake(self, recognizer: Recognizer) -> None:
-        """The guess may be in the model already, or done."""
+        """Confirming a speaker without a waiting interim request raises no error."""
         recognizer.confirm(1)
         heard = await recognizer.recognize(silence(0.5), language="en", speaker_id=1, interim=True)
         recognizer.confirm(1)

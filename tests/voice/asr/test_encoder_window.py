@@ -1,4 +1,4 @@
-"""The encoder window and the token cap, by duration."""
+"""The length of the encoder window and the token cap follow from the duration of the speech."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from voice.asr.encoder_window import MAX_TOKENS, EncoderWindow, encoder_window
     ],
 )
 def test_window_by_duration(duration_s: float, window: EncoderWindow) -> None:
-    """At least 8 s, six seconds of silence after the speech, 30 s at most; eight tokens a second and twelve."""
+    """The window is the speech and 6 s more, between 8 s and 30 s; the cap is 12 tokens and 8 more for each second."""
     assert encoder_window(duration_s) == window
 
 
 @given(st.floats(0, 100))
 def test_the_window_holds_the_speech(duration_s: float) -> None:
-    """What can be heard fits, the cap fits the model, and the encoder gets an even number of frames."""
+    """The window holds the speech up to 30 s, the cap fits the model, and the encoder gets an even number of frames."""
     window = encoder_window(duration_s)
     assert window.length_s >= min(duration_s, 30.0)
     assert window.token_cap <= MAX_TOKENS
@@ -37,6 +37,6 @@ def test_the_window_holds_the_speech(duration_s: float) -> None:
 
 
 def test_negative_speech_is_a_mistake() -> None:
-    """A duration under zero is the caller's bug, not a window."""
+    """A negative duration raises `ValueError`, because it is a bug of the caller."""
     with pytest.raises(ValueError, match="0 s or longer"):
         encoder_window(-0.1)

@@ -16,7 +16,7 @@ def _drain(queue: FairQueue[str]) -> list[str]:
 
 
 def test_speakers_take_turns() -> None:
-    """One who said much does not delay the others; each one's order stays."""
+    """Speakers are served in turn, and each speaker's requests stay in order, however many one speaker has."""
     queue: FairQueue[str] = FairQueue()
     for job, speaker in [("a1", 1), ("a2", 1), ("a3", 1), ("b1", 2), ("c1", 3), ("b2", 2)]:
         queue.add(job, speaker=speaker, interim=False)
@@ -24,7 +24,7 @@ def test_speakers_take_turns() -> None:
 
 
 def test_guesses_wait_behind_finished_speech() -> None:
-    """However long they have waited."""
+    """Interim requests are served after all final ones, even if they have waited longer."""
     queue: FairQueue[str] = FairQueue()
     queue.add("guess of 1", speaker=1, interim=True)
     queue.add("guess of 2", speaker=2, interim=True)
@@ -33,7 +33,7 @@ def test_guesses_wait_behind_finished_speech() -> None:
 
 
 def test_only_the_latest_guess_of_a_speaker_is_kept() -> None:
-    """A newer guess and the finished speech itself make the older one worthless."""
+    """A speaker's newer request, interim or final, replaces the speaker's waiting interim request."""
     queue: FairQueue[str] = FairQueue()
     old, _ = queue.add("old", speaker=1, interim=True)
     new, replaced = queue.add("new", speaker=1, interim=True)
@@ -44,7 +44,7 @@ def test_only_the_latest_guess_of_a_speaker_is_kept() -> None:
 
 
 def test_shedding_takes_the_oldest_guess() -> None:
-    """Or the speaker's own, who has something newer; never finished speech."""
+    """Shedding removes the given speaker's own interim request, otherwise the oldest one, and never a final request."""
     queue: FairQueue[str] = FairQueue()
     first, _ = queue.add("first", speaker=1, interim=True)
     own, _ = queue.add("own", speaker=2, interim=True)
@@ -56,7 +56,7 @@ def test_shedding_takes_the_oldest_guess() -> None:
 
 
 def test_a_removed_entry_is_gone() -> None:
-    """Once; and one that was given out cannot be removed."""
+    """An entry can be removed only once, and not after the queue has handed it out."""
     queue: FairQueue[str] = FairQueue()
     entry, _ = queue.add("a", speaker=1, interim=False)
     guess, _ = queue.add("b", speaker=1, interim=True)
@@ -68,7 +68,9 @@ def test_a_removed_entry_is_gone() -> None:
 
 
 def test_a_confirmed_guess_takes_its_place_among_finished_speech() -> None:
-    """Behind what the speaker finished before, and no longer to be shed; nothing to confirm is no mistake."""
+    """A confirmed interim request is served after the speaker's earlier final requests and cannot be shed. Confirming
+    it again does nothing.
+    """
     queue: FairQueue[str] = FairQueue()
     queue.add("final of 1", speaker=1, interim=False)
     guess, _ = queue.add("guess of 1", speaker=1, interim=True)
@@ -94,7 +96,9 @@ steps = st.lists(
 
 @given(steps)
 def test_every_final_comes_out_once_in_its_speakers_order(schedule: list[tuple[str, int, bool]]) -> None:
-    """Whatever is added, taken and shed, finals are complete and in order, and the length is right."""
+    """After any adding, taking and shedding, all final requests come out in each speaker's order, and the length is
+    right.
+    """
     queue: FairQueue[tuple[int, int]] = FairQueue()
     added: list[tuple[int, int]] = []
     out: list[tuple[int, int]] = []

@@ -1,6 +1,4 @@
-"""The local model behind the endpoint: it recognises what the endpoint fails on, and an endpoint that keeps failing is
-skipped.
-"""
+"""The local model recognises what the endpoint fails on, and an endpoint that keeps failing is skipped for a while."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ BROKEN = RecogniserError("It is down.")
 
 
 def both(*first: str | RecogniserError) -> tuple[FallbackRecognizer, FakeRecognizer, FakeRecognizer, list[float]]:
-    """Return a pair whose first answers so, both of its parts, and its clock."""
+    """Return a fallback recogniser whose first recogniser gives these results, both its recognisers, and the clock."""
     clock = [0.0]
     one, two = FakeRecognizer(first, otherwise="from afar"), FakeRecognizer(otherwise="from here")
     return FallbackRecognizer(one, two, monotonic=lambda: clock[0]), one, two, clock
@@ -23,7 +21,9 @@ def both(*first: str | RecogniserError) -> tuple[FallbackRecognizer, FakeRecogni
 
 @pytest.mark.asyncio
 async def test_what_the_first_cannot_hear_the_second_does() -> None:
-    """With the same sound, language and glossary; the next utterance asks the first again."""
+    """If the first recogniser fails, the second gets the same sound, language and glossary. The next utterance goes to
+    the first again.
+    """
     recognizer, first, second, _ = both(BROKEN)
     pcm = voiced(1)
     heard = await recognizer.recognize(pcm, language="en", glossary=("Ada",), speaker_id=1)
@@ -36,7 +36,9 @@ async def test_what_the_first_cannot_hear_the_second_does() -> None:
 
 @pytest.mark.asyncio
 async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
-    """After two failures nobody waits for it for a minute; then one utterance tries, and success ends the rest."""
+    """After two failures the first recogniser is skipped for a minute. Then one utterance tries it, and a success puts
+    it back in use.
+    """
     recognizer, first, _, clock = both(BROKEN, BROKEN)
     said = [(await recognizer.recognize(voiced(1), language="en")).text for _ in range(4)]
     assert said == ["from here"] * 4
@@ -48,7 +50,7 @@ async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
 
 @pytest.mark.asyncio
 async def test_a_guess_that_was_shed_is_no_failure() -> None:
-    """It goes, as under any load, and costs the second nothing."""
+    """An interim request that the first recogniser sheds raises its error and is not passed to the second."""
     recognizer, _, second, _ = both(RecogniserOverloadedError("Busy."))
     with pytest.raises(RecogniserOverloadedError):
         await recognizer.recognize(voiced(1), interim=True)
@@ -57,7 +59,7 @@ async def test_a_guess_that_was_shed_is_no_failure() -> None:
 
 @pytest.mark.asyncio
 async def test_a_right_guess_is_told_to_both() -> None:
-    """Either may have it."""
+    """A confirmation goes to both recognisers, because either may hold the interim request."""
     recognizer, first, second, _ = both()
     recognizer.confirm(7)
     assert (first.confirmed, second.confirmed) == ([7], [7])

@@ -1,4 +1,4 @@
-"""Which terms the recogniser is told to expect."""
+"""Choosing the terms that the recogniser should expect."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from voice.asr.glossary import choose_glossary, glossary_prompt, spoken_form
     ],
 )
 def test_spoken_form(name: str, spoken: str) -> None:
-    """Decoration goes, letters of every script stay."""
+    """Decoration is removed from a name, and letters of every script are kept."""
     assert spoken_form(name) == spoken
 
 
 def test_the_most_important_terms_come_first() -> None:
-    """How the bot is called, who is here, what the guild talks about; each once; numbers are no words."""
+    """Wake names come first, then display names, then the guild's words. Duplicates and numbers are left out."""
     terms = choose_glossary(
         wake_names=["Roomtone"], display_names=["Ada", "roomtone", "1234"], words=["Valheim", "ada"], max_chars=300
     )
@@ -34,7 +34,7 @@ def test_the_most_important_terms_come_first() -> None:
 
 
 def test_a_term_too_long_leaves_room_for_the_next() -> None:
-    """A display name of forty characters and more is not said; a term that does not fit is passed over."""
+    """A name of more than forty characters and a term that does not fit are skipped, and the next term is tried."""
     terms = choose_glossary(
         wake_names=["Roomtone"], display_names=["x" * 41, "Bartholomew", "Ben"], words=[], max_chars=13
     )
@@ -43,13 +43,13 @@ def test_a_term_too_long_leaves_room_for_the_next() -> None:
 
 @given(st.lists(st.text(max_size=50), max_size=30), st.integers(0, 200))
 def test_the_glossary_is_bounded(names: list[str], max_chars: int) -> None:
-    """However long the guild's list, the joined terms fit."""
+    """However many terms there are, the joined glossary is no longer than `max_chars`."""
     assert (
         len(", ".join(choose_glossary(wake_names=[], display_names=names, words=[], max_chars=max_chars))) <= max_chars
     )
 
 
 def test_prompt() -> None:
-    """No terms, no prompt."""
+    """The prompt lists the terms, and without terms the prompt is empty."""
     assert glossary_prompt(("Ada", "Valheim")) == "Glossary: Ada, Valheim."
     assert glossary_prompt(()) == ""

@@ -1,4 +1,4 @@
-"""Which recognised texts are believed: the table of rules, and what must pass."""
+"""Which recognised texts are accepted and which are rejected, rule by rule."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
         (recognition("Hm."), 1.9, None),
         (recognition("今天我们去吃饭"), 3.0, None),
         (recognition("Ah, also.", mean_logprob=-0.99), 1.0, None),
-        # Nothing that sounds
+        # Texts without any letter
         (recognition(""), 1.0, GuardReason.EMPTY),
         (recognition(" ... ♪♪ – "), 1.0, GuardReason.EMPTY),
-        # Silence: both of Whisper's signs together
+        # Silence needs both of Whisper's signs together
         (recognition("Good night.", mean_logprob=-1.1, no_speech_probability=0.8), 1.0, GuardReason.NO_SPEECH),
         (recognition("Good night.", mean_logprob=-0.3, no_speech_probability=0.8), 1.0, None),
         (recognition("Да, also.", mean_logprob=-1.39), 1.0, GuardReason.LOW_CONFIDENCE),
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
         (recognition("la la la", compression_ratio=2.4), 1.0, None),
         (recognition("I am here. I am here. I am here. I am here."), 4.0, GuardReason.REPETITIVE),
         (recognition("no " * 8), 4.0, GuardReason.REPETITIVE),
-        # Four characters a second, over two seconds
+        # Fewer than four characters a second, from two seconds on
         (recognition("Oh yes"), 2.0, GuardReason.TOO_SPARSE),
         (recognition("Oh yes?!"), 2.0, None),
         (recognition("Oh yes"), 1.99, None),
-        # Phantoms only with low confidence
+        # Phantom phrases are rejected only if the confidence is low
         (recognition("Thanks for watching!", mean_logprob=-0.6), 1.0, GuardReason.PHANTOM_PHRASE),
         (recognition("Thank you.", no_speech_probability=0.5), 1.0, GuardReason.PHANTOM_PHRASE),
         (recognition("Thank you for the milk.", mean_logprob=-0.6), 1.0, None),
     ],
 )
 def test_rules(heard: Recognition, speech_s: float, reason: GuardReason | None) -> None:
-    """Each rule at its edge."""
+    """Each rule is tested just inside and just outside its limit."""
     assert judge(heard, speech_s=speech_s) is reason
 
 
@@ -60,7 +60,9 @@ def test_rules(heard: Recognition, speech_s: float, reason: GuardReason | None) 
     ],
 )
 def test_repeats(before: PreviousUtterance, logprob: float, reason: GuardReason | None) -> None:
-    """The same text again is an echo of the recogniser when it is unsure, and insistence when it is sure."""
+    """A repeated text is rejected when the recogniser is unsure, and accepted when it is sure or the repetition comes
+    late.
+    """
     heard = recognition("We leave at nine", mean_logprob=logprob)
     assert judge(heard, speech_s=1.5, before=before) is reason
 
@@ -73,12 +75,12 @@ OWN = "The lantern belongs to Bo. He lent it to Ada in May, and she has not give
     [
         "The lantern belongs to Bo.",
         "he lent it to Ada in May and she",
-        # Two words misheard by the loudspeaker's owner's microphone.
+        # Two words were misheard because a microphone recorded the bot from a loudspeaker.
         "Plan turn belongs to Bo. He lent it to Ada in May",
     ],
 )
 def test_the_bots_own_words_are_an_echo(heard: str) -> None:
-    """Most of it, in order, a word here and there heard wrong."""
+    """A text that mostly repeats the bot's words in their order is an echo, even with a few misheard words."""
     assert is_echo(heard, OWN)
     assert judge(recognition(heard), speech_s=2.0, own_words=OWN) is GuardReason.OWN_VOICE
 
@@ -94,12 +96,12 @@ def test_the_bots_own_words_are_an_echo(heard: str) -> None:
     ],
 )
 def test_who_speaks_over_the_bot_is_heard(heard: str) -> None:
-    """Short words, other words, and the bot's words in another order are somebody's own."""
+    """Short texts, other words, and the bot's words in another order are a person's own speech."""
     assert not is_echo(heard, OWN)
 
 
 def test_nobody_echoes_a_silent_bot() -> None:
-    """Quoting it later is no echo: what it was saying at that time is nothing."""
+    """Words that quote the bot after it has stopped speaking are no echo."""
     assert judge(recognition("The lantern belongs to Bo."), speech_s=2.0) is None
 
 
@@ -111,10 +113,10 @@ def test_nobody_echoes_a_silent_bot() -> None:
         ("Roomtone, when does the concert start?", 1.95, False),
         ("Roomtone?", 0.9, False),
         ("Yes.", 0.5, False),
-        # One sign of a script without letters stands for several.
+        # One character of a script without letters stands for several letters.
         ("今日は雨が降っている", 2.0, False),
     ],
 )
 def test_half_a_sentence_is_known_by_its_length(heard: str, speech_s: float, is_broken: bool) -> None:
-    """Fewer letters than anybody's slowest speech has; a word said alone is as short as its sound."""
+    """A text with fewer letters than the slowest speech has is broken off. One word in a short sound is not."""
     assert breaks_off(heard, speech_s=speech_s) is is_broken

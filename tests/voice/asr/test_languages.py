@@ -1,4 +1,4 @@
-"""A person's language is detected, settled, and confirmed rarely."""
+"""A person's language is detected, then settled, and confirmed rarely."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _guessed(languages: SpeakerLanguages, user_id: int, fallback: str) -> None:
 
 
 def test_a_fixed_language_is_everybodys() -> None:
-    """The setting wins over everything detected."""
+    """The language of the settings overrides every detection."""
     languages = SpeakerLanguages("de")
     _detected(languages, ADA, "en", sure=True)
     assert _expected(languages, ADA) == "de"
 
 
 def test_one_sure_detection_settles() -> None:
-    """And only for that person."""
+    """One sure detection settles the language of that person and of nobody else."""
     languages = SpeakerLanguages()
     assert _expected(languages, ADA) is None
     _detected(languages, ADA, "en", sure=True)
@@ -40,7 +40,7 @@ def test_one_sure_detection_settles() -> None:
 
 
 def test_unsure_detections_must_agree() -> None:
-    """A guess alone settles nothing; the same guess twice in a row does."""
+    """One unsure detection settles nothing; the same language twice in a row does."""
     languages = SpeakerLanguages()
     _detected(languages, ADA, "cy", sure=False)
     assert _expected(languages, ADA) is None
@@ -51,14 +51,14 @@ def test_unsure_detections_must_agree() -> None:
 
 
 def test_a_sure_detection_of_a_short_word_settles_nothing() -> None:
-    """'Ja' is said in many languages."""
+    """A sure detection on a short word settles nothing, because 'Ja' is said in many languages."""
     languages = SpeakerLanguages()
     languages.observed(ADA, "de", probability=0.99, speech_s=0.4, detected=True)
     assert _expected(languages, ADA) is None
 
 
 def test_a_fallback_settles_nothing() -> None:
-    """'Ja.' and 'Genau.' were likely in no language; the fallback that served them both is nobody's language."""
+    """The fallback language is not settled, however often it is used. For 'Ja.' and 'Genau.' no language was likely."""
     languages = SpeakerLanguages()
     _guessed(languages, ADA, "en")
     _guessed(languages, ADA, "en")
@@ -68,7 +68,9 @@ def test_a_fallback_settles_nothing() -> None:
 
 
 def test_a_fallback_unsettles_nothing() -> None:
-    """A confirmation that found nothing is made at the next occasion, and the settled language serves until then."""
+    """When a confirmation finds no likely language, the settled one stays and the next confirmation comes at its usual
+    time.
+    """
     languages = SpeakerLanguages()
     _detected(languages, ADA, "de", sure=True)
     for _ in range(2):
@@ -81,7 +83,9 @@ def test_a_fallback_unsettles_nothing() -> None:
 
 
 def test_a_change_is_noticed_across_a_fallback() -> None:
-    """A guess between two contradictions does not put the second off."""
+    """A fallback between two contradicting detections does not reset their count, so the second one changes the
+    language.
+    """
     languages = SpeakerLanguages()
     _detected(languages, ADA, "en", sure=True)
     for _ in range(CONFIRM_EVERY):
@@ -94,7 +98,7 @@ def test_a_change_is_noticed_across_a_fallback() -> None:
 
 
 def test_a_confirmation_waits_for_more_than_a_word() -> None:
-    """A short word is recognised in the settled language, however long ago that was confirmed."""
+    """A short word is recognised in the settled language, even when a confirmation is due."""
     languages = SpeakerLanguages()
     _detected(languages, ADA, "de", sure=True)
     for _ in range(CONFIRM_EVERY):
@@ -104,7 +108,7 @@ def test_a_confirmation_waits_for_more_than_a_word() -> None:
 
 
 def test_a_settled_language_is_confirmed_rarely() -> None:
-    """Every twentieth utterance asks for detection again, and agreement settles it for as long."""
+    """After twenty utterances the language is detected again, and the same result settles it for another twenty."""
     languages = SpeakerLanguages()
     _detected(languages, ADA, "en", sure=True)
     for _ in range(CONFIRM_EVERY):
@@ -116,7 +120,7 @@ def test_a_settled_language_is_confirmed_rarely() -> None:
 
 
 def test_a_change_of_language_takes_two_contradictions() -> None:
-    """One odd confirmation asks again; the second moves."""
+    """The first contradicting detection causes another detection, and the second one changes the language."""
     languages = SpeakerLanguages()
     _detected(languages, ADA, "en", sure=True)
     for _ in range(CONFIRM_EVERY):
@@ -128,7 +132,7 @@ def test_a_change_of_language_takes_two_contradictions() -> None:
 
 
 def test_who_left_is_forgotten() -> None:
-    """A room that sees thousands of people remembers those who are there."""
+    """A person's language is forgotten when they leave, so a room does not remember thousands of visitors."""
     languages = SpeakerLanguages()
     _detected(languages, ADA, "en", sure=True)
     languages.forget(ADA)
@@ -137,7 +141,7 @@ def test_who_left_is_forgotten() -> None:
 
 
 def test_a_language_that_is_not_told_settles_nothing() -> None:
-    """Some endpoints give the words alone; what they were in must not be taken for known."""
+    """A text without a language settles nothing. Some endpoints return only the words."""
     languages = SpeakerLanguages()
     for _ in range(3):
         _detected(languages, ADA, "", sure=True)

@@ -30,31 +30,31 @@ if TYPE_CHECKING:
 
 
 class TestQueuedWhisper(RecognizerContract):
-    """Whisper behind its queue."""
+    """Runs the contract with Whisper behind its queue."""
 
     @pytest_asyncio.fixture
     async def recognizer(self, whisper_model_dir: Path) -> AsyncIterator[Recognizer]:
-        """The model, loaded for this test."""
+        """Yield a recogniser whose model is loaded for this test."""
         settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
         async with QueuedRecognizer(lambda: WhisperEngine(settings)) as recognizer:
             yield recognizer
 
 
 class TestFakeRecognizer(RecognizerContract):
-    """The fake that other tests use."""
+    """Runs the contract with the fake that other tests use."""
 
     @pytest.fixture
     def recognizer(self) -> Recognizer:
-        """A fake that always hears the same."""
+        """Return a fake that always returns the same text."""
         return FakeRecognizer()
 
 
 class TestRemote(RecognizerContract):
-    """An endpoint, through the real client library."""
+    """Runs the contract with an endpoint, through the real client library."""
 
     @pytest_asyncio.fixture
     async def recognizer(self) -> AsyncIterator[Recognizer]:
-        """A local server that always hears the same."""
+        """Yield a recogniser for a local server that returns the same text for all sound."""
 
         async def engine(upload: TranscriptionRequest) -> Transcription:
             return Transcription("we leave at nine" if upload.pcm.any() else "")
@@ -67,9 +67,9 @@ class TestRemote(RecognizerContract):
 
 
 class TestFallback(RecognizerContract):
-    """Two as one."""
+    """Runs the contract with a fallback recogniser."""
 
     @pytest.fixture
     def recognizer(self) -> Recognizer:
-        """Two fakes."""
+        """Return a fallback recogniser of two fakes."""
         return FallbackRecognizer(FakeRecognizer(), FakeRecognizer())

@@ -1,4 +1,4 @@
-"""The endpoint's recogniser through the real client: what is sent, what is read, what fails how."""
+"""The recogniser for an endpoint, through the real client library: its requests, answers and failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEARD = Transcription(WORDS, "de", mean_logprob=-0.4, compression_ratio=1.2, no_
 
 
 async def lantern(upload: TranscriptionRequest) -> Transcription:
-    """Hear the same whatever was said."""
+    """Return the same transcription for every upload."""
     return HEARD
 
 
@@ -41,7 +41,7 @@ async def lantern(upload: TranscriptionRequest) -> Transcription:
 async def endpoint(
     model: str = "whisper-1", *, timeout_s: float = 5.0, **behaviour: Any
 ) -> AsyncIterator[tuple[RemoteRecognizer, LocalTranscriptionServer]]:
-    """Start a server that behaves as told and an adapter that points at it."""
+    """Start a server with this behaviour and open a recogniser that points at it."""
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, **behaviour)) as server:
         where = Endpoint(server.base_url, model, SECRET, timeout_s)
         async with RemoteRecognizer(where) as recognizer:
@@ -50,7 +50,7 @@ async def endpoint(
 
 @pytest.mark.asyncio
 async def test_what_is_asked_for() -> None:
-    """The sound to the sample, the model, the language, the words to expect, and Whisper's figures."""
+    """A request has every sample, the model, the language and the expected words, and asks for Whisper's figures."""
     pcm = bicycle()
     async with endpoint() as (recognizer, server):
         await recognizer.recognize(pcm, language="en", glossary=("Roomtone", "Ada"))
@@ -62,7 +62,7 @@ async def test_what_is_asked_for() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_left_open_is_not_sent() -> None:
-    """No language and no glossary: the endpoint detects, and is told the language back."""
+    """Without a language and a glossary neither is sent, and the endpoint reports the language that it detected."""
     async with endpoint(language_names={"de": "german"}) as (recognizer, server):
         heard = await recognizer.recognize(bicycle())
     assert (server.calls[0].language, server.calls[0].prompt) == ("", "")
@@ -73,7 +73,7 @@ async def test_what_is_left_open_is_not_sent() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities() -> None:
-    """What is refused once is not asked again; the figures are then those of the tokens."""
+    """If a model refuses to give Whisper's figures, the log probabilities of its tokens are requested from then on."""
     async with endpoint(formats=frozenset({"json"})) as (recognizer, server):
         first = await recognizer.recognize(bicycle(), language="en")
         second = await recognizer.recognize(bicycle(), language="en")
@@ -85,7 +85,7 @@ async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities()
 
 @pytest.mark.asyncio
 async def test_a_later_model_of_openais_is_asked_so_at_once() -> None:
-    """The refusal is known beforehand."""
+    """OpenAI's later models are never asked for Whisper's figures, because they are known to refuse."""
     async with endpoint("gpt-4o-mini-transcribe", formats=frozenset({"json"})) as (recognizer, server):
         await recognizer.recognize(bicycle())
     assert [call.response_format for call in server.calls] == ["json"]
@@ -93,7 +93,9 @@ async def test_a_later_model_of_openais_is_asked_so_at_once() -> None:
 
 @pytest.mark.asyncio
 async def test_a_server_that_tells_nothing_is_believed_a_little() -> None:
-    """Without any figure: not sure enough for the phrases that are heard in noise, and no language."""
+    """A text without figures gets no language and an assumed log probability, too low for phrases that are heard in
+    noise.
+    """
     async with endpoint(formats=frozenset({"json"}), takes_logprobs=False) as (recognizer, _):
         heard = await recognizer.recognize(bicycle())
     assert (heard.text, heard.language, heard.mean_logprob) == (WORDS, "", UNKNOWN_LOGPROB)
@@ -101,7 +103,7 @@ async def test_a_server_that_tells_nothing_is_believed_a_little() -> None:
 
 @pytest.mark.asyncio
 async def test_no_sound_costs_no_call() -> None:
-    """Endpoints refuse sound shorter than a tenth of a second."""
+    """Sound shorter than a tenth of a second is not sent, because endpoints refuse it."""
     async with endpoint() as (recognizer, server):
         heard = await recognizer.recognize(silence(0.05), language="en")
     assert (heard.text, server.calls) == ("", [])
@@ -109,7 +111,7 @@ async def test_no_sound_costs_no_call() -> None:
 
 @pytest.mark.asyncio
 async def test_sound_beyond_half_a_minute_is_not_sent() -> None:
-    """As with the local model."""
+    """Only the first 30 s of sound are sent, as with the local model."""
     async with endpoint() as (recognizer, server):
         await recognizer.recognize(voiced(31), language="en")
     assert len(server.calls[0].pcm) == 30 * 16_000
@@ -131,7 +133,7 @@ async def test_sound_beyond_half_a_minute_is_not_sent() -> None:
     ],
 )
 async def test_failures_are_plain_sentences(behaviour: dict[str, Any], remedy: str) -> None:
-    """Each way to fail is one sentence with its remedy and holds neither key nor words; the next call works."""
+    """Each failure is one sentence with a remedy and without the key or the words, and the next call works."""
     async with endpoint(timeout_s=0.5, **behaviour) as (recognizer, server):
         with pytest.raises(RecogniserError, match=remedy) as caught:
             await recognizer.recognize(bicycle(), language="en")
@@ -144,7 +146,7 @@ async def test_failures_are_plain_sentences(behaviour: dict[str, Any], remedy: s
 
 @pytest.mark.asyncio
 async def test_a_guess_goes_when_all_places_are_taken() -> None:
-    """Finished speech waits for a place and gets it."""
+    """When all places are taken, an interim request is dropped, and a final request waits and is answered."""
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
         where = Endpoint(server.base_url, "whisper-1", timeout_s=30)
         async with RemoteRecognizer(where, calls_at_once=1) as recognizer:
@@ -168,7 +170,7 @@ async def test_a_guess_goes_when_all_places_are_taken() -> None:
     ],
 )
 async def test_figures_that_are_none_count_as_not_told(body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some servers send nulls, some nonsense; the text is worth having all the same."""
+    """Figures that are null or not numbers count as missing, and the text is still used."""
     async with endpoint() as (recognizer, _):
 
         async def fetched(asked: object) -> bytes:
@@ -182,7 +184,7 @@ async def test_figures_that_are_none_count_as_not_told(body: dict[str, Any], mon
 @pytest.mark.asyncio
 @pytest.mark.parametrize("body", [b"[]", b"{}", b'{"text": 3}', b'{"text": "' + b"a" * 5_000 + b'"}', b"\xff", b""])
 async def test_what_is_no_answer_is_said(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever comes from outside ends in the one sentence."""
+    """Every answer that is no transcription raises the same error."""
     async with endpoint() as (recognizer, _):
 
         async def fetched(asked: object) -> bytes:
@@ -194,6 +196,6 @@ async def test_what_is_no_answer_is_said(body: bytes, monkeypatch: pytest.Monkey
 
 
 def test_languages_are_known_by_name_code_and_locale() -> None:
-    """Anything else is no language."""
+    """A language is recognised by name, code or locale. Any other text counts as no language."""
     told = ("English", "en", "en-GB", "pt_BR", "yue", "", "the one of the north")
     assert [language_code(one) for one in told] == ["en", "en", "en", "pt", "yue", "", ""]

@@ -1,4 +1,4 @@
-"""Repetition loops in a capped answer are reduced to one occurrence."""
+"""Repetition loops in an answer that reached the token cap are reduced to one occurrence."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from voice.asr.repetition import compression_ratio, remove_repetition
     ],
 )
 def test_loops(text: str, kept: str) -> None:
-    """One occurrence of the phrase stays; repetitions and an incomplete last one go; other text is unchanged."""
+    """A repeated phrase is kept once, without an incomplete last repetition. Other text is unchanged."""
     assert remove_repetition(text) == kept
 
 
 @given(st.lists(st.sampled_from(["yes", "no", "nine", "we"]), max_size=40).map(" ".join))
 def test_what_is_kept_is_the_beginning(text: str) -> None:
-    """Nothing is ever reordered or invented, and something remains of something."""
+    """The result is the beginning of the text, and is empty only if the text is empty."""
     kept = remove_repetition(text)
     assert text.startswith(kept)
     assert bool(kept) == bool(text)
 
 
 def test_compression_ratio() -> None:
-    """Repetition compresses."""
+    """Repeated text has a higher compression ratio than an ordinary sentence."""
     assert compression_ratio("We leave at nine.") < 1.5
     assert compression_ratio("we leave " * 20) > 2.4

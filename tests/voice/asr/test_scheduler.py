@@ -1,4 +1,4 @@
-"""The shared recogniser: fair, bounded, and never stuck."""
+"""The shared recogniser serves speakers fairly, bounds its queue, and recovers from failures."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def _ask(
 
 
 async def _settle() -> None:
-    """Let every task run as far as it can."""
+    """Let every task run until it waits."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
 async def _busy(engine: FakeEngine, recognizer: QueuedRecognizer) -> asyncio.Task[Recognition]:
-    """Return a recognition that the engine holds, so that everything after it waits."""
+    """Start a recognition that keeps the engine busy, so that every later one waits."""
     task = _ask(recognizer, 99)
     await asyncio.to_thread(engine.started.wait)
     return task
 
 
 async def test_answers_reach_their_callers() -> None:
-    """And the figures count them."""
+    """Each caller gets the answer for its own sound, and the figures count all of them."""
     async with QueuedRecognizer(FakeEngine) as recognizer:
         answers = await asyncio.gather(*(_ask(recognizer, label) for label in range(1, 6)))
         assert [answer.text for answer in answers] == ["1", "2", "3", "4", "5"]
@@ -55,7 +55,7 @@ async def test_answers_reach_their_callers() -> None:
 
 
 async def test_speakers_take_turns_and_guesses_wait() -> None:
-    """The order at the engine: one final of each speaker at a time, then the guesses."""
+    """The engine gets the speakers' final requests in turn, and then the interim requests."""
     engine = FakeEngine(held=True)
     async with QueuedRecognizer(lambda: engine) as recognizer:
         tasks = [await _busy(engine, recognizer)]
@@ -70,7 +70,9 @@ async def test_speakers_take_turns_and_guesses_wait() -> None:
 
 
 async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -> None:
-    """The guess's caller is told; a further final waits for a place and is recognised."""
+    """A full queue drops interim requests with an error, and a further final request waits for a place and is
+    recognised.
+    """
     engine = FakeEngine(held=True)
     async with QueuedRecognizer(lambda: engine, queue_size=2) as recognizer:
         busy = await _busy(engine, recognizer)
@@ -89,7 +91,7 @@ async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -
 
 
 async def test_the_latest_guess_replaces_the_older_one() -> None:
-    """And the finished speech replaces both."""
+    """A speaker's newer interim request replaces the older one, and the final request replaces the newer one."""
     engine = FakeEngine(held=True)
     async with QueuedRecognizer(lambda: engine, queue_size=2) as recognizer:
         busy = await _busy(engine, recognizer)
@@ -109,7 +111,7 @@ async def test_the_latest_guess_replaces_the_older_one() -> None:
 
 
 async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
-    """It overtakes the guesses that were before it, and is answered to whoever asked."""
+    """A confirmed interim request is served before the other interim requests, and its caller gets the answer."""
     engine = FakeEngine(held=True)
     async with QueuedRecognizer(lambda: engine) as recognizer:
         tasks = [await _busy(engine, recognizer)]
@@ -124,7 +126,7 @@ async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
 
 
 async def test_a_cancelled_caller_leaves_the_queue() -> None:
-    """Its place is free again and the model never hears it; a running one finishes unheard."""
+    """A cancelled request leaves the queue and never reaches the model. If it is running, its answer is dropped."""
     engine = FakeEngine(held=True)
     async with QueuedRecognizer(lambda: engine, queue_size=1) as recognizer:
         running = await _busy(engine, recognizer)
@@ -142,7 +144,7 @@ async def test_a_cancelled_caller_leaves_the_queue() -> None:
 
 
 async def test_a_failure_costs_one_request() -> None:
-    """The next one is answered by the same model."""
+    """After one failed request, the same model answers the next one."""
     engine = FakeEngine()
     async with QueuedRecognizer(lambda: engine) as recognizer:
         with capture_logs() as logs, pytest.raises(RecogniserError, match="The model failed"):
@@ -153,7 +155,7 @@ async def test_a_failure_costs_one_request() -> None:
 
 
 async def test_a_model_that_keeps_failing_is_loaded_anew() -> None:
-    """Three failures in a row are the model's; the fourth request meets a new one."""
+    """After three failures in a row the model is loaded again for the fourth request."""
     engines: list[FakeEngine] = []
 
     def load() -> Engine:
@@ -170,7 +172,7 @@ async def test_a_model_that_keeps_failing_is_loaded_anew() -> None:
 
 
 async def test_a_dead_thread_is_replaced() -> None:
-    """Whoever it was computing for is told; the next request loads the model again."""
+    """When the model's thread dies, its caller gets an error, and the next request loads the model again."""
     async with QueuedRecognizer(FakeEngine) as recognizer:
         with pytest.raises(RecogniserError, match="thread died"):
             await recognizer.recognize(_sound(-3))
@@ -179,7 +181,7 @@ async def test_a_dead_thread_is_replaced() -> None:
 
 
 async def test_a_hanging_model_is_left_behind() -> None:
-    """The caller learns of the time limit, and the next request meets a new model."""
+    """A request over the time limit gets an error, and the next request is answered by a new model."""
     engines = [FakeEngine(held=True), FakeEngine()]
     loaded = iter(engines)
     async with QueuedRecognizer(lambda: next(loaded), compute_timeout_s=0.3) as recognizer:
@@ -191,7 +193,7 @@ async def test_a_hanging_model_is_left_behind() -> None:
 
 
 async def test_a_model_that_is_gone_fails_each_request_plainly_and_may_come_back() -> None:
-    """A reload that fails is told to the caller; once it works, all is well again."""
+    """A failed reload is raised to the caller, and requests are answered again once a reload succeeds."""
     outcomes: list[Engine | RecogniserError] = [FakeEngine(), RecogniserError("The model is gone."), FakeEngine()]
 
     def load() -> Engine:
@@ -209,7 +211,8 @@ async def test_a_model_that_is_gone_fails_each_request_plainly_and_may_come_back
 
 
 async def test_a_model_that_cannot_be_loaded_keeps_the_door_shut() -> None:
-    """Entering raises, so that the operator sees it at the start."""
+    """If the model cannot be loaded, entering the recogniser raises, so that the operator sees the error at the start.
+    """
 
     def load() -> Engine:
         raise RecogniserError("No model there.")
@@ -220,7 +223,8 @@ async def test_a_model_that_cannot_be_loaded_keeps_the_door_shut() -> None:
 
 
 async def test_closing_leaves_nobody_waiting() -> None:
-    """The running, the queued and those without a place are told."""
+    """Closing raises an error in every caller: the running one, the queued ones and those without a place in the queue.
+    """
     engine = FakeEngine(held=True)
     async with QueuedRecognizer(lambda: engine, queue_size=1) as recognizer:
         tasks = [await _busy(engine, recognizer)]

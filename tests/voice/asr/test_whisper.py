@@ -22,12 +22,12 @@ def _settings(model_dir: Path, **changes: object) -> AsrSettings:
 
 @pytest.fixture(scope="module")
 def engine(whisper_model_dir: Path) -> WhisperEngine:
-    """The real model, on CPU."""
+    """Return the real model, on the CPU."""
     return WhisperEngine(_settings(whisper_model_dir))
 
 
 def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
-    """A clear sentence of 3 s, through the short window."""
+    """A clear sentence of 3 s is recognised word for word with the short encoder window."""
     heard = engine.recognize(bicycle(), language="en")
     assert heard.text == BICYCLE_TEXT
     assert heard.mean_logprob > -0.5
@@ -35,14 +35,14 @@ def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
 
 
 def test_the_language_is_detected_from_the_same_encoding(engine: WhisperEngine) -> None:
-    """English speech is English, with its probability."""
+    """English speech is detected as English, with a probability."""
     heard = engine.recognize(bicycle())
     assert heard.language == "en"
     assert 0.5 < heard.language_probability <= 1.0
 
 
 def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
-    """Silence has no language; the setting decides, and the low probability says so."""
+    """Silence gets the fallback language of the settings, with a low probability."""
     engine = WhisperEngine(_settings(whisper_model_dir, fallback_language="de"))
     heard = engine.recognize(silence(1))
     assert heard.language == "de"
@@ -50,14 +50,14 @@ def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
 
 
 def test_a_glossary_does_not_leak_into_the_text(engine: WhisperEngine) -> None:
-    """It only makes words likelier: nothing of it appears unsaid."""
+    """A glossary term that nobody said does not appear in the text."""
     heard = engine.recognize(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
     assert "bicycle" in heard.text
     assert "Valheim" not in heard.text
 
 
 def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
-    """Longer sound is answered about its first 30 s."""
+    """Of longer sound, only the first 30 s are recognised."""
     pcm = np.concatenate([bicycle(), silence(30)])
     heard = engine.recognize(pcm, language="en")
     assert heard.duration_s == 30.0
@@ -65,13 +65,13 @@ def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
 
 
 def test_an_unknown_language_is_a_plain_sentence(engine: WhisperEngine) -> None:
-    """It names the code and an example."""
+    """The error for an unknown language names the code and an example."""
     with pytest.raises(RecogniserError, match="does not know the language 'xx'; an example is 'en'"):
         engine.recognize(bicycle(), language="xx")
 
 
 def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
-    """The path, what is wrong, and the command."""
+    """The error for a missing model names the path, the problem and the command that fetches the model."""
     nowhere = tmp_path / "nowhere"
     with pytest.raises(RecogniserError) as raised:
         WhisperEngine(_settings(nowhere))
@@ -81,14 +81,14 @@ def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
 
 
 def test_an_incomplete_model_names_what_is_missing(tmp_path: Path) -> None:
-    """A download that was broken off."""
+    """The error for an incomplete download names the missing files."""
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(RecogniserError, match=r"model\.bin, tokenizer\.json, vocabulary\.json is missing"):
         WhisperEngine(_settings(tmp_path))
 
 
 def test_a_damaged_model_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
-    """Rubbish in model.bin is translated, whatever CTranslate2 raises."""
+    """A damaged `model.bin` raises a `RecogniserError`, whatever CTranslate2 raises."""
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / name).write_bytes((whisper_model_dir / name).read_bytes())
     (tmp_path / "vocabulary.json").write_text("[]")
@@ -107,12 +107,13 @@ def test_a_damaged_model_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: 
     ],
 )
 def test_placement(device: str, cuda_devices: int, expected: DevicePlacement) -> None:
-    """Auto takes CUDA where it is, and the numbers that suit the device."""
+    """The setting `auto` takes CUDA if a device is there, and each device gets the number format that suits it."""
     settings = AsrSettings.model_validate({"device": device})
     assert choose_placement(settings, cuda_devices=cuda_devices) == expected
 
 
 def test_cuda_that_is_not_there_is_said() -> None:
-    """Asked for by name, it is not silently replaced by the CPU."""
+    """If the settings name CUDA and no CUDA device is found, an error is raised; the CPU does not replace it silently.
+    """
     with pytest.raises(RecogniserError, match="no CUDA device was found"):
         choose_placement(AsrSettings(device="cuda"), cuda_devices=0)

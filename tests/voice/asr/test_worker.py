@@ -1,4 +1,4 @@
-"""The model's thread loads the model and answers; its death reaches everybody who waits for an answer."""
+"""The model's thread loads the model and answers requests. When it dies, every waiting caller gets an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _started(load: Callable[[], Engine]) -> ModelThread:
 
 @pytest.mark.asyncio
 async def test_recognitions_run_off_the_loop() -> None:
-    """And come back in order; stopping ends the thread."""
+    """Recognitions run in a thread of their own and return in order, and stopping ends the thread."""
     names: list[str] = []
 
     def load() -> Engine:
@@ -56,7 +56,7 @@ async def test_recognitions_run_off_the_loop() -> None:
     ],
 )
 async def test_a_failed_load_is_raised_to_the_starter(problem: BaseException, message: str) -> None:
-    """Whatever it was, as a RecogniserError."""
+    """Every failure to load is raised to the starter as a `RecogniserError`."""
 
     def load() -> Engine:
         raise problem
@@ -67,7 +67,7 @@ async def test_a_failed_load_is_raised_to_the_starter(problem: BaseException, me
 
 @pytest.mark.asyncio
 async def test_a_load_that_hangs_is_given_up() -> None:
-    """The sentence names the setting; the late thread ends by itself."""
+    """A load that takes too long raises an error that names the setting, and the late thread ends by itself."""
     go_on = threading.Event()
 
     def load() -> Engine:
@@ -83,7 +83,7 @@ async def test_a_load_that_hangs_is_given_up() -> None:
 
 @pytest.mark.asyncio
 async def test_errors_are_translated_and_the_thread_goes_on() -> None:
-    """An engine's refusal and a bug cost one request each."""
+    """An engine's refusal and a bug each fail one request, and the thread continues."""
     thread = await _started(FakeEngine)
     with pytest.raises(RecogniserError, match="The model failed"):
         await thread.run(_request(-1))
@@ -95,7 +95,7 @@ async def test_errors_are_translated_and_the_thread_goes_on() -> None:
 
 @pytest.mark.asyncio
 async def test_death_is_told_to_who_waits_and_who_comes() -> None:
-    """A thread that ended in the middle answers nobody for ever silently."""
+    """When the thread dies, the running request and every later one get an error."""
     thread = await _started(FakeEngine)
     with pytest.raises(RecogniserError, match="thread died"):
         await thread.run(_request(-3))
@@ -106,7 +106,7 @@ async def test_death_is_told_to_who_waits_and_who_comes() -> None:
 
 @pytest.mark.asyncio
 async def test_a_thread_that_computes_on_is_reported() -> None:
-    """Stopping does not wait for ever for a call that does not return."""
+    """Stopping a thread that still computes returns False after the time limit."""
     engine = FakeEngine(held=True)
     thread = await _started(lambda: engine)
     waiting = asyncio.create_task(thread.run(_request(1)))

@@ -1,4 +1,6 @@
-"""A room's utterances are joined into turns: none is lost, speakers stay apart, and the bot's name does not wait."""
+"""A room's utterances are joined into turns: none is lost, speakers stay apart, and an utterance with the bot's name
+does not wait.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ LONGEST_S = 10.0
 
 @dataclass(frozen=True)
 class Said:
-    """A `Spoken`."""
+    """A minimal `Spoken` for tests."""
 
     user_id: int
     text: str
@@ -29,7 +31,7 @@ def _coalescing() -> UtteranceCoalescer[Said]:
 
 
 def test_in_a_quiet_room_words_are_a_turn_at_once() -> None:
-    """Nobody else speaks, so there is nothing to wait for."""
+    """If nobody else speaks, an utterance becomes a turn at once."""
     moments, said = _coalescing(), Said(ADA, "It is raining.")
     assert moments.add(said, urgent=False, now=1.0)
     assert moments.release(anybody_speaks=False, now=1.0) == (said,)
@@ -47,7 +49,9 @@ def test_who_has_finished_waits_for_who_has_not() -> None:
 
 
 def test_who_calls_the_bot_does_not_wait() -> None:
-    """A wake name ends the turn with everything held before it; people still speaking join the next turn."""
+    """An utterance with the bot's name ends the turn together with everything held before it. Later words join the next
+    turn.
+    """
     moments = _coalescing()
     bo, ada = Said(BO, "So do I.", 0.5), Said(ADA, "Roomtone, what time is it?", 0.9)
     moments.add(bo, urgent=False, now=1.0)
@@ -58,7 +62,7 @@ def test_who_calls_the_bot_does_not_wait() -> None:
 
 
 def test_an_open_microphone_holds_nobody_up_for_ever() -> None:
-    """A turn ends at most ten seconds after its first words."""
+    """A turn ends at most ten seconds after its first words, even while somebody still speaks."""
     moments = _coalescing()
     moments.add(Said(ADA, "One."), urgent=False, now=1.0)
     moments.add(Said(ADA, "Two."), urgent=False, now=9.0)
@@ -76,7 +80,7 @@ def test_an_open_microphone_holds_nobody_up_for_ever() -> None:
     ],
 )
 def test_the_same_words_at_once_again_are_left_out(second: Said, is_new: bool) -> None:
-    """Of the same person, and only then: somebody else may agree word for word."""
+    """The same words are dropped only if the same person repeats them shortly after."""
     moments = _coalescing()
     assert moments.add(Said(ADA, "We leave at nine.", 0.0, 1.0), urgent=False, now=1.0)
     assert moments.add(second, urgent=False, now=2.6) is is_new
@@ -91,19 +95,19 @@ def test_calling_twice_is_heard_twice() -> None:
 
 @pytest.mark.parametrize("text", ["[laughter]", "(coughs)", "*sighs*", "♪ humming ♪", " [door closes]. "])
 def test_a_described_sound_is_an_effect(text: str) -> None:
-    """Nothing but brackets and what sounded."""
+    """A text that is only a description in brackets, asterisks or note signs is a sound effect."""
     assert is_sound_effect(text)
 
 
 @pytest.mark.parametrize("text", ["Ha ha ha!", "I said (twice) no.", "[laughter] Oh dear.", "", "[]", "(a) and (b)"])
 def test_words_are_no_effect(text: str) -> None:
-    """Whoever says something says it."""
+    """A text with spoken words is no sound effect, even if it has brackets."""
     assert not is_sound_effect(text)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 5), st.booleans(), st.booleans()), max_size=30))
 def test_nothing_is_lost_and_nothing_twice(steps: list[tuple[int, float, bool, bool]]) -> None:
-    """Whoever speaks when, everything said comes out once, and never later than the longest wait."""
+    """Each utterance comes out exactly once and never later than the longest wait."""
     moments = _coalescing()
     out: list[Said] = []
     since: dict[Said, float] = {}

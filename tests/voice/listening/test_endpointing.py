@@ -1,4 +1,4 @@
-"""The endpointing state machine: VAD windows in, start and end of utterances out."""
+"""The endpointing state machine turns VAD windows into the starts and ends of utterances."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _feed_all(endpointing: Endpointer, *windows: AudioWindow) -> list[Endpointin
 
 
 def _feed(endpointing: Endpointer, *windows: AudioWindow) -> list[EndpointingEvent]:
-    """Feed windows and leave the pauses out of what they say."""
+    """Feed windows and return the events without those about pauses."""
     return _lasting(_feed_all(endpointing, *windows))
 
 
@@ -46,14 +46,14 @@ def _lasting(effects: list[EndpointingEvent]) -> list[EndpointingEvent]:
 
 
 def test_an_utterance_has_pre_roll_and_tail() -> None:
-    """It begins 300 ms before the first voiced window and ends 200 ms after the last."""
+    """An utterance begins 300 ms before the first voiced window and ends 200 ms after the last one."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * END)
     assert effects == [SpeechOpened(50), SpeechClosed(50 - PRE_ROLL, 90 + TAIL, 50, 90, cut=False)]
 
 
 def test_speech_is_certain_after_a_quarter_of_a_second() -> None:
-    """250 ms are 8 windows; the eighth makes it speech."""
+    """Speech opens with the eighth voiced window, after 250 ms."""
     endpointing = Endpointer(SETTINGS)
     assert _feed(endpointing, *[VOICED] * (ARMING - 1)) == []
     assert not endpointing.is_speaking
@@ -62,7 +62,7 @@ def test_speech_is_certain_after_a_quarter_of_a_second() -> None:
 
 
 def test_a_pause_shorter_than_the_end_silence_stays_inside() -> None:
-    """One window short of the limit, the utterance goes on."""
+    """A silence one window shorter than the limit does not end the utterance."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *[VOICED] * 20, *[SILENT] * (END - 1), *[VOICED] * 20, *[SILENT] * END)
     closed = [effect for effect in effects if isinstance(effect, SpeechClosed)]
@@ -70,7 +70,7 @@ def test_a_pause_shorter_than_the_end_silence_stays_inside() -> None:
 
 
 def test_a_click_is_dismissed() -> None:
-    """Four windows are no speech, and the sound stays available as the next utterance's pre-roll."""
+    """Four voiced windows are no speech, and their sound can still be part of the next utterance's pre-roll."""
     endpointing = Endpointer(SETTINGS)
     dip = 7
     effects = _feed(endpointing, *[VOICED] * 4, *[SILENT] * dip, *[VOICED] * 10, *[SILENT] * END)
@@ -79,14 +79,14 @@ def test_a_click_is_dismissed() -> None:
 
 
 def test_clicks_do_not_add_up_to_speech() -> None:
-    """A keyboard's strokes, each followed by a quarter of a second of silence, never open an utterance."""
+    """Keystrokes, each followed by a quarter of a second of silence, never open an utterance."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *([*[VOICED] * 2, *[SILENT] * 8] * 20))
     assert {type(effect) for effect in effects} == {SpeechDismissed}
 
 
 def test_between_the_thresholds_nothing_changes() -> None:
-    """0.4 neither begins speech nor pauses it."""
+    """A probability of 0.4 neither begins speech nor counts as silence."""
     unsure = AudioWindow(0.4, 0.05)
     assert _feed(Endpointer(SETTINGS), *[unsure] * 100) == []
     speaking = Endpointer(SETTINGS)
@@ -95,7 +95,7 @@ def test_between_the_thresholds_nothing_changes() -> None:
 
 
 def test_the_next_utterance_takes_no_sound_of_the_last() -> None:
-    """Pre-roll stops where the last utterance's tail ended."""
+    """The pre-roll begins no earlier than the end of the last utterance's tail."""
     settings = EndpointingParameters(pre_roll_s=2.0)
     endpointing = Endpointer(settings)
     effects = _feed(endpointing, *[VOICED] * 20, *[SILENT] * END, *[VOICED] * 20, *[SILENT] * END)
@@ -104,7 +104,7 @@ def test_the_next_utterance_takes_no_sound_of_the_last() -> None:
 
 
 def test_unbroken_speech_is_cut_at_its_quietest_point() -> None:
-    """At 30 s the cut falls into the last ten seconds' breath, and what follows is the next utterance."""
+    """After 30 s, speech is cut at the quietest point of the last ten seconds, and the rest is the next utterance."""
     endpointing = Endpointer(SETTINGS)
     loud = [AudioWindow(0.9, 0.2)] * 2000
     loud[800] = loud[801] = loud[802] = AudioWindow(0.9, 0.01)
@@ -117,7 +117,9 @@ def test_unbroken_speech_is_cut_at_its_quietest_point() -> None:
 
 
 def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
-    """Silence reaching the 30 s is where the cut goes, and nothing is left to follow."""
+    """If the silence at the end of the speech reaches the 30 s limit, the utterance is not marked as cut and no other
+    follows.
+    """
     endpointing = Endpointer(SETTINGS)
     longest = int(SETTINGS.max_utterance_s * 16_000 / 512)
     effects = _feed(endpointing, *[VOICED] * (longest - 10), *[SILENT] * 40)
@@ -129,7 +131,7 @@ def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
 
 
 def test_leaving_ends_the_utterance_at_once() -> None:
-    """A person who leaves in mid-word is heard up to there."""
+    """If a person leaves in the middle of a word, the utterance ends there."""
     endpointing = Endpointer(SETTINGS)
     _feed(endpointing, *[VOICED] * 20)
     assert endpointing.finish() == [SpeechClosed(0, 20, 0, 20, cut=False)]
@@ -137,7 +139,7 @@ def test_leaving_ends_the_utterance_at_once() -> None:
 
 
 def test_a_pause_says_what_the_utterance_would_be() -> None:
-    """200 ms into the silence its limits stand; if the silence goes on, that is the utterance, window for window."""
+    """The pause event after 200 ms of silence has the same limits as the utterance that ends later."""
     endpointing = Endpointer(SETTINGS)
     assert _feed_all(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * (PAUSE - 1)) == [SpeechOpened(50)]
     paused = SpeechPaused(50 - PRE_ROLL, 90 + TAIL, 50, 90)
@@ -147,14 +149,15 @@ def test_a_pause_says_what_the_utterance_would_be() -> None:
 
 
 def test_going_on_ends_the_pause() -> None:
-    """The next voiced window takes back what the pause said; each longer silence is a pause of its own."""
+    """The next voiced window takes a pause back, and each later silence is a pause of its own."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed_all(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, VOICED, *[SILENT] * PAUSE)
     assert [type(effect) for effect in effects] == [SpeechOpened, SpeechPaused, SpeechResumed, SpeechPaused]
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:
-    """With an answer over 0.94 half a second of silence ends it, with a lower one a second, without one 0.7 s."""
+    """An answer over 0.94 ends the utterance after 0.5 s of silence, a lower one after 1 s, and no answer after 0.7 s.
+    """
     for probability, silence in ((0.95, FINISHED), (0.94, UNFINISHED), (0.1, UNFINISHED), (None, END)):
         endpointing = Endpointer(SETTINGS, judged=True)
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
@@ -164,7 +167,7 @@ def test_who_sounds_finished_has_finished_sooner() -> None:
 
 
 def test_where_the_answer_decides_it_is_waited_for() -> None:
-    """At half a second of silence nothing further can be said without it; then it decides at once, or time goes on."""
+    """After 0.5 s of silence the endpointer waits for the answer, which then ends the utterance at once or does not."""
     finished, unfinished = Endpointer(SETTINGS, judged=True), Endpointer(SETTINGS, judged=True)
     for endpointing in (finished, unfinished):
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * (FINISHED - 1))
@@ -179,7 +182,7 @@ def test_where_the_answer_decides_it_is_waited_for() -> None:
 
 
 def test_an_answer_to_an_earlier_pause_changes_nothing() -> None:
-    """The person went on meanwhile: whether they had sounded finished is of no interest."""
+    """An answer to an earlier pause is ignored if the person has spoken again since."""
     endpointing = Endpointer(SETTINGS, judged=True)
     _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, *[VOICED] * 5)
     assert endpointing.answer(20, 0.99) == []
@@ -196,7 +199,7 @@ windows = st.lists(
 
 @given(windows)
 def test_utterances_are_ordered_disjoint_and_bounded(line: list[AudioWindow]) -> None:
-    """Whatever comes, utterances never overlap, never exceed 30 s, and hold the speech they say they hold."""
+    """For any input, utterances do not overlap, do not exceed the limit, and contain the speech that they name."""
     settings = EndpointingParameters(max_utterance_s=5)
     endpointing = Endpointer(settings)
     free_from = 0
@@ -212,7 +215,7 @@ def test_utterances_are_ordered_disjoint_and_bounded(line: list[AudioWindow]) ->
 
 @given(windows)
 def test_speech_long_enough_is_never_lost(line: list[AudioWindow]) -> None:
-    """Every window over the upper threshold lies in an utterance, or was dismissed as too short."""
+    """Every window over the upper threshold is part of an utterance or was dismissed as too short."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *line, *[SILENT] * END)
     covered: set[int] = set()
@@ -230,7 +233,7 @@ def test_speech_long_enough_is_never_lost(line: list[AudioWindow]) -> None:
 
 @given(windows)
 def test_opening_is_always_followed_by_closing(line: list[AudioWindow]) -> None:
-    """SpeechOpened and SpeechClosed alternate, so a listener can count on the end."""
+    """Each `SpeechOpened` is followed by one `SpeechClosed`."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *line, *[SILENT] * END)
     kinds = [type(effect) for effect in effects if not isinstance(effect, SpeechDismissed)]
@@ -241,7 +244,7 @@ def test_opening_is_always_followed_by_closing(line: list[AudioWindow]) -> None:
 def test_when_an_answer_comes_changes_nothing(
     line: list[AudioWindow], answers: list[float | None], data: st.DataObject
 ) -> None:
-    """Answers at once or at the last moment give the same utterances: only what is answered counts."""
+    """Answers at once and answers at the last moment give the same utterances."""
     settings = EndpointingParameters(max_utterance_s=5)
     line = [*line, *[SILENT] * UNFINISHED]
     prompt, late = Endpointer(settings, judged=True), Endpointer(settings, judged=True)

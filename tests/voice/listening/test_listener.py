@@ -1,4 +1,4 @@
-"""A room's listeners share one model and do not mix."""
+"""A room's listeners share one model and keep their speakers apart."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _frames(user_id: int, at: float, seconds: float) -> SpeechFrames:
 
 
 def test_people_who_talk_at_once_are_heard_each() -> None:
-    """Overlapping speech of three gives three utterances with each one's own sound."""
+    """Overlapping speech of three people gives three utterances, each with only its speaker's sound."""
     ears = RoomListener(LoudnessVad())
     people = (1, 2, 3)
     ears.hear([_frames(user, 10.0, 2.048) for user in people], now=12.1)
@@ -48,7 +48,7 @@ def test_people_who_talk_at_once_are_heard_each() -> None:
 
 
 def test_a_batch_is_one_call_of_the_model() -> None:
-    """The windows of all speakers go to the detector together, so that it may stack them."""
+    """The windows of all speakers go to the model in one call, so that it can stack them."""
     detector = _CountingVad()
     ears = RoomListener(detector)
     ears.hear([_frames(user, 10.0, 0.2) for user in range(1, 6)], now=10.3)
@@ -56,7 +56,7 @@ def test_a_batch_is_one_call_of_the_model() -> None:
 
 
 def test_the_absent_cost_the_model_nothing() -> None:
-    """Ticks over silence score no windows and end."""
+    """A thousand clock ticks during silence score at most one window."""
     detector = LoudnessVad()
     ears = RoomListener(detector)
     ears.hear([_frames(1, 10.0, 1.0), TalkspurtEnded(1, 1, 11.0)], now=11.1)
@@ -67,7 +67,7 @@ def test_the_absent_cost_the_model_nothing() -> None:
 
 
 def test_one_person_ends_while_another_speaks_on() -> None:
-    """Endpointing is each person's own."""
+    """One person's utterance ends although another person still speaks."""
     ears = RoomListener(LoudnessVad())
     ears.hear([_frames(1, 10.0, 1.0), _frames(2, 10.0, 3.0), TalkspurtEnded(1, 1, 11.1)], now=11.1)
     [utterance] = [event for event in ears.tick(12.0) if isinstance(event, Utterance)]
@@ -76,7 +76,9 @@ def test_one_person_ends_while_another_speaks_on() -> None:
 
 
 def test_how_long_everybody_has_spoken_is_told() -> None:
-    """Voiced sound alone counts, from its first window on; who has finished is left out."""
+    """The listener reports how long each person has spoken. Only voiced sound counts, and people who have finished are
+    left out.
+    """
     ears = RoomListener(LoudnessVad())
     ears.hear([_frames(1, 10.0, 0.16), _frames(2, 10.0, 1.0)], now=11.0)
     ears.hear([SpeechFrames(2, 2, 11.0, silence(0.1)), _frames(2, 11.1, 0.5)], now=11.6)

@@ -20,20 +20,22 @@ def _sound(pcm: Pcm) -> NDArray[np.float32]:
 
 
 def test_a_column_every_ten_milliseconds() -> None:
-    """8 s are 800 columns of 80 bands."""
+    """The spectrogram has one column for every 10 ms, so 8 s of sound give 800 columns of 80 bands."""
     picture = log_mel(np.zeros(128_000, dtype=np.float32))
     assert picture.shape == (BANDS, 800)
     assert picture.dtype == np.float32
 
 
 def test_the_range_is_eight_decades() -> None:
-    """Whatever is 80 dB under the loudest is one floor: 2 below the top after scaling."""
+    """Everything more than 80 dB below the loudest value is raised to one floor, which is 2 below the maximum after
+    scaling.
+    """
     picture = log_mel(_sound(bicycle()))
     assert np.isclose(picture.max() - picture.min(), 2.0)
 
 
 def test_a_tone_lights_its_band() -> None:
-    """440 Hz lies at 6.6 of 45.2 mels, so in band 11; 4 kHz at 35.2 mels, in band 62."""
+    """A tone appears in its band: 440 Hz is 6.6 of 45.2 mels, so band 11; 4 kHz is 35.2 mels, so band 62."""
     for hz, band in ((440.0, 11), (4000.0, 62)):
         picture = log_mel(_sound(voiced(1.0, hz=hz)))
         assert abs(int(picture[:, 50].argmax()) - band) <= 1

@@ -59,7 +59,7 @@ def _utterances(events: list[ListeningEvent]) -> list[Utterance]:
 
 
 def test_a_sentence_becomes_an_utterance_once_it_is_silent() -> None:
-    """The utterance holds the speech, its times are those of the sound, and it comes 0.7 s after the last of it."""
+    """The utterance holds the speech with the sound's own times and is returned 0.7 s after its last sound."""
     ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([silence(1), voiced(2), silence(0.4)]))], now=13.4)
     assert [type(event) for event in events] == [SpeechStarted, PauseBegan]
@@ -76,7 +76,7 @@ def test_a_sentence_becomes_an_utterance_once_it_is_silent() -> None:
 
 
 def test_the_clock_ends_speech_when_packets_stop() -> None:
-    """Discord sends nothing in silence: after the talkspurt's end, time alone closes the utterance."""
+    """After a talkspurt's end, time alone closes the utterance, because Discord sends nothing during silence."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(2)), TalkspurtEnded(ADA, 1, 12.1)], now=12.1)
     assert [type(event) for event in ears.tick(12.7)] == [PauseBegan]
@@ -87,7 +87,7 @@ def test_the_clock_ends_speech_when_packets_stop() -> None:
 
 
 def test_time_does_not_pass_while_packets_are_under_way() -> None:
-    """A busy loop delivers late; that is no silence."""
+    """Packets that a busy event loop delivers late do not count as silence."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(2))], now=12.1)
     assert ears.tick(12.9) == []
@@ -99,7 +99,7 @@ def test_time_does_not_pass_while_packets_are_under_way() -> None:
 
 
 def test_a_lost_end_mark_holds_nothing_open() -> None:
-    """Without a TalkspurtEnded, a second without frames is taken for it."""
+    """If the `TalkspurtEnded` is lost, a second without frames counts as the end of the talkspurt."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(2))], now=12.0)
     assert ears.tick(12.9) == []
@@ -107,7 +107,7 @@ def test_a_lost_end_mark_holds_nothing_open() -> None:
 
 
 def test_a_short_gap_is_silence_inside_the_utterance() -> None:
-    """Half a second without packets is half a second of silence in the sound, to the sample."""
+    """Half a second without packets becomes half a second of silence in the utterance, exact to the sample."""
     ears = _ears()
     events = ears.hear([_frames(10.0, voiced(1.024)), _frames(11.524, voiced(1.024))], now=12.6)
     events += ears.hear([TalkspurtEnded(ADA, 1, 12.6)], now=12.6) + ears.tick(20.0)
@@ -118,7 +118,8 @@ def test_a_short_gap_is_silence_inside_the_utterance() -> None:
 
 
 def test_sound_after_a_long_gap_is_the_next_utterance_with_its_own_times() -> None:
-    """An hour's absence costs a second of silence, and the times after it are right."""
+    """Sound after an hour's gap is the next utterance with the right times, and the gap costs only a second of silence.
+    """
     detector = LoudnessVad()
     ears = _ears(detector)
     events = ears.hear([_frames(10.0, voiced(1)), _frames(3610.0, voiced(1))], now=3611.0)
@@ -131,7 +132,7 @@ def test_sound_after_a_long_gap_is_the_next_utterance_with_its_own_times() -> No
 
 
 def test_sound_that_comes_too_late_follows_what_was_laid() -> None:
-    """Speech is never thrown away because the clock had gone on."""
+    """Sound that comes late is appended to the timeline and not dropped, although the clock has moved on."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(1)), TalkspurtEnded(ADA, 1, 11.1)], now=11.1)
     ears.tick(11.5)
@@ -141,7 +142,7 @@ def test_sound_that_comes_too_late_follows_what_was_laid() -> None:
 
 
 def test_leaving_ends_the_utterance() -> None:
-    """What was said until the person left is heard, and nothing of them is kept."""
+    """When a person leaves, their utterance ends there and nothing of them is kept."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(1))], now=11.0)
     [utterance] = ears.hear([SpeakerLeft(ADA, 11.05)], now=11.1)
@@ -152,7 +153,7 @@ def test_leaving_ends_the_utterance() -> None:
 
 
 def test_a_click_is_dropped_as_too_short() -> None:
-    """With its times, so that it can be counted and looked for."""
+    """A click is dropped as too short, and the event has its time so that it can be counted and found."""
     ears = _ears()
     [dropped] = ears.hear([_frames(10.0, np.concatenate([voiced(0.1), silence(1)]))], now=11.1)
     assert isinstance(dropped, UtteranceDropped)
@@ -161,7 +162,7 @@ def test_a_click_is_dropped_as_too_short() -> None:
 
 
 def test_near_silence_is_dropped_with_its_reason() -> None:
-    """What the model takes for speech but nobody could hear does not reach the recogniser."""
+    """Sound that the model takes for speech but that nobody could hear does not reach the recogniser."""
     faint = voiced(2, level=0.003)
     started, dropped = _ears().hear([_frames(10.0, np.concatenate([faint, silence(1)]))], now=13.0)
     assert isinstance(started, SpeechStarted)
@@ -170,13 +171,13 @@ def test_near_silence_is_dropped_with_its_reason() -> None:
 
 
 def test_a_soft_voice_is_kept() -> None:
-    """Soft speech is several times louder than near silence."""
+    """A soft voice is kept, because it is several times louder than near silence."""
     soft = voiced(2, level=0.02)
     assert _utterances(_ears().hear([_frames(10.0, np.concatenate([soft, silence(1)]))], now=13.0))
 
 
 def test_minutes_of_unbroken_sound_stay_bounded() -> None:
-    """Every 30 s become an utterance marked as cut; together they hold every sample, none twice."""
+    """Minutes of unbroken sound become utterances of at most 30 s, marked as cut, which hold every sample once."""
     ears = _ears()
     events: list[ListeningEvent] = []
     chunk = voiced(10)
@@ -193,7 +194,7 @@ def test_minutes_of_unbroken_sound_stay_bounded() -> None:
 
 
 def test_a_recording_is_cut_at_its_speech() -> None:
-    """With the real model: one sentence is one utterance, and little but the sentence."""
+    """With the real model, one recorded sentence becomes one utterance with little besides the sentence."""
     ears = _ears(SileroVad())
     events = ears.hear([_frames(10.0, np.concatenate([silence(1), bicycle(), silence(1)]))], now=20.0)
     [utterance] = _utterances(events)
@@ -202,7 +203,7 @@ def test_a_recording_is_cut_at_its_speech() -> None:
 
 @pytest.mark.parametrize("frames", [1, 3, 50])
 def test_real_speech_is_cut_the_same_however_it_arrives(frames: int, stacking_vad_model: Path) -> None:
-    """With both real models: single packets, a busy loop's batches, or all at once."""
+    """With both real models, speech is cut the same from single packets, from batches and from one piece."""
     said = np.concatenate([bicycle(), silence(0.9), bicycle(), silence(1.5)])
     said = said[: len(said) // LISTEN_FRAME_SAMPLES * LISTEN_FRAME_SAMPLES]
     for detector in (SileroVad(), StackedSileroVad(stacking_vad_model)):
@@ -217,7 +218,7 @@ def test_real_speech_is_cut_the_same_however_it_arrives(frames: int, stacking_va
 
 
 def test_a_pause_that_lasts_was_the_utterance() -> None:
-    """What is known 200 ms into the silence follows under the same id, equal to the sample."""
+    """A pause that lasts becomes an utterance with the same id and the same samples."""
     ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
     [pause] = [event for event in events if isinstance(event, PauseBegan)]
@@ -231,7 +232,7 @@ def test_a_pause_that_lasts_was_the_utterance() -> None:
 
 
 def test_a_pause_that_does_not_last_is_taken_back() -> None:
-    """Going on ends it, and the utterance that comes has another id."""
+    """If the person goes on, the pause is taken back, and the later utterance has another id."""
     ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([voiced(1), silence(0.3), voiced(1)]))], now=12.3)
     assert [type(event) for event in events] == [SpeechStarted, PauseBegan, PauseEnded]
@@ -242,7 +243,9 @@ def test_a_pause_that_does_not_last_is_taken_back() -> None:
 
 
 def test_the_answer_decides_how_long_silence_is_borne() -> None:
-    """Finished: over at half a second. Not: a second. It may come after the fact, and decides still."""
+    """The model's answer sets how much silence ends the utterance: 0.5 s if finished, 1 s if not, 0.7 s without an
+    answer.
+    """
     for probability, silent_s in ((0.97, 0.52), (0.3, 1.01), (None, 0.71)):
         ears = _ears(judged=True)
         events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
@@ -257,7 +260,7 @@ def test_the_answer_decides_how_long_silence_is_borne() -> None:
 
 
 def test_who_leaves_is_not_waited_for() -> None:
-    """An open question ends with the person, and what they said is heard."""
+    """If a person leaves while an answer is awaited, everything they said still becomes utterances."""
     ears = _ears(judged=True)
     ears.hear([_frames(10.0, np.concatenate([voiced(1), silence(0.8), voiced(1)]))], now=12.8)
     assert len(_utterances(ears.hear([SpeakerLeft(ADA, 12.8)], now=12.9))) == 2
@@ -265,7 +268,7 @@ def test_who_leaves_is_not_waited_for() -> None:
 
 @dataclass(frozen=True)
 class Talkspurt:
-    """A test's piece of a conversation: `gap_frames` without packets, then sound of 20 ms frames."""
+    """A part of a test's conversation: `gap_frames` without packets, then one 20 ms frame of sound for each level."""
 
     gap_frames: int
     levels: tuple[float, ...]
@@ -297,7 +300,7 @@ def test_chunking_and_ticks_change_nothing(spurts: list[Talkspurt], data: st.Dat
     at = 100.0
     for spurt in spurts:
         starts_at = at + spurt.gap_frames * FRAME_S
-        # Ticks of the silence before; sound of `starts_at` cannot be late for them.
+        # These ticks fall into the silence before the talkspurt, so sound of `starts_at` cannot be late for them.
         for tick_at in sorted(data.draw(st.lists(st.floats(at, starts_at + 0.05), max_size=4))):
             actual += chunked.tick(tick_at)
         pcm = spurt.pcm()
@@ -321,14 +324,16 @@ def test_chunking_and_ticks_change_nothing(spurts: list[Talkspurt], data: st.Dat
 def test_neither_chunking_nor_late_answers_change_anything(
     spurts: list[Talkspurt], answers: list[float | None], data: st.DataObject
 ) -> None:
-    """With a judge too: what it says of a sound counts, not when it says so, nor how the sound arrived."""
+    """With an end-of-turn model, utterances depend on its answers, not on when they come or how the sound is split."""
     listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
     whole, chunked = _ears(listening=listening, judged=True), _ears(listening=listening, judged=True)
     expected: list[ListeningEvent] = []
     actual: list[ListeningEvent] = []
 
     def answered(ears: RoomListener, events: list[ListeningEvent], *, now: bool) -> list[ListeningEvent]:
-        """Return `events`, and what follows when all (or by chance only the first) of the questions are answered."""
+        """Return `events` and the events that follow from answers: to every question if `now`, otherwise to a random
+        part of them.
+        """
         done: list[ListeningEvent] = []
         while events:
             event = events.pop(0)
@@ -364,7 +369,7 @@ def test_neither_chunking_nor_late_answers_change_anything(
 
 
 def _answer(answers: list[float | None], pause: PauseBegan) -> float | None:
-    """Return an answer that depends on the sound alone, as a model's does."""
+    """Return an answer that depends only on the sound, as a model's answer does."""
     return answers[len(pause.utterance.pcm) % len(answers)]
 
 
@@ -385,7 +390,7 @@ def _essence(event: ListeningEvent) -> tuple[object, ...]:
 @given(st.lists(talkspurts, min_size=2, max_size=3), st.data())
 @settings(max_examples=30, deadline=None)
 def test_others_in_the_same_batch_change_nothing(people: list[list[Talkspurt]], data: st.DataObject) -> None:
-    """Several people's packets handed on together, in any mixture, are cut as if each were alone."""
+    """Packets of several people that are handed on together, in any mixture, are cut as if each person were alone."""
     listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
     frames: list[tuple[float, SpeechFrames]] = []
     expected: list[tuple[object, ...]] = []
@@ -417,5 +422,5 @@ def test_others_in_the_same_batch_change_nothing(people: list[list[Talkspurt]], 
 
 
 def _of(event: ListeningEvent) -> int:
-    """Return whose event it is."""
+    """Return the id of the person whose event it is."""
     return event.utterance.user_id if isinstance(event, PauseBegan) else event.user_id

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def test_a_finished_sentence_sounds_finished(turn_model: Path) -> None:
-    """The whole sentence is over 0.9; broken off in the middle of a phrase it is under 0.1."""
+    """A whole sentence scores over 0.9, and one that breaks off in the middle of a phrase scores under 0.1."""
     model = SmartTurn(turn_model)
     whole = bicycle()
     assert model.probability(np.concatenate([whole, silence(0.2)])) > 0.9
-    # 'I bought a green'
+    # This part says 'I bought a green'.
     assert model.probability(whole[: int(len(whole) * 0.45)]) < 0.1
 
 
 def test_only_the_last_eight_seconds_count(turn_model: Path) -> None:
-    """What was said before makes no difference, and short sound is no mistake."""
+    """Only the last eight seconds of sound count, and empty sound raises no error."""
     model = SmartTurn(turn_model)
     spoken = np.concatenate([silence(8), bicycle()])[-8 * 16_000 :]
     assert model.probability(np.concatenate([bicycle(), spoken])) == model.probability(spoken)
@@ -37,7 +37,7 @@ def test_only_the_last_eight_seconds_count(turn_model: Path) -> None:
 
 
 def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
-    """A damaged file is named with the remedy."""
+    """The error for a damaged model file names the command that fetches the file."""
     broken = tmp_path / "smart-turn.onnx"
     broken.write_bytes(b"not a model")
     with pytest.raises(TurnModelError, match=r"could not be read; `roomtone models pull turn` brings it"):
@@ -45,7 +45,7 @@ def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
 
 
 class _Model(SmartTurn):
-    """Answers what the test says, when the test says."""
+    """Returns a fixed answer once the test opens the gate."""
 
     def __init__(self, answer: float | Exception = 0.7) -> None:
         self.answer = answer
@@ -62,7 +62,7 @@ class _Model(SmartTurn):
 
 @pytest.mark.asyncio
 async def test_a_question_is_answered() -> None:
-    """With the model's probability, and counted."""
+    """A question gets the model's probability and is counted."""
     async with SmartTurnDetector(_Model) as judge:
         assert await judge.judge(silence(1)) == 0.7
         assert judge.figures.answered == 1
@@ -70,7 +70,7 @@ async def test_a_question_is_answered() -> None:
 
 @pytest.mark.asyncio
 async def test_too_many_questions_are_shed() -> None:
-    """Under load there is no answer at once instead of a late one; the others are answered."""
+    """When too many questions wait, a further one gets no answer at once, and the others are still answered."""
     model = _Model()
     model.gate.clear()
     async with SmartTurnDetector(lambda: model) as judge, asyncio.TaskGroup() as tasks:
@@ -84,7 +84,7 @@ async def test_too_many_questions_are_shed() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failing_model_is_told_once() -> None:
-    """Turns end by silence then, so one line is enough."""
+    """Failures of the model are logged only once, because turns then end by silence."""
     with capture_logs() as logs:
         async with SmartTurnDetector(lambda: _Model(TurnModelError("It broke."))) as judge:
             assert [await judge.judge(silence(1)) for _ in range(3)] == [None] * 3

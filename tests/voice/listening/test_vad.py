@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module", params=["bundled", "stacked"])
 def vad(request: pytest.FixtureRequest, stacking_vad_model: Path) -> SpeechProbability:
-    """Each of the two exports of the model."""
+    """Return each of the model's two exports in turn."""
     return SileroVad() if request.param == "bundled" else StackedSileroVad(stacking_vad_model)
 
 
@@ -37,7 +37,8 @@ def test_speech_is_probable_and_silence_is_not(vad: SpeechProbability) -> None:
 
 
 def test_a_run_scored_window_by_window_is_the_same_run(vad: SpeechProbability) -> None:
-    """The state carries everything between calls."""
+    """Scoring window by window gives the same result as scoring the whole run, because the state is kept between calls.
+    """
     pcm = _whole_windows(bicycle())
     [whole] = vad.score([WindowRun(VadState(), pcm)])
     state = VadState()
@@ -48,7 +49,7 @@ def test_a_run_scored_window_by_window_is_the_same_run(vad: SpeechProbability) -
 
 
 def test_speakers_do_not_disturb_each_other(vad: SpeechProbability) -> None:
-    """Interleaved runs of two speakers score like each alone."""
+    """Interleaved runs of two speakers score the same as each speaker's run alone."""
     pcm = _whole_windows(bicycle())
     half = len(pcm) // WINDOW_SAMPLES // 2 * WINDOW_SAMPLES
     [alone] = vad.score([WindowRun(VadState(), pcm)])
@@ -59,7 +60,7 @@ def test_speakers_do_not_disturb_each_other(vad: SpeechProbability) -> None:
 
 
 def test_a_reset_state_is_a_new_one(vad: SpeechProbability) -> None:
-    """After a reset the same sound scores as at the very beginning."""
+    """After a reset the same sound scores as it did at the very beginning."""
     pcm = _whole_windows(bicycle())[: 20 * WINDOW_SAMPLES]
     state = VadState()
     [first] = vad.score([WindowRun(state, pcm)])
@@ -75,13 +76,13 @@ def test_nothing_to_score(vad: SpeechProbability) -> None:
 
 
 def test_a_run_is_whole_windows(vad: SpeechProbability) -> None:
-    """Half a window is the caller's mistake."""
+    """A run that ends with half a window raises `ValueError`."""
     with pytest.raises(ValueError, match="multiple of 512"):
         vad.score([WindowRun(VadState(), silence(0.01))])
 
 
 def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
-    """A damaged wheel names the file and the remedy."""
+    """The error for a damaged model file names the file and the remedy."""
     broken = tmp_path / "silero.onnx"
     broken.write_bytes(b"not a model")
     with pytest.raises(VadError, match=r"silero\.onnx could not be read; install faster-whisper again"):
@@ -89,7 +90,7 @@ def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
 
 
 def test_runs_of_any_length_are_stacked(stacking_vad_model: Path) -> None:
-    """People with more and with fewer windows, and with none, score like each alone."""
+    """Stacked runs of different lengths, some of them empty, score the same as each run alone."""
     vad = StackedSileroVad(stacking_vad_model)
     pcm = _whole_windows(bicycle())
     lengths = [3, 0, 40, 1]
@@ -101,6 +102,6 @@ def test_runs_of_any_length_are_stacked(stacking_vad_model: Path) -> None:
 
 
 def test_the_other_export_is_told_apart(stacking_vad_model: Path) -> None:
-    """Each class names the inputs that it wants."""
+    """The class for one export refuses the other export and names the inputs that it expects."""
     with pytest.raises(VadError, match="and not"):
         SileroVad(stacking_vad_model)

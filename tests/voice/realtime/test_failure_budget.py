@@ -23,7 +23,7 @@ def _budget(failures_in_a_row: int = 3, retry_delay_s: float = 60.0) -> FailureB
 
 
 def test_failures_in_a_row_are_counted_whatever_failed() -> None:
-    """Two lost connections and an answer that did not come are three."""
+    """Failures in a row are added up, whatever failed: two lost connections and one missing reply are three."""
     budget = _budget()
     budget.record_connection_failure()
     budget.record_connection_failure()
@@ -33,7 +33,7 @@ def test_failures_in_a_row_are_counted_whatever_failed() -> None:
 
 
 def test_who_hears_and_never_answers_is_given_up() -> None:
-    """Every word comes back in writing, no answer does: connections are forgiven, answers are not."""
+    """A service that connects but never replies is given up: a good connection does not reset the failed replies."""
     budget = _budget()
     for _ in range(3):
         budget.record_connection()
@@ -42,7 +42,9 @@ def test_who_hears_and_never_answers_is_given_up() -> None:
 
 
 def test_who_answers_and_writes_nothing_down_is_given_up() -> None:
-    """Everybody waits in vain for what was said; one text that comes forgives it, an answer does not."""
+    """A service that replies but never transcribes is given up. A transcription resets that count, and a reply does
+    not.
+    """
     budget = _budget()
     for _ in range(2):
         budget.record_transcription_failure()
@@ -58,7 +60,8 @@ def test_who_answers_and_writes_nothing_down_is_given_up() -> None:
 
 
 def test_an_answer_forgives_everything() -> None:
-    """Also what it was given up for before; what is not written down is another matter."""
+    """A reply resets the connection failures, the reply failures and the retry delay, but not missing transcriptions.
+    """
     budget = _budget()
     budget.record_connection_failure()
     budget.record_reply_failure()
@@ -70,7 +73,7 @@ def test_an_answer_forgives_everything() -> None:
 
 
 def test_back_after_a_rest_it_has_one_chance() -> None:
-    """Nobody waits three times for the same trouble."""
+    """After a recovery, one failure is enough to give the service up again."""
     budget = _budget()
     budget.record_recovery()
     assert not budget.exhausted
@@ -79,7 +82,7 @@ def test_back_after_a_rest_it_has_one_chance() -> None:
 
 
 def test_it_is_left_alone_longer_each_time_it_fails_at_once() -> None:
-    """A service that takes connections and never answers is tried less and less; one that is away, evenly."""
+    """The delay doubles with each recovery that fails before a reply. It stays the same while a service is away."""
     budget = _budget()
     delays = []
     for _ in range(8):
@@ -108,7 +111,8 @@ def test_it_is_left_alone_longer_each_time_it_fails_at_once() -> None:
     ),
 )
 def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, retry_delay_s: float, happened: list[str]) -> None:
-    """Whatever happens in whatever order."""
+    """After any events the delay stays within its bounds, and a transcription and a reply put the service back in use.
+    """
     budget = _budget(most, retry_delay_s)
     for what in happened:
         getattr(budget, what)()

@@ -1,4 +1,4 @@
-"""The Realtime protocol without a socket: what is sent when, and what survives a lost connection."""
+"""The Realtime protocol without a socket: which events are sent, and what survives a lost connection."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def _done(status: str = "completed", *, response: str = "resp_1", code: str = ""
 
 
 def test_a_session_begins_with_settings_and_the_window() -> None:
-    """24 kHz both ways, no turns of the server's own, then each item by whose words it holds."""
+    """A session begins with its settings (24 kHz both ways, no turn detection by the server), then each item with the
+    type for its role.
+    """
     first, *items = _protocol().on_connected(
         replace(BRIEFING, tools=(RealtimeTool("look", "Looks.", {"type": "object"}),))
     )
@@ -91,7 +93,7 @@ def test_a_session_begins_with_settings_and_the_window() -> None:
 
 
 def test_who_speaks_is_told_before_each_input() -> None:
-    """The name in writing, then the sound, then the commit; the text comes back under the same input."""
+    """An input is sent as the speaker's name, the sound and a commit, and its transcription has the same input id."""
     protocol = _open()
     input_id, events = protocol.send_audio(SECOND, speakers="Ada speaks:")
     assert _types(events) == ["conversation.item.create", "input_audio_buffer.append", "input_audio_buffer.commit"]
@@ -108,7 +110,7 @@ def test_who_speaks_is_told_before_each_input() -> None:
 
 @given(st.permutations(range(4)))
 def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
-    """Transcription is asynchronous: the last said may be understood first."""
+    """Transcriptions are matched to their inputs in any order, because the server transcribes asynchronously."""
     protocol = _open()
     inputs = [protocol.send_audio(SECOND, speakers=f"{number}")[0] for number in range(4)]
     for number in range(4):
@@ -123,7 +125,9 @@ def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
 
 
 def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> None:
-    """Its words stand there in writing by then; what has an item already keeps it."""
+    """If an input is dropped before the server names its item, the item is deleted when it appears. An existing item is
+    kept.
+    """
     protocol = _open()
     first, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
     second, _ = protocol.send_audio(SECOND, speakers="Bo speaks:")
@@ -138,7 +142,7 @@ def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> N
 
 
 def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
-    """The server takes no less than 100 ms; what it refuses all the same is no text."""
+    """Sound under 100 ms is filled up, because the server takes no less. An input that is still refused has no text."""
     protocol = _open()
     input_id, events = protocol.send_audio(SECOND[:100], speakers="Ada speaks:")
     assert len(base64.b64decode(events[1]["audio"])) == 2 * 2_400
@@ -147,7 +151,7 @@ def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
 
 
 def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
-    """Deltas of the response that was asked for."""
+    """A reply's sound and text are returned as they come, and then its end."""
     protocol = _open()
     _begun(protocol)
     assert not protocol.idle
@@ -161,7 +165,7 @@ def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
 
 
 def test_a_barge_in_cancels_and_truncates_where_it_was_heard() -> None:
-    """And what was still on its way is ignored."""
+    """A barge-in cancels the response and truncates its item where it was heard, and later deltas are ignored."""
     protocol = _open()
     _begun(protocol)
     protocol.receive(_sound(2.0))
@@ -176,7 +180,9 @@ def test_a_barge_in_cancels_and_truncates_where_it_was_heard() -> None:
 
 
 def test_a_complete_answer_cut_in_playback_is_truncated_without_a_cancel() -> None:
-    """The server made it faster than it was played."""
+    """A complete reply that still plays is truncated without a cancel, because the server makes it faster than it is
+    played.
+    """
     protocol = _open()
     _begun(protocol)
     protocol.receive(_sound(2.0))
@@ -186,7 +192,9 @@ def test_a_complete_answer_cut_in_playback_is_truncated_without_a_cancel() -> No
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.integers(0, 20_000))
 def test_never_truncated_beyond_what_came(hundreds: list[int], heard_ms: int) -> None:
-    """The server refuses that; and the cuts add up to what was heard."""
+    """An item is never truncated beyond the sound received, because the server refuses that. What remains adds up to
+    what was heard.
+    """
     protocol = _open()
     _begun(protocol)
     for number, length in enumerate(hundreds):
@@ -197,7 +205,7 @@ def test_never_truncated_beyond_what_came(hundreds: list[int], heard_ms: int) ->
 
 
 def test_a_tool_is_called_and_the_answer_goes_on() -> None:
-    """The room hears one answer; after so many steps the model must speak."""
+    """Tool calls belong to one reply, and after `TOOL_STEPS` of them the model must speak."""
     protocol = _open()
     _begun(protocol, "resp_1")
     for step in range(1, TOOL_STEPS + 1):
@@ -213,7 +221,7 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
 
 
 def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
-    """A server makes one response at a time: while it still calls the second tool, it is not asked for more."""
+    """While the server still makes a response, an early tool result does not request the next response."""
     protocol = _open()
     _begun(protocol)
     protocol.receive(_called("c1"))
@@ -227,7 +235,7 @@ def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
 
 
 def test_when_all_tools_were_ready_early_the_end_of_the_response_goes_on() -> None:
-    """Quick tools count as steps like any others."""
+    """If all tool results are ready early, the end of the response requests the next one, and each counts as a step."""
     protocol = _open()
     _begun(protocol, "resp_1")
     for step in range(1, TOOL_STEPS + 1):
@@ -241,7 +249,7 @@ def test_when_all_tools_were_ready_early_the_end_of_the_response_goes_on() -> No
 
 
 def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
-    """With its sound; the text then belongs to the same input."""
+    """Inputs that were not transcribed are sent again with their sound to the next session, under the same input id."""
     protocol = _open()
     input_id, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
     protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
@@ -262,7 +270,7 @@ def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
 
 
 def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
-    """Nothing of it was heard, so nothing is explained."""
+    """After a reconnection, a reply of which nothing was heard is requested again without an explanation."""
     protocol = _open()
     _begun(protocol)
     assert protocol.on_disconnected() == []
@@ -270,7 +278,9 @@ def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
 
 
 def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
-    """The new session knows what was said of it; a second accident ends it."""
+    """A reply that breaks off in the middle is continued once by the next session, which gets the words spoken so far.
+    A second break ends it.
+    """
     protocol = _open()
     _begun(protocol)
     protocol.receive(_sound())
@@ -300,12 +310,12 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     ],
 )
 def test_other_events(event: dict[str, Any], effect: list[object]) -> None:
-    """Unknown kinds are nothing, so a newer server does no harm."""
+    """Each event has its effect, and unknown events are ignored, so that a newer server does no harm."""
     assert _open().receive(event) == effect
 
 
 def test_a_failed_answer_names_its_code() -> None:
-    """For the sentence that people read."""
+    """A failed reply has the server's error code, for the message that people read."""
     protocol = _open()
     _begun(protocol)
     assert protocol.receive(_done("failed", code="insufficient_quota")) == [
@@ -314,7 +324,7 @@ def test_a_failed_answer_names_its_code() -> None:
 
 
 def test_without_a_connection_nothing_is_sent() -> None:
-    """What counts later is in the next briefing, or kept."""
+    """Without a connection nothing is sent. What still matters is kept or is part of the next briefing."""
     protocol = _protocol()
     assert protocol.add_item(ConversationItem("t", ItemRole.USER, "x")) == []
     assert protocol.delete_items(["t"]) == []
@@ -326,7 +336,7 @@ def test_without_a_connection_nothing_is_sent() -> None:
 
 @given(st.lists(st.dictionaries(st.sampled_from(["type", "item_id", "response_id", "delta"]), st.text()), max_size=20))
 def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> None:
-    """Garbage is ignored."""
+    """Invalid events from the server raise no error."""
     protocol = _open()
     _begun(protocol)
     for event in events:
@@ -334,7 +344,7 @@ def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> No
 
 
 def test_what_is_abandoned_is_not_brought_up_again() -> None:
-    """Given up, somebody else hears and answers; the next session begins with its briefing alone."""
+    """After a reset the next session sends only its briefing, because the room has handled the rest by other means."""
     protocol = _open()
     protocol.send_audio(SECOND, speakers="Ada speaks:")
     _begun(protocol)

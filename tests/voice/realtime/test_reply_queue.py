@@ -1,4 +1,4 @@
-"""Queued parts of a reply wait for the room, are joined where they belong together, and are bounded."""
+"""The parts of a reply wait in a bounded queue, and parts of the same item are joined."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from voice.realtime.reply_queue import MOST_AT_ONCE, REPLY_PIECES, ReplyQueue
 
 
 def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
-    """Return a piece of an answer."""
+    """Return a part of a reply."""
     return ReplyPiece(item_id, np.full(samples, 7, np.int16), words)
 
 
 @pytest.mark.asyncio
 async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
-    """Its sound and its words; another item, or the end, is taken by itself."""
+    """The waiting sound and words of one item are taken together. Another item and the end are taken separately."""
     pieces = ReplyQueue()
     for piece in (sound("a", 10, "It "), ReplyPiece("a", words="was"), sound("a", 5), sound("b", 3, "Yes.")):
         pieces.put(piece)
@@ -36,7 +36,7 @@ async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
 
 @pytest.mark.asyncio
 async def test_not_more_is_taken_than_playback_wants() -> None:
-    """A long answer comes in parts of a few seconds, so that it can be broken off."""
+    """A long reply is taken in parts of a few seconds, so that it can be broken off."""
     pieces = ReplyQueue()
     for _ in range(10):
         pieces.put(sound("a", MOST_AT_ONCE // 2))
@@ -48,7 +48,7 @@ async def test_not_more_is_taken_than_playback_wants() -> None:
 
 @pytest.mark.asyncio
 async def test_who_takes_waits_for_what_comes() -> None:
-    """And an answer that nobody takes ends where there is no more room."""
+    """Taking waits for the next part, and a reply that nobody takes ends when the queue is full."""
     pieces = ReplyQueue()
     taking = asyncio.create_task(pieces.take())
     await asyncio.sleep(0)

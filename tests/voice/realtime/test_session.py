@@ -1,4 +1,4 @@
-"""The session over the real client library, against the local realtime server."""
+"""The session through the real client library, against the local realtime server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WAIT_S = 20.0
 
 
 class Room:
-    """Whoever owns a session: its briefing, its clock, and what it was told."""
+    """A session with its briefing, its clock and the events that it reported."""
 
     def __init__(self, base_url: str, *, limits: RealtimeLimits = REALTIME_LIMITS, **settings: object) -> None:
         self.clock = FakeClock()
@@ -62,7 +62,7 @@ class Room:
         raise ValueError(call.arguments)
 
     async def answer(self) -> tuple[str, int]:
-        """Return the words of an answer and the milliseconds of its sound."""
+        """Return the words of a reply and the length of its sound in milliseconds."""
         words, samples = "", 0
         async with asyncio.timeout(WAIT_S):
             async for piece in self.session.reply():
@@ -71,14 +71,14 @@ class Room:
         return words, samples * 1000 // 24_000
 
     async def until_told(self, count: int = 1) -> None:
-        """Wait until so much news has come; backoff passes by itself."""
+        """Wait until the session has reported `count` events. The clock moves on meanwhile, so that backoff ends."""
         async with asyncio.timeout(WAIT_S):
             while len(self.news) < count:
                 await asyncio.sleep(0.005)
                 self.clock.advance(0.05)
 
     async def time_passes(self, until: Callable[[], bool], *, step_s: float) -> None:
-        """Move the clock until something is so."""
+        """Move the clock until the condition holds."""
         async with asyncio.timeout(WAIT_S):
             while not until():
                 await asyncio.sleep(0.005)
@@ -89,7 +89,7 @@ class Room:
 async def room_of(
     server: LocalRealtimeServer | str, *, limits: RealtimeLimits = REALTIME_LIMITS, **settings: object
 ) -> AsyncIterator[Room]:
-    """Run a session."""
+    """Run a session and yield its room."""
     room = Room(server if isinstance(server, str) else server.base_url, limits=limits, **settings)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(room.session.run())
@@ -103,7 +103,8 @@ def _speech(words: int = 2) -> Pcm:
 
 @pytest.mark.asyncio
 async def test_people_are_heard_and_answered() -> None:
-    """16 kHz goes out as 24 kHz, the name before it; text, sound and words come back."""
+    """Speech at 16 kHz is sent at 24 kHz after the speaker's name; its text and the reply's sound and words come back.
+    """
     mind = FakeModel("hello there")
     async with served(mind) as server, room_of(server) as room:
         heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
@@ -117,7 +118,7 @@ async def test_people_are_heard_and_answered() -> None:
 
 @pytest.mark.asyncio
 async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
-    """The next answer knows what was heard of the last one."""
+    """A reply that is broken off is truncated on the server, so the next reply knows what was heard."""
     mind = FakeModel("tell me", "go on")
     mind.answers = ["one two three four"]
     async with served(mind) as server, room_of(server) as room:
@@ -131,7 +132,7 @@ async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
 
 @pytest.mark.asyncio
 async def test_items_instructions_and_tools_change_while_it_lives() -> None:
-    """What a landed compaction does: new instructions, and folded items go; and a tool that has come."""
+    """Instructions, items and tools can change during a session, for example after a compaction."""
     async with served(FakeModel("x")) as server, room_of(server) as room:
         room.briefing = Briefing("Be kind.")
         await room.session.ready.wait()
@@ -149,7 +150,7 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_are_run_and_their_failures_told() -> None:
-    """The model hears what the tool said, or that it failed."""
+    """The model gets a tool's result, or the message that the tool failed."""
     mind = FakeModel("what is there")
     mind.answers = [FunctionCall("look", "{}"), FunctionCall("look", "[]"), "I see a cat"]
     async with served(mind) as server, room_of(server) as room:
@@ -162,7 +163,7 @@ async def test_tools_are_run_and_their_failures_told() -> None:
 
 @pytest.mark.asyncio
 async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
-    """In a moment when nobody speaks; the new session knows what was said."""
+    """A session is replaced before it expires, while nobody speaks, and the new session knows what was said."""
     async with served(FakeModel("one", "two")) as server, room_of(server, session_s=600) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: one"),))
@@ -178,7 +179,7 @@ async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
 
 @pytest.mark.asyncio
 async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None:
-    """Nobody hears more than a pause, and the session is not given up."""
+    """If a session expires during a reply, the next session continues the reply, and people hear only a pause."""
     mind = FakeModel("tell me a story")
     mind.answers = ["one two three four five six seven eight", "nine ten"]
     async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
@@ -200,7 +201,8 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
 @pytest.mark.asyncio
 @pytest.mark.parametrize("mode", [RealtimeMode.BROKEN, RealtimeMode.GARBAGE])
 async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
-    """The room then answers otherwise; whoever waits is told at once."""
+    """After three failures in a row the session is given up with a message, and waiting callers get an error at once.
+    """
     async with served(FakeModel(), RealtimeBehaviour(mode=mode)) as server, room_of(server) as room:
         waiting = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
         await room.until_told(3)
@@ -214,7 +216,7 @@ async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: Real
 
 @pytest.mark.asyncio
 async def test_a_refused_key_is_given_up_at_once() -> None:
-    """Waiting does not mend it."""
+    """A refused key gives the session up at once, because waiting does not help."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY)) as server, room_of(server) as room:
         await room.until_told()
         (failed,) = room.news
@@ -224,7 +226,7 @@ async def test_a_refused_key_is_given_up_at_once() -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_there_is_a_sentence() -> None:
-    """The address is in it."""
+    """The message for a server that is not running names its address."""
     async with served(FakeModel()) as server:
         gone = server.base_url
     async with room_of(gone, limits=RealtimeLimits(failures_before_fallback=1)) as room:
@@ -236,7 +238,7 @@ async def test_nobody_there_is_a_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_failed_answers_are_errors_and_count() -> None:
-    """A model over its quota is given up at once."""
+    """A failed reply raises an error and is counted. An exceeded quota gives the session up at once."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
     async with served(FakeModel("a", "b"), behaviour) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
@@ -251,7 +253,7 @@ async def test_failed_answers_are_errors_and_count() -> None:
 
 @pytest.mark.asyncio
 async def test_an_answer_that_stalls_is_an_error() -> None:
-    """After the setting's time without a piece."""
+    """A reply raises an error if no part of it comes within the time limit."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.STALL)
     async with (
         served(FakeModel("a"), behaviour) as server,
@@ -263,7 +265,7 @@ async def test_an_answer_that_stalls_is_an_error() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_not_written_down_is_told_apart() -> None:
-    """The model has heard it all the same."""
+    """An input without a transcription still has its items, because the model has heard it."""
     async with served(FakeModel("a"), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
         heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
         assert heard.text is None
@@ -272,7 +274,7 @@ async def test_what_is_not_written_down_is_told_apart() -> None:
 
 @pytest.fixture
 def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Let seconds pass for the running loop at once."""
+    """Return a function that moves the running loop's clock forward."""
     skipped: list[float] = []
 
     def skip_s(seconds: float) -> None:
@@ -287,7 +289,9 @@ def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 @pytest.mark.asyncio
 async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[float], None]) -> None:
-    """The items that hold it are told, so that it is said once; answers that come meanwhile forgive nothing."""
+    """An input that is never transcribed returns the items that hold it. Three of them give the session up, although
+    replies come.
+    """
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
     async with (
         served(FakeModel(), behaviour) as server,
@@ -305,7 +309,7 @@ async def test_what_is_never_written_down_is_heard_all_the_same(skip: Callable[[
 
 @pytest.mark.asyncio
 async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], None]) -> None:
-    """The room's own recogniser does that: as long as it answers, it serves."""
+    """In mixed mode missing transcriptions are no failure, because the room's own recogniser transcribes."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
     limits = RealtimeLimits(hear_timeout_s=15, failures_before_fallback=1)
     async with served(FakeModel(), behaviour) as server, room_of(server, limits=limits, mode="mixed") as room:
@@ -318,7 +322,9 @@ async def test_mixed_speech_need_not_be_written_down(skip: Callable[[float], Non
 
 @pytest.mark.asyncio
 async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
-    """An account with shorter sessions than the setting says does not lose speech-to-speech for it."""
+    """A long quiet session that the server ends is no failure, because some accounts have shorter sessions than the
+    setting.
+    """
     async with (
         served(FakeModel()) as server,
         room_of(server, limits=RealtimeLimits(failures_before_fallback=1)) as room,
@@ -334,7 +340,7 @@ async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
 
 @pytest.mark.asyncio
 async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
-    """After its rest, with the briefing of that moment; what it broke off is not answered then."""
+    """A failed service is used again after its rest, with the current briefing and without the reply that broke off."""
     mind = FakeModel("tell me", "and now")
     mind.answers = ["one two three four five six seven eight"]
     async with served(mind) as server, room_of(server, retry_after_s=30) as room:
@@ -361,7 +367,9 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
 
 @pytest.mark.asyncio
 async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -> None:
-    """One sentence when it goes, one when it is back."""
+    """During an outage the session retries without reporting each failure, and reports once when the service works
+    again.
+    """
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         await room.until_told(3)
         before = server.sessions
@@ -374,7 +382,7 @@ async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -
 
 @pytest.mark.asyncio
 async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
-    """It is left alone again."""
+    """A connection without any event does not count as a recovery."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         await room.until_told(3)
         server.behaviour.mode = RealtimeMode.SILENT
@@ -385,7 +393,7 @@ async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
 
 @pytest.mark.asyncio
 async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> None:
-    """Nobody waits three times for the same trouble."""
+    """If the service fails right after a recovery, one failure gives it up again."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
     async with served(FakeModel(), behaviour) as server, room_of(server) as room:
         for failures in (3, 1):
@@ -400,7 +408,7 @@ async def test_one_that_fails_right_after_it_came_back_is_given_up_at_once() -> 
 
 @pytest.mark.asyncio
 async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -> None:
-    """While it was away its key was withdrawn."""
+    """If a failure becomes permanent during an outage, for example a withdrawn key, it is reported and not retried."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server:
         room = Room(server.base_url)
         running = asyncio.create_task(room.session.run(), name="session-under-test")

@@ -1,4 +1,4 @@
-"""A spoken answer on its way to playback."""
+"""A spoken reply on its way to playback."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _sound(seconds: float) -> Pcm:
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.floats(0, 1.5), st.text("ab c", max_size=30)), max_size=12))
 def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
-    """All words in order, all sound in whole frames but for the last piece."""
+    """All words come out in order, and all sound comes out in whole frames, except for the last part."""
     stream = SpeechAssembler()
     spoken = [stream.feed(ReplyPiece("item", _sound(seconds), words)) for seconds, words in pieces]
     made = [each for each in spoken if each is not None]
@@ -37,7 +37,7 @@ def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
 
 
 def test_words_are_dealt_out_at_a_speakers_pace() -> None:
-    """All of them came at once; after two seconds about six were heard."""
+    """Words that come all at once are handed out at a speaker's pace: two seconds of sound get about six words."""
     stream = SpeechAssembler()
     speech = stream.feed(ReplyPiece("item", _sound(2.0), "one two three four five six seven eight nine ten"))
     assert speech is not None
@@ -45,7 +45,7 @@ def test_words_are_dealt_out_at_a_speakers_pace() -> None:
 
 
 def test_a_word_may_come_in_halves_but_not_over_items() -> None:
-    """Deltas cut anywhere; another item begins another word."""
+    """A word may be split over parts of one item, but another item begins another word."""
     stream = SpeechAssembler()
     stream.feed(ReplyPiece("one", None, "Hel"))
     stream.feed(ReplyPiece("one", None, "lo"))

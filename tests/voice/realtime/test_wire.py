@@ -1,4 +1,4 @@
-"""What goes over the wire: sound in pieces that are whole again together, names before it, settings."""
+"""The messages of the Realtime protocol: sound in pieces, speaker names and settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from voice.realtime.wire import (
 
 @given(st.integers(1, 3 * APPEND_BYTES // 2))
 def test_an_input_is_a_name_its_sound_and_a_commit(length: int) -> None:
-    """The sound is what was said, whole and in order; what is too short is filled with silence."""
+    """An input is a name, all its sound in order and a commit. Sound that is too short is filled up with silence."""
     pcm = (np.arange(length) % 3000 + 1).astype(np.int16)
     who, *sound, commit = input_events(5, "Ada speaks:", pcm)
     assert who["item"]["content"] == [{"type": "input_text", "text": "Ada speaks:"}]
@@ -37,12 +37,12 @@ def test_an_input_is_a_name_its_sound_and_a_commit(length: int) -> None:
 
 @pytest.mark.parametrize(("encoded", "length"), [("", 0), ("not base64!", 0), ("AAAA", 1), ("AAAAAA==", 2)])
 def test_sound_that_cannot_be_read_is_none(encoded: str, length: int) -> None:
-    """Half a sample is left out."""
+    """Sound with invalid base64 is empty, and half a sample is left out."""
     assert len(decode_audio(encoded)) == length
 
 
 def test_settings_leave_turns_to_the_room() -> None:
-    """The server neither ends turns nor answers by itself; the language is told where there is one."""
+    """The settings turn the server's turn detection off and name the language if there is one."""
     tool = RealtimeTool("look", "Looks.", {"type": "object"})
     session = session_update(SessionConfiguration("marin", "whisper-1", "de"), Briefing("Be kind.", tools=(tool,)))[
         "session"
@@ -57,6 +57,6 @@ def test_settings_leave_turns_to_the_room() -> None:
 
 @pytest.mark.parametrize("role", ItemRole)
 def test_whose_words_an_item_holds_tells_their_kind(role: ItemRole) -> None:
-    """The protocol has text that goes in and text that came out."""
+    """The assistant's items have the type for output text, and all others the type for input text."""
     kind = create_item(ConversationItem("id", role, "x"))["item"]["content"][0]["type"]
     assert kind == ("output_text" if role is ItemRole.ASSISTANT else "input_text")

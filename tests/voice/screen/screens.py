@@ -17,7 +17,7 @@ HUD = (
 
 
 def screen(texts: tuple[tuple[int, int, str], ...] = HUD, *, scene: int = 1, brightness: float = 90) -> Image.Image:
-    """Return a screen with `texts` (left, top, words) over the noise of `scene`."""
+    """Return a screen with `texts` (left, top, words) over noise with the seed `scene`."""
     noise = np.random.default_rng(scene).normal(brightness, 30, (90, 160, 3)).clip(0, 255).astype(np.uint8)
     image = Image.fromarray(noise).resize(SIZE, Image.Resampling.BICUBIC)
     draw = ImageDraw.Draw(image)
@@ -28,7 +28,7 @@ def screen(texts: tuple[tuple[int, int, str], ...] = HUD, *, scene: int = 1, bri
 
 
 def jpeg(image: Image.Image, *, quality: int = 70, **options: object) -> bytes:
-    """Return a picture as a browser would send it."""
+    """Encode a picture as a browser would send it."""
     file = io.BytesIO()
     image.save(file, "JPEG", quality=quality, **options)
     return file.getvalue()

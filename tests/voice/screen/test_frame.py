@@ -38,7 +38,7 @@ def other(kind: str) -> bytes:
 
 
 def promising(width: int, height: int) -> bytes:
-    """A small file whose header promises a picture of that size."""
+    """Return a small file whose header claims a picture of that size."""
     data = bytearray(GOOD)
     at = data.index(b"\xff\xc0")
     data[at + 5 : at + 9] = struct.pack(">HH", height, width)
@@ -46,7 +46,7 @@ def promising(width: int, height: int) -> bytes:
 
 
 def test_a_picture_is_taken() -> None:
-    """With its size, a grey copy for the gate, and a name."""
+    """A picture is accepted with its size, a grey copy for change detection, and a hash."""
     frame = check_frame(GOOD)
     assert (frame.width, frame.height) == (1280, 720)
     assert frame.luma.shape == (LUMA_HEIGHT, LUMA_WIDTH)
@@ -57,12 +57,12 @@ def test_a_picture_is_taken() -> None:
 
 
 def test_a_tall_window_is_taken() -> None:
-    """The longer side is what counts."""
+    """A tall picture is accepted, because the limit applies to its longer side."""
     assert check_frame(jpeg(screen().resize((700, 1280)))).height == 1280
 
 
 def test_grey_is_a_picture_too() -> None:
-    """A browser sends colours; one colour is no harm."""
+    """A grey picture is accepted, although browsers send colours."""
     assert check_frame(jpeg(screen().convert("L"))).width == 1280
 
 
@@ -89,12 +89,13 @@ def test_grey_is_a_picture_too() -> None:
     ],
 )
 def test_a_bad_picture_is_refused_with_its_reason(data: bytes, reason: FrameRefusal) -> None:
-    """Wrong types, bombs, halves, floods of scans, wrong sizes."""
+    """Wrong types, huge pictures, incomplete files, too many scans and wrong sizes are refused, each with its reason.
+    """
     assert refusal(data) is reason
 
 
 def test_several_pictures_in_one_are_refused() -> None:
-    """A JPEG that carries a second one."""
+    """A JPEG that carries a second picture is refused."""
     file = io.BytesIO()
     screen().save(file, "MPO", save_all=True, append_images=[screen(scene=2)], quality=40)
     assert refusal(file.getvalue()) is FrameRefusal.MANY_FRAMES
@@ -103,7 +104,7 @@ def test_several_pictures_in_one_are_refused() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=30), st.data())
 def test_no_damage_does_more_than_be_refused(changes: list[tuple[int, int]], data: st.DataObject) -> None:
-    """A flipped byte gives a picture or a refusal, never another error; also in the header, where it matters most."""
+    """Damaged bytes, also in the header, give a picture or a refusal and never another error."""
     broken = bytearray(GOOD)
     for at, value in changes:
         broken[at] = value

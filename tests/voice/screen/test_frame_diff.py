@@ -1,4 +1,4 @@
-"""Whether a picture is worth reading: measured thresholds, on synthetic screens and on bare arrays."""
+"""Whether a picture is worth reading: measured thresholds, tested with synthetic screens and bare arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def seen(texts: tuple[tuple[int, int, str], ...] = HUD, *, quality: int = 70, sc
 
 
 def test_the_first_picture_is_read_whole() -> None:
-    """There is nothing to compare it with."""
+    """The first picture is read whole, because there is nothing to compare it with."""
     verdict = ChangeDetector().look(GREY)
     assert (verdict.change, verdict.boxes) == (ChangeKind.FIRST, (WHOLE,))
 
@@ -43,12 +43,13 @@ def test_the_first_picture_is_read_whole() -> None:
     ids=["still", "requantised", "chat line", "health figure", "moving", "cut"],
 )
 def test_what_changed_is_told_apart(after: np.ndarray, change: ChangeKind) -> None:
-    """A still screen costs nothing; a new line, a figure, a scene do."""
+    """A still screen counts as unchanged. A new line, a changed figure and a new scene each give their kind of change.
+    """
     assert compare_frames(seen(), after).change is change
 
 
 def test_only_the_part_that_changed_is_read() -> None:
-    """The box is around the new line, and far from the rest."""
+    """The box to read covers the new line and stays away from the rest of the picture."""
     verdict = compare_frames(seen(), seen(with_text((860, 500, "[Ada] the healer is down"))))
     (box,) = verdict.boxes
     assert box.left < 860 / 1280
@@ -58,7 +59,8 @@ def test_only_the_part_that_changed_is_read() -> None:
 
 
 def test_slow_changes_add_up() -> None:
-    """Each step is too small to be seen; their sum is compared with what was read, not with the step before."""
+    """Slow changes add up, because a picture is compared with the last one that was read, not with the one before it.
+    """
     gate = ChangeDetector()
     gate.look(GREY)
     changes = [gate.look(GREY + np.uint8(step)).change for step in range(1, 5)]
@@ -69,7 +71,9 @@ def test_slow_changes_add_up() -> None:
 @settings(max_examples=40, deadline=None)
 @given(LUMA, LUMA)
 def test_any_two_pictures_have_a_verdict(before: np.ndarray, after: np.ndarray) -> None:
-    """Boxes lie inside the picture and apart from each other; there are some exactly when something changed."""
+    """For any two pictures, boxes lie inside the picture and apart from each other, and exist exactly when something
+    changed.
+    """
     verdict = compare_frames(before, after)
     assert bool(verdict.boxes) == (verdict.change is not ChangeKind.SAME)
     for index, box in enumerate(verdict.boxes):
@@ -80,7 +84,7 @@ def test_any_two_pictures_have_a_verdict(before: np.ndarray, after: np.ndarray) 
 
 
 def test_overlapping_boxes_become_one() -> None:
-    """Also when joining two makes them touch a third."""
+    """Overlapping boxes are joined, also when the joined box touches a third one."""
     left, right, across = Box(0, 0, 0.3, 0.3), Box(0.6, 0, 0.9, 0.3), Box(0.2, 0.1, 0.7, 0.2)
     assert merge_boxes([left, right]) == (left, right)
     assert merge_boxes([left, right, across]) == (Box(0, 0, 0.9, 0.3),)

@@ -1,4 +1,4 @@
-"""When a screen is looked at next."""
+"""When a shared screen is looked at next."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ def verdict(change: ChangeKind, *boxes: Box) -> FrameChange:
     ],
 )
 def test_when_to_look(change: ChangeKind, by_model: float | None, by_text: float | None) -> None:
-    """A model's look costs; a still screen is never looked at again."""
+    """A model looks after an interval, because each look costs. Text is read at once, and an unchanged screen is not
+    looked at.
+    """
     pending = PendingChange(change, (WHOLE,))
     assert pending.due_at(100, MODEL) == by_model
     assert pending.due_at(100, None) == by_text
 
 
 def test_changes_add_up() -> None:
-    """The most of them counts, and each place is read."""
+    """Pending changes keep the greatest kind of change and every changed place."""
     left, right = Box(0, 0, 0.1, 0.1), Box(0.5, 0.5, 0.6, 0.6)
     pending = PendingChange()
     for each in (verdict(ChangeKind.TEXT, left), verdict(ChangeKind.SAME), verdict(ChangeKind.VISUAL, right)):
@@ -52,6 +54,7 @@ def test_changes_add_up() -> None:
     ],
 )
 def test_why_it_is_looked_at(change: ChangeKind, why: ScreenNoteReason) -> None:
-    """What is read without a model is text."""
+    """Each kind of change gives the reason for a look. Without a model, a look after an interval has the reason TEXT.
+    """
     assert PendingChange(change).why(MODEL) is why
     assert PendingChange(change).why(None) is (ScreenNoteReason.TEXT if why is ScreenNoteReason.INTERVAL else why)

@@ -1,4 +1,5 @@
-"""Notes of a share: its start, cuts, new text and answers to questions; short and never repeated."""
+"""Notes about a shared screen: its start, cuts, new text and answers to questions. Notes are short and never repeated.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def started(notes: NoteTaker) -> ScreenNote:
 
 
 def test_a_share_begins_with_a_note() -> None:
-    """What is shared, and what stands on it as a quotation."""
+    """The first note names the shared surface and quotes the text on it."""
     note = started(taker())
     assert note == ScreenNote(
         NOW,
@@ -53,14 +54,14 @@ def test_a_share_begins_with_a_note() -> None:
 
 
 def test_a_share_of_nothing_readable_begins_too() -> None:
-    """Somebody shares: that is worth a note by itself."""
+    """A share without readable text begins with a note too."""
     note = taker().handle(ocr(why=ScreenNoteReason.SHARE_START))
     assert note is not None
     assert note.what == "a window, just shared."
 
 
 def test_new_text_is_noted_with_what_is_new_alone() -> None:
-    """Not again what stood there."""
+    """A note about new text contains only the text that is new."""
     notes = taker()
     started(notes)
     note = notes.handle(ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 10))
@@ -70,7 +71,7 @@ def test_new_text_is_noted_with_what_is_new_alone() -> None:
 
 
 def test_text_that_comes_fast_is_gathered() -> None:
-    """Notes keep their distance, and what came between them is in the next, also when it has gone again."""
+    """Notes keep a minimum distance. Text that came in between is part of the next note, even if it is gone again."""
     notes = taker()
     started(notes)
     assert notes.handle(ocr("Get ready", at=NOW)) is not None
@@ -85,7 +86,7 @@ def test_text_that_comes_fast_is_gathered() -> None:
 
 
 def test_what_waits_when_a_share_ends_is_noted() -> None:
-    """Nothing is lost; but a stray letter is no note, and nobody waits for it."""
+    """Text that still waits when a share ends is noted. A text of a few stray letters is never noted."""
     notes = taker()
     started(notes)
     assert notes.handle(ocr("Get ready", at=NOW)) is not None
@@ -99,7 +100,7 @@ def test_what_waits_when_a_share_ends_is_noted() -> None:
 
 
 def test_what_comes_back_is_no_news() -> None:
-    """A menu that is opened, closed and opened again."""
+    """Text that was noted before is not noted again, for example when a menu is opened a second time."""
     notes = taker()
     started(notes)
     assert notes.handle(ocr("Settings menu", at=NOW + 10)) is not None
@@ -108,7 +109,7 @@ def test_what_comes_back_is_no_news() -> None:
 
 
 def test_a_cut_tells_what_is_there_now() -> None:
-    """A scene without anything to read is no note."""
+    """The note after a cut quotes the new scene's text. A scene without text gives no note."""
     notes = taker()
     started(notes)
     note = notes.handle(ocr("Victory", "Ada 12 kills", why=ScreenNoteReason.CUT, at=NOW + 1))
@@ -118,7 +119,7 @@ def test_a_cut_tells_what_is_there_now() -> None:
 
 
 def test_who_asks_gets_what_stands_there() -> None:
-    """Whether it is new or not; and it takes nothing from what is noted later."""
+    """A question gets all text on the screen, new or not, and takes nothing away from later notes."""
     notes = taker()
     started(notes)
     note = notes.handle(ocr("Tokyo 2099", "HP 87", why=ScreenNoteReason.ASKED, at=NOW + 1))
@@ -128,7 +129,7 @@ def test_who_asks_gets_what_stands_there() -> None:
 
 
 def test_a_models_words_are_the_note() -> None:
-    """Unless it says the same again; asked, it may."""
+    """A model's description becomes the note. The same description is noted again only if somebody asked."""
     notes = taker()
     first = notes.handle(told("Marvel Rivals, the Tokyo map", ScreenNoteReason.SHARE_START))
     assert first is not None
@@ -142,7 +143,7 @@ def test_a_models_words_are_the_note() -> None:
 
 
 def test_a_quotation_that_is_cut_is_closed() -> None:
-    """So that nobody takes what follows for a part of it."""
+    """A shortened quotation still ends with a quotation mark, so that later text does not seem part of it."""
     note = taker().handle(ocr(*["“payload” everywhere"] * 40, why=ScreenNoteReason.SHARE_START))
     assert note is not None
     assert note.what.endswith("…”")
@@ -155,7 +156,7 @@ def test_a_quotation_that_is_cut_is_closed() -> None:
     )
 )
 def test_no_note_is_too_long_or_more_than_a_line(readings: list[tuple[ScreenNoteReason, list[str], bool]]) -> None:
-    """Whatever is on the screen."""
+    """A note is never too long and is always one line, whatever is on the screen."""
     notes = taker()
     for index, (why, texts, by_model) in enumerate(readings):
         at = NOW + index
@@ -167,7 +168,7 @@ def test_no_note_is_too_long_or_more_than_a_line(readings: list[tuple[ScreenNote
 
 @given(st.text(max_size=1000))
 def test_shortening_never_lengthens(text: str) -> None:
-    """And leaves what fits as it is."""
+    """Shortening never makes a note longer, and a note that fits is not changed."""
     short = shorten_note(text)
     assert len(short) <= MAX_NOTE_CHARS
     if len(" ".join(text.split())) <= MAX_NOTE_CHARS:

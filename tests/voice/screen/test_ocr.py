@@ -1,4 +1,4 @@
-"""The OCR process reads screens; if it hangs or dies it is replaced, and only its current picture is lost."""
+"""The OCR process reads screens. If it hangs or dies it is replaced, and only its current picture is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PICTURE = jpeg(screen())
 LOOK = VisionRequest(PICTURE)
 
-# A stand-in that speaks the worker's protocol; `act` is what it does with each request.
+# A stand-in for the OCR process that speaks its protocol. `act` is the code that runs for each request.
 _STAND_IN = """
 import json, os, struct, sys, time
 L = struct.Struct(">I")
@@ -54,7 +54,7 @@ class Time:
         return self.now
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep without waiting."""
+        """Move the clock without waiting."""
         self.slept.append(seconds)
         self.now += seconds
 
@@ -67,7 +67,7 @@ def reader(command: Sequence[str], *, timeout_s: float = 20.0, time: Time | None
 
 
 def runs(of: OcrReader) -> bool:
-    """Return whether its process is there: it may come and go between two questions."""
+    """Return whether the OCR process runs. It is a function because the answer may change between two calls."""
     return of.running
 
 
@@ -81,7 +81,7 @@ async def texts(of: OcrReader, look: VisionRequest = LOOK) -> list[str]:
 
 @pytest.mark.asyncio
 async def test_a_screen_is_read() -> None:
-    """The real reader: a game's head-up display over a noisy picture, whole and in part."""
+    """The real reader reads a game's head-up display over a noisy picture, whole and in part."""
     async with OcrReader() as of:
         reading = await of.read(lambda: LOOK, urgent=True)
         assert reading.source is VisionSource.OCR
@@ -90,10 +90,10 @@ async def test_a_screen_is_read() -> None:
         part = await of.read(lambda: VisionRequest(PICTURE, boxes=(Box(0, 0.85, 0.4, 1),)), urgent=True)
         (line,) = part.lines
         assert line.text.replace(" ", "") == "WinterSoldierHP87"
-        # Where it stands in the whole picture: drawn at (60, 640).
+        # The position in the whole picture: the text was drawn at (60, 640).
         assert abs(line.box.left - 60 / 1280) < 0.02
         assert abs(line.box.top - 645 / 720) < 0.03
-        # Not a picture at all: an error for this one, and the next is read.
+        # Bytes that are no picture give an error, and the next picture is read.
         with pytest.raises(VisionError):
             await of.read(lambda: VisionRequest(b"no picture"), urgent=True)
         assert (await of.read(lambda: VisionRequest(PICTURE, boxes=(WHOLE,)), urgent=True)).lines
@@ -104,7 +104,7 @@ async def test_a_screen_is_read() -> None:
 
 @pytest.mark.asyncio
 async def test_a_hang_costs_one_picture() -> None:
-    """The process is killed, and another reads the next one."""
+    """If reading a picture takes too long, the process is killed, and another process reads the next picture."""
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": [["read", 0, 0, 1, 1, 0.9]]})'
     async with reader(stand_in(act), timeout_s=0.3) as of:
         with pytest.raises(VisionError, match="too long"):
@@ -116,7 +116,7 @@ async def test_a_hang_costs_one_picture() -> None:
 
 @pytest.mark.asyncio
 async def test_after_a_hang_it_has_longer() -> None:
-    """What looks like a hang may be a machine that is busy: starting anew again and again would make it busier."""
+    """The time limit doubles after each hang. On a busy machine, repeated restarts would only add to the load."""
     async with reader(stand_in("time.sleep(600)"), timeout_s=0.05) as of:
         with capture_logs() as logs:
             for _ in range(3):
@@ -130,7 +130,7 @@ async def test_after_a_hang_it_has_longer() -> None:
 
 @pytest.mark.asyncio
 async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
-    """A screen that moves is rested from; somebody asks meanwhile and is answered at once."""
+    """While one reading waits for its pause to end, an urgent reading is answered at once."""
     resting = asyncio.Event()
 
     async def rest(seconds: float) -> None:
@@ -150,7 +150,9 @@ async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
 
 @pytest.mark.asyncio
 async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
-    """Not for a picture that hangs, either; whoever still reads is the last one, and the process goes with it."""
+    """The end of the last share does not wait for a reading in progress. The process ends with the last reading, even
+    if it hangs.
+    """
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": []})'
     async with reader(stand_in(act), timeout_s=1.0) as of:
         reached = asyncio.Event()
@@ -188,7 +190,7 @@ async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
     ],
 )
 async def test_trouble_is_a_sentence(act: str, sentence: str) -> None:
-    """Death, nonsense, an error of its own."""
+    """A process that dies, sends nonsense or reports an error gives a `VisionError` with a plain message."""
     async with reader(stand_in(act)) as of:
         with pytest.raises(VisionError, match=sentence):
             await of.read(lambda: LOOK)
@@ -196,7 +198,7 @@ async def test_trouble_is_a_sentence(act: str, sentence: str) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_missing_is_told_with_the_remedy() -> None:
-    """Without the library; and a program that isn't there, or dies while it starts."""
+    """The errors for a missing library and for a program that does not start name the problem."""
     async with reader(stand_in("pass", '{"error": "missing"}')) as of:
         with pytest.raises(VisionError) as caught:
             await of.read(lambda: LOOK)
@@ -209,7 +211,7 @@ async def test_what_is_missing_is_told_with_the_remedy() -> None:
 
 @pytest.mark.asyncio
 async def test_after_failures_in_a_row_it_rests() -> None:
-    """Starting a process twice a second for hours helps nobody; a minute later it is tried again."""
+    """After three failures in a row, no process is started for a minute."""
     time = Time()
     async with reader(stand_in("os._exit(1)"), time=time) as of:
         for _ in range(3):
@@ -224,7 +226,7 @@ async def test_after_failures_in_a_row_it_rests() -> None:
 
 @pytest.mark.asyncio
 async def test_a_picture_that_is_gone_costs_no_process() -> None:
-    """The reader did not fail: it is there for the next one, however often that happens."""
+    """If the picture is gone, the OCR process keeps running and reads the next picture."""
 
     def gone() -> VisionRequest:
         raise NoPictureError("The share is over.")
@@ -239,7 +241,7 @@ async def test_a_picture_that_is_gone_costs_no_process() -> None:
 
 @pytest.mark.asyncio
 async def test_reading_takes_a_share_of_the_time() -> None:
-    """After a reading it rests in proportion; what is urgent does not wait."""
+    """After a reading the reader pauses in proportion to its CPU time. An urgent reading does not wait."""
     time = Time()
     async with reader(stand_in('answer({"lines": [], "cpu_s": 0.6})'), time=time) as of:
         await of.read(lambda: LOOK)
@@ -248,18 +250,18 @@ async def test_reading_takes_a_share_of_the_time() -> None:
         await of.read(lambda: LOOK, urgent=True)
         assert time.slept == []
         await of.read(lambda: LOOK)
-        # 0.6 s of work are 30 % of 2 s.
+        # The 0.6 s of work are 30 % of 2 s.
         assert time.slept == [pytest.approx(1.4)]
 
 
 @pytest.mark.asyncio
 async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
-    """Two wait at once: the second's is asked for only after the first is done."""
+    """A waiting reading asks for its picture only when its turn comes, so it gets the latest one."""
     asked: list[str] = []
     async with reader(stand_in('answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]]})')) as of:
 
         def look(name: str) -> VisionRequest:
-            # Whoever is asked for a picture is the only one being read.
+            # Only the reading whose turn it is asks for a picture.
             assert of.running
             asked.append(name)
             return VisionRequest(name.encode())
@@ -273,7 +275,7 @@ async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
 
 @pytest.mark.asyncio
 async def test_a_cancelled_reading_leaves_no_answer_behind() -> None:
-    """The next one would take it for its own."""
+    """A cancelled reading leaves no answer behind that the next reading would take for its own."""
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]]})'
     async with reader(stand_in(act)) as of:
         reached = asyncio.Event()
@@ -292,7 +294,7 @@ async def test_a_cancelled_reading_leaves_no_answer_behind() -> None:
 
 @pytest.mark.asyncio
 async def test_the_process_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A picture that takes it over finds neither token nor key."""
+    """The OCR process gets neither the bot's token nor a key, so a picture that exploits it finds none."""
     monkeypatch.setenv("DISCORD_TOKEN", "secret")
     act = 'answer({"lines": [[" ".join(sorted(os.environ)), 0, 0, 1, 1, 1]]})'
     async with reader(stand_in(act)) as of:
@@ -304,7 +306,7 @@ async def test_the_process_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.asyncio
 async def test_a_hostile_answer_is_sifted() -> None:
-    """Lines of the wrong shape are left out, places are brought inside the picture."""
+    """Lines of the wrong shape are left out of an answer, and positions are limited to the picture."""
     lines = '[["good", -5, 0, 9, 1, 0.9], "bad", ["bad"], ["bad", "a", 0, 1, 1, 1], None, 7]'
     async with reader(stand_in(f'answer({{"lines": {lines}}})')) as of:
         (line,) = (await of.read(lambda: LOOK)).lines

@@ -1,4 +1,4 @@
-"""What is new in the text on a screen."""
+"""Which text on a screen is new."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def line(text: str, top: float = 0.1, left: float = 0.1, score: float = 0.9) -> 
     ],
 )
 def test_lines_are_compared_as_people_would(new: str, old: str, same: bool) -> None:
-    """A misread letter, a ticking counter and a clock are no news; another word or a jumping figure is."""
+    """A misread letter, a ticking counter and a clock are not new text. Another word and a figure that jumps are."""
     assert is_same_content(new, old) is same
 
 
 def test_only_new_lines_are_news() -> None:
-    """Whatever stands still is not."""
+    """Only lines that were not on the screen before are new."""
     before = (line("Tokyo 2099"), line("HP 87", 0.5))
     after = (line("Tokyo 2099"), line("HP 87", 0.5), line("Healer is down", 0.7))
     assert [each.text for each in new_lines(before, after)] == ["Healer is down"]
 
 
 def test_guesses_and_stray_marks_are_left_out() -> None:
-    """And control characters, and more than anybody could read."""
+    """Unsure lines, stray marks, control characters and more text than anybody could read are left out."""
     kept = clean_lines([line("sure"), line("unsure", score=0.3), line("|"), line("-"), line("a\x00b\nc")])
     assert [each.text for each in kept] == ["sure", "a b c"]
     flood = clean_lines([line("word " * 200) for _ in range(1000)])
@@ -69,13 +69,13 @@ def test_guesses_and_stray_marks_are_left_out() -> None:
 
 
 def test_lines_stand_in_reading_order() -> None:
-    """Top to bottom, left to right."""
+    """Lines are ordered from top to bottom and from left to right."""
     kept = clean_lines([line("low", 0.8), line("right", 0.1, 0.6), line("left", 0.101, 0.1)])
     assert [each.text for each in kept] == ["left", "right", "low"]
 
 
 def test_a_line_that_is_touched_is_read_whole() -> None:
-    """Half a line would look like a new one."""
+    """A line that a changed area touches is read whole, because half a line would look like a new one."""
     known = OcrLine("Score 12", Box(0.1, 0.1, 0.4, 0.15))
     (box,) = areas_to_read([Box(0.35, 0.08, 0.5, 0.16)], [known, line("far away", 0.8)])
     assert box.left < 0.1
@@ -84,7 +84,7 @@ def test_a_line_that_is_touched_is_read_whole() -> None:
 
 
 def test_what_was_read_anew_replaces_what_stood_there() -> None:
-    """The rest stays."""
+    """Lines that were read again replace the lines at the same place, and the other lines stay."""
     known = (line("old chat", 0.5), line("title", 0.1))
     after = merge_lines(known, [line("new chat", 0.5)], [Box(0, 0.45, 1, 0.6)])
     assert [each.text for each in after] == ["title", "new chat"]
@@ -99,7 +99,7 @@ def pages(alphabet: str, *, lines: int, length: int) -> tuple[list[str], list[st
 
 
 def test_a_page_that_is_read_a_little_differently_is_no_news() -> None:
-    """Each line has a misread letter and another place; one of them is new."""
+    """A page that is read again with a misread letter in each line and in another order has only one new line."""
     before, (new, *_) = pages("etaoinshrdlu ", lines=60, length=70)
     misread = [f"{text[:30]}Z{text[31:]}" for text in reversed(before)]
     fresh = new_lines([line(text) for text in before], [line(text) for text in (*misread, new)])
@@ -112,7 +112,7 @@ def test_a_page_that_is_read_a_little_differently_is_no_news() -> None:
 def test_comparing_is_bounded_whatever_the_lines_are(
     monkeypatch: pytest.MonkeyPatch, alphabet: str, lines: int, length: int
 ) -> None:
-    """Rooms that have nothing to do with the screen wait for it; what is not compared is news."""
+    """The work of comparing is bounded, because other rooms wait for it. Lines that are not compared count as new."""
     steps = 0
 
     class Counted:
@@ -131,7 +131,7 @@ def test_comparing_is_bounded_whatever_the_lines_are(
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_two_texts_can_be_compared(new: str, old: str) -> None:
-    """Without an error, whatever figures they hold."""
+    """Any two texts can be compared without an error."""
     is_same_content(new, old)
     if any(sign.isalpha() for sign in new):
         assert is_same_content(new, new)

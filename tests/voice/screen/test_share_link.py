@@ -1,4 +1,4 @@
-"""Links to share a screen: for one person, once, for a few minutes; anything else is refused."""
+"""A link to share a screen works for one person, once, for a few minutes. Anything else is refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def give(given: ShareLinks, now: float = NOW, user_id: int = 11) -> str:
 
 
 def test_a_token_says_what_was_signed() -> None:
-    """And is short and plain enough for a URL's fragment."""
+    """A token contains the signed claim and is short and plain enough for a URL's fragment."""
     token = sign_claim(CLAIM, KEY)
     assert verify_token(token, KEY, now=NOW) == CLAIM
     assert len(token) < MAX_TOKEN_CHARS
@@ -61,19 +61,19 @@ def test_a_token_says_what_was_signed() -> None:
     ],
 )
 def test_what_is_no_token_of_ours_is_refused(token: str, reason: LinkRefusal) -> None:
-    """Each with its reason; none of it is parsed before its signature holds."""
+    """A token without a valid signature is refused with a reason, and is not parsed."""
     assert refusal(token) is reason
 
 
 def test_a_token_ends() -> None:
-    """At its last second it is over."""
+    """A token is valid until just before its expiry time."""
     assert verify_token(sign_claim(CLAIM, KEY), KEY, now=CLAIM.expires_at - 0.001) == CLAIM
     assert refusal(sign_claim(CLAIM, KEY), now=CLAIM.expires_at) is LinkRefusal.EXPIRED
 
 
 @given(place=st.integers(min_value=0), char=st.sampled_from("ABCxyz019-_"))
 def test_no_letter_of_a_token_can_be_changed(place: int, char: str) -> None:
-    """Whichever it is, except that base64's last sign may hold bits that mean nothing."""
+    """A token with a changed character is refused, unless only unused bits of base64's last character changed."""
     token = sign_claim(CLAIM, KEY)
     place %= len(token)
     changed = token[:place] + char + token[place + 1 :]
@@ -89,13 +89,13 @@ def test_no_letter_of_a_token_can_be_changed(place: int, char: str) -> None:
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_reader(token: str) -> None:
-    """It is refused, whatever it is."""
+    """Any text that is no token is refused."""
     with pytest.raises(LinkRefusedError):
         verify_token(token, KEY, now=NOW)
 
 
 def test_signed_nonsense_is_refused() -> None:
-    """Another version's token, say."""
+    """A signed claim of the wrong shape is refused, for example that of another version."""
     from voice.screen.share_link import _armoured, _mac
 
     for said in ({"guild": 7}, [1, 2], "text", [7, 11, "evening", "n1", NOW + 300, "more"]):
@@ -104,7 +104,7 @@ def test_signed_nonsense_is_refused() -> None:
 
 
 def test_a_link_is_good_once() -> None:
-    """The second who comes with it is refused, and so is everybody after the first was let in."""
+    """A link can be used only once. Everybody who comes later is refused."""
     given = links()
     token = give(given)
     admission = given.redeem(token, now=NOW + 1)
@@ -115,7 +115,7 @@ def test_a_link_is_good_once() -> None:
 
 
 def test_a_page_comes_back_with_its_secret_until_the_share_ends() -> None:
-    """Nobody else's secret does, nor does the token."""
+    """A page comes back with its own secret until its share ends. No other text works as the secret."""
     given = links()
     admission = given.redeem(give(given), now=NOW)
     other = given.redeem(give(given, user_id=12), now=NOW)
@@ -129,7 +129,7 @@ def test_a_page_comes_back_with_its_secret_until_the_share_ends() -> None:
 
 
 def test_another_process_accepts_no_old_link() -> None:
-    """Its key is another."""
+    """A link from another process is refused, because each process has its own key."""
     token = give(ShareLinks(new_key(), valid_s=300))
     with pytest.raises(LinkRefusedError) as caught:
         ShareLinks(new_key(), valid_s=300).redeem(token, now=NOW)
@@ -137,7 +137,7 @@ def test_another_process_accepts_no_old_link() -> None:
 
 
 def test_forgotten_links_do_not_pile_up() -> None:
-    """Expired ones go; of too many the oldest go, and can't be redeemed any more."""
+    """Expired links are removed, and if there are too many, the oldest are removed and cannot be used."""
     given = links()
     first = give(given)
     for _ in range(MAX_OPEN_LINKS):

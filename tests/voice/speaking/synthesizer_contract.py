@@ -19,16 +19,16 @@ SENTENCE = "The blue canoe leaves on Friday."
 
 
 def length_s(speech: Speech) -> float:
-    """Return how long it sounds."""
+    """Return the length of the speech in seconds."""
     return len(speech.pcm) / speech.rate_hz
 
 
 class SynthesizerContract:
-    """Inherit and give `synthesizer`, an open one."""
+    """Subclasses provide a `synthesizer` fixture: an open synthesizer."""
 
     @pytest.mark.asyncio
     async def test_a_sentence_becomes_sound(self, synthesizer: Synthesizer) -> None:
-        """Mono int16 of plausible length and level, with the text it says."""
+        """A sentence gives mono int16 sound of plausible length and level, with the sentence as its text."""
         speech = await synthesize_all(synthesizer, SENTENCE)
         assert speech.text == SENTENCE
         assert speech.pcm.dtype == np.int16
@@ -39,7 +39,7 @@ class SynthesizerContract:
 
     @pytest.mark.asyncio
     async def test_many_callers_get_each_their_own(self, synthesizer: Synthesizer) -> None:
-        """Longer texts sound longer; nothing is swapped."""
+        """Several simultaneous callers get their own speech, and longer texts sound longer."""
         texts = ["Yes.", "Yes, I think so.", f"{SENTENCE} {SENTENCE}"]
         spoken = await asyncio.gather(*(synthesize_all(synthesizer, text) for text in texts))
         assert [speech.text for speech in spoken] == texts
@@ -49,6 +49,6 @@ class SynthesizerContract:
 
     @pytest.mark.asyncio
     async def test_any_text_is_answered(self, synthesizer: Synthesizer) -> None:
-        """Letters of other tongues, and none at all, are spoken or silent, and break nothing."""
+        """Foreign letters, a text without letters and a very long word are all answered without an error."""
         for text in ("…", "Straße, naïve, 日本", "a" * 300):
             assert (await synthesize_all(synthesizer, text)).text == text

@@ -22,7 +22,7 @@ TONE = (8_000 * np.sin(2 * np.pi * 440 * np.arange(48_000) / 48_000)).astype(np.
 
 
 def wav(pcm: np.ndarray[tuple[int], np.dtype[np.int16]], *, channels: int = 1, endless: bool = False) -> bytes:
-    """Return a WAV file at 48 kHz; an endless one has lengths as streaming servers write them."""
+    """Return a WAV file at 48 kHz. An endless one has the lengths that streaming servers write."""
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setnchannels(channels)
@@ -46,7 +46,7 @@ BODIES = {
 
 
 def heard(content_type: str, pieces: list[bytes]) -> tuple[list[AudioChunk], list[AudioChunk]]:
-    """Return what sounds while the pieces come, and all of it."""
+    """Return the chunks that were decoded before the end, and all chunks."""
     stream = SpeechAudioDecoder(content_type, pcm_expected=True)
     early = [sound for piece in pieces for sound in stream.feed(piece)]
     return early, early + stream.end()
@@ -58,7 +58,7 @@ def joined(sounds: list[AudioChunk]) -> np.ndarray[tuple[int], np.dtype[np.int16
 
 @pytest.mark.parametrize("content_type", BODIES)
 def test_sound_comes_before_the_end(content_type: str) -> None:
-    """With two thirds of the body there, more than half of the sound is out."""
+    """After two thirds of the body, more than half of the sound is decoded."""
     body = BODIES[content_type]
     early, _ = heard(content_type, [body[: 2 * len(body) // 3]])
     assert len(joined(early)) > len(TONE) / 2
@@ -68,7 +68,7 @@ def test_sound_comes_before_the_end(content_type: str) -> None:
 @given(data=st.data())
 @settings(max_examples=25)
 def test_the_same_whatever_the_pieces(content_type: str, data: st.DataObject) -> None:
-    """Byte by byte, in odd pieces or at once, the same samples come at the same rate."""
+    """The samples and the rate are the same, however the body is split."""
     body = BODIES[content_type]
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=12)))
     pieces = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True)]
@@ -82,7 +82,7 @@ def test_the_same_whatever_the_pieces(content_type: str, data: st.DataObject) ->
 
 
 def test_opus_is_cut_at_its_pre_skip() -> None:
-    """The encoder's run-up is no sound: the tone stands where it stood."""
+    """The encoder's pre-skip is cut off, so the decoded tone has its original position."""
     _, whole = heard("audio/ogg", [BODIES["audio/ogg"]])
     assert float(np.corrcoef(joined(whole)[4_000:40_000], TONE[4_000:40_000])[0, 1]) > 0.9
 
@@ -104,7 +104,7 @@ def test_no_sound_is_said(content_type: str, body: bytes) -> None:
 
 
 def test_quiet_pcm_is_no_mpeg() -> None:
-    """Minus five is written as MPEG's frames begin; where PCM is told it is PCM."""
+    """PCM that begins like an MPEG frame (samples of minus five) is decoded as PCM if the server says it is PCM."""
     body = np.full(2_400, -5, dtype="<i2").tobytes()
     assert body.startswith(b"\xfb\xff")
     shifted = b"\xff\xfb" + body[:-2]

@@ -17,7 +17,7 @@ DUCK_S, STOP_S = 0.2, 0.7
 
 @dataclass
 class Table:
-    """People around a bot that speaks, moved on window by window; `acts` has what was decided, with the time."""
+    """Simulates people around a speaking bot, window by window. `acts` has each decision with its time."""
 
     audible: bool = True
     machine: BargeInDetector = field(default_factory=lambda: BargeInDetector(duck_after_s=DUCK_S, stop_after_s=STOP_S))
@@ -30,7 +30,7 @@ class Table:
         return [act for _, act in self.acts]
 
     def speak(self, *people: int, s: float) -> None:
-        """Let these people speak and the others be silent, for `s` seconds."""
+        """Let these people speak for `s` seconds while the others are silent."""
         for _ in range(round(s / WINDOW_S)):
             self.now += WINDOW_S
             for user_id in people:
@@ -38,7 +38,7 @@ class Table:
             self.keep(self.machine.update(self.voiced, audible=self.audible, now=self.now))
 
     def end_speech(self) -> None:
-        """Nobody's speech is under way any more."""
+        """End the current speech of everybody."""
         self.voiced.clear()
 
     def means(
@@ -63,7 +63,7 @@ class Table:
 
 
 def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
-    """Softer after 200 ms, silent at 700 ms, and not resumed when the words were real."""
+    """Speech over the bot makes it softer after 200 ms, pauses it after 700 ms, and stops it if the words were real."""
     table = Table()
     table.speak(ADA, s=1.5)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
@@ -78,7 +78,7 @@ def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
 
 
 def test_a_backchannel_only_ducks_it() -> None:
-    """A short 'mm-hm' makes it softer for a moment; its text changes nothing."""
+    """A short 'mm-hm' makes the bot softer for a moment, and its text changes nothing."""
     table = Table()
     table.speak(ADA, s=0.4)
     table.speak(s=0.5)
@@ -88,7 +88,7 @@ def test_a_backchannel_only_ducks_it() -> None:
 
 
 def test_a_cough_does_nothing() -> None:
-    """Too short to duck for."""
+    """A cough is too short to make the bot softer."""
     table = Table()
     table.speak(ADA, s=0.16)
     table.speak(s=0.5)
@@ -96,7 +96,7 @@ def test_a_cough_does_nothing() -> None:
 
 
 def test_a_long_laugh_is_a_false_interruption_and_the_reply_goes_on() -> None:
-    """It silences the bot until it is known to be one."""
+    """A long laugh pauses the bot, which goes on once the recogniser shows that it was a laugh."""
     table = Table()
     table.speak(ADA, s=1.2)
     table.speak(s=1.0)
@@ -106,7 +106,7 @@ def test_a_long_laugh_is_a_false_interruption_and_the_reply_goes_on() -> None:
 
 
 def test_stop_is_obeyed_however_short_it_is() -> None:
-    """'Stop!' lasts 300 ms."""
+    """'Stop!' stops the bot, although it lasts only 300 ms."""
     table = Table()
     table.speak(ADA, s=0.3)
     table.means(ADA, OverlapIntent.STOP)
@@ -114,7 +114,7 @@ def test_stop_is_obeyed_however_short_it_is() -> None:
 
 
 def test_while_the_bot_is_silent_nothing_is_interrupted() -> None:
-    """People talk for minutes; words about stopping are theirs."""
+    """While the bot is silent, no speech interrupts it, not even words about stopping."""
     table = Table(audible=False)
     table.speak(ADA, BO, s=5.0)
     table.means(ADA, OverlapIntent.STOP)
@@ -123,7 +123,7 @@ def test_while_the_bot_is_silent_nothing_is_interrupted() -> None:
 
 
 def test_what_was_said_before_the_bot_began_is_not_said_over_it() -> None:
-    """Who was speaking already has the same 700 ms as anybody, counted from its first word."""
+    """A person who was already speaking when the bot began pauses the bot 700 ms after its first word."""
     table = Table(audible=False)
     table.speak(ADA, s=3.0)
     table.audible = True
@@ -134,7 +134,7 @@ def test_what_was_said_before_the_bot_began_is_not_said_over_it() -> None:
 
 
 def test_the_words_of_an_earlier_sentence_judge_nothing() -> None:
-    """The text of what somebody said before the reply comes while they speak over it."""
+    """The text of a sentence that ended before the reply began does not stop the reply."""
     table = Table()
     table.speak(ADA, s=1.0)
     table.means(ADA, OverlapIntent.YIELD, ended_at=99.0)
@@ -142,7 +142,7 @@ def test_the_words_of_an_earlier_sentence_judge_nothing() -> None:
 
 
 def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
-    """Sound that is no word is known before the words that stand in the recogniser's queue, and judges none of them."""
+    """A click is judged before the real words that the recogniser still works on, so it does not end the pause."""
     table = Table()
     table.speak(ADA, s=1.5)
     table.speak(s=0.6)
@@ -158,7 +158,8 @@ def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
 
 
 def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
-    """The laugh's own verdict lifts its claim, whatever was heard since; the next one is a claim of its own."""
+    """The verdict on a laugh ends its pause although a click was heard since, and the next laugh is judged separately.
+    """
     table = Table()
     table.speak(ADA, s=1.2)
     table.speak(s=0.6)
@@ -177,7 +178,9 @@ def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
 
 
 def test_several_speakers_are_counted_each_for_themselves() -> None:
-    """Two backchannels at once are no interruption; one person's laugh does not silence another's objection."""
+    """Each speaker is judged separately: two backchannels do not interrupt, and one person's laugh does not hide
+    another's words.
+    """
     table = Table()
     table.speak(ADA, BO, s=0.5)
     table.speak(s=0.5)
@@ -192,7 +195,7 @@ def test_several_speakers_are_counted_each_for_themselves() -> None:
 
 
 def test_who_comes_in_during_the_pause_is_heard_too() -> None:
-    """The laugh is judged while another person speaks: the bot does not talk over them."""
+    """If a laugh is judged while another person speaks, the bot stays paused."""
     table = Table()
     table.speak(ADA, s=0.8)
     table.speak(BO, s=0.8)
@@ -201,7 +204,7 @@ def test_who_comes_in_during_the_pause_is_heard_too() -> None:
 
 
 def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
-    """After some seconds the moment is over."""
+    """If the text of an interruption never comes, the bot stops after some seconds."""
     table = Table()
     table.speak(ADA, s=0.8)
     table.end_speech()
@@ -210,7 +213,7 @@ def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
 
 
 def test_a_reply_that_ends_by_itself_leaves_nothing_ducked() -> None:
-    """The next reply is at full volume."""
+    """When a ducked reply ends by itself, the volume is restored for the next reply."""
     table = Table()
     table.speak(ADA, s=0.4)
     table.audible = False
@@ -228,7 +231,7 @@ BURSTS = st.lists(
 
 @given(BURSTS)
 def test_short_bursts_never_silence_it(bursts: list[tuple[int, int, int]]) -> None:
-    """However many listeners' noises: as long as each is short and silence lies between, it speaks on."""
+    """Short noises with silence between them never pause or stop the bot, however many there are."""
     table = Table()
     for voiced, silent, user_id in bursts:
         table.speak(user_id, s=voiced * WINDOW_S)
@@ -251,7 +254,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, object]]) -> None:
-    """Nothing happens to a silent bot but that it gets its volume back; a pause ends; only real changes are told."""
+    """For any events, a silent bot only gets its volume back, every pause ends, and only real changes are reported."""
     table = Table()
     level = PlaybackLevel.FULL
     after = {

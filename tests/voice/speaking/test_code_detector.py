@@ -12,7 +12,7 @@ from voice.speaking.text_normalizer import TextNormalizer
 
 
 def said(reply: str) -> list[str]:
-    """Return what is said of a reply, cut as the brain cuts it."""
+    """Return what is spoken of a reply that is split as the brain splits it."""
     splitter, normalizer = SentenceSplitter(), TextNormalizer()
     pieces = [*splitter.feed(reply), *splitter.flush()]
     return [sayable.text for piece in pieces if (sayable := normalizer.normalize(piece)) is not None]
@@ -153,12 +153,12 @@ def test_words_are_said(words: str) -> None:
     ],
 )
 def test_a_program_is_left_out_and_the_words_around_it_are_said(reply: str, left: list[str]) -> None:
-    """Also its lines that alone could be words."""
+    """A program is left out, also its lines that alone could be words, and the words around it are spoken."""
     assert said(reply) == left
 
 
 def test_a_bracket_that_is_never_closed_hides_no_words_for_long() -> None:
-    """The first sentence ends it."""
+    """A bracket that is never closed hides nothing after the next sentence begins."""
     assert said("print('Hello\nThen we went to the sea. It was cold.") == ["Then we went to the sea.", "It was cold."]
 
 
@@ -167,7 +167,7 @@ WORDS = ("the", "boat", "leaves", "at", "nine", "and", "we", "walk", "home", "wi
 
 @given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=20))
 def test_plain_words_are_never_code(words: list[str]) -> None:
-    """However many, with and without a full stop."""
+    """Plain words are never taken for code, with or without a full stop."""
     sentence = " ".join(words)
     assert not CodeDetector().is_code(sentence)
     assert not CodeDetector().is_code(f"{sentence.capitalize()}.")

@@ -11,12 +11,12 @@ from voice.errors import SynthesisError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.port import synthesize_all
 
-# Frames a word, as people speak.
+# Frames for each word, at a speaker's pace.
 FRAMES = 16
 
 
 class Bench:
-    """Two voices, and a clock to move."""
+    """A fallback synthesizer with two voices, and a clock that the test moves."""
 
     def __init__(self) -> None:
         self.first, self.second = FakeVoice(), FakeVoice()
@@ -24,7 +24,7 @@ class Bench:
         self.voice = FallbackSynthesizer(self.first, self.second, monotonic=lambda: self.now)
 
     async def say(self, text: str, *, fails: bool) -> str:
-        """Say it, and return who did."""
+        """Speak the text and return which voice spoke it."""
         self.first.mute = {text} if fails else set()
         before = len(self.first.spoken)
         assert (await synthesize_all(self.voice, text)).text == text
@@ -44,7 +44,7 @@ async def test_the_second_says_what_the_first_cannot() -> None:
 
 @pytest.mark.asyncio
 async def test_after_failures_in_a_row_the_first_rests() -> None:
-    """Nobody waits for it until its time is over; then one sentence tries, and it rests again or is back."""
+    """After two failures in a row the first synthesizer is skipped for a minute. Then one sentence tries it."""
     bench = Bench()
     for _ in range(2):
         assert await bench.say("x", fails=True) == "second"
@@ -62,7 +62,7 @@ async def test_after_failures_in_a_row_the_first_rests() -> None:
 
 @pytest.mark.asyncio
 async def test_when_both_fail_both_say_why() -> None:
-    """The error names both causes, also while the first rests; identical causes are named once."""
+    """The error names the causes of both failures, also while the first is skipped. Identical causes are named once."""
     bench = Bench()
     bench.second.mute = {"x"}
     bench.first.breaks = {("x", 0)}
@@ -80,7 +80,8 @@ async def test_when_both_fail_both_say_why() -> None:
 
 @pytest.mark.asyncio
 async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
-    """No word is lost where the first breaks off, and none is said twice once its pace is known."""
+    """If the first voice breaks off, the second speaks the rest. Once the pace is known, no word is lost or repeated.
+    """
     bench = Bench()
     bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
     sentence = "one two three four five six seven eight"
@@ -94,7 +95,7 @@ async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
 
 @pytest.mark.asyncio
 async def test_when_both_fail_it_is_known_how_much_was_said() -> None:
-    """What nobody could say can be written."""
+    """If both fail, the error says how much was spoken, so that the rest can be written."""
     bench = Bench()
     bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
     sentence = "one two three four five six seven eight"

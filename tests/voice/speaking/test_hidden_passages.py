@@ -11,7 +11,7 @@ from voice.speaking.sentences import SentenceSplitter
 
 
 def visible(reply: str) -> str:
-    """Return what is left of a whole reply, cut as the brain cuts it."""
+    """Return the visible part of a whole reply that is split as the brain splits it."""
     splitter, hidden = SentenceSplitter(), HiddenPassages()
     return " ".join(" ".join(hidden.visible(piece) for piece in [*splitter.feed(reply), *splitter.flush()]).split())
 
@@ -43,12 +43,13 @@ def test_what_is_for_no_ears_is_left_out(reply: str, left: str) -> None:
 
 
 def test_what_is_never_closed_hides_the_rest() -> None:
-    """A model that was cut off in a call said nothing after it."""
+    """A passage that is never closed hides the rest, because a model that was cut off in a call said nothing after it.
+    """
     assert visible("Wait. <tool_call> a. b. c") == "Wait."
 
 
 @given(st.text(alphabet='ab .<>/`{}[]":kinth', max_size=200))
 def test_nothing_is_made_up(reply: str) -> None:
-    """What is left was written, in its order."""
+    """The visible text contains only characters of the reply, in their order."""
     rest = iter("".join(reply.split()))
     assert all(letter in rest for letter in visible(reply).replace(" ", ""))

@@ -20,5 +20,5 @@ from voice.speaking.moderation import WordList
     ],
 )
 def test_whole_words_are_forbidden(words: tuple[str, ...], text: str, forbidden: bool) -> None:
-    """Matching ignores case; a star stands for letters; an empty entry forbids nothing."""
+    """Whole words match in any case. A star stands for letters, and an empty entry matches nothing."""
     assert WordList(words).forbids(text) is forbidden

@@ -1,4 +1,4 @@
-"""The endpoint's voice through the real client: what is sent, what is read, what fails how."""
+"""The synthesizer for an endpoint, through the real client library: its requests, answers and failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRET, WORDS = "sk-secret", "Bo brings the lantern."
 
 
 async def tone(text: str) -> tuple[NDArray[np.int16], int]:
-    """Speak as a tone of 100 ms a word."""
+    """Return a tone of 100 ms for each word."""
     count = 2_400 * len(text.split())
     return (8_000 * np.sin(2 * np.pi * 440 * np.arange(count) / 24_000)).astype(np.int16), 24_000
 
@@ -33,7 +33,7 @@ async def tone(text: str) -> tuple[NDArray[np.int16], int]:
 async def endpoint(
     mode: SpeechMode = SpeechMode.ANSWER, *, sends: str = "", **values: Any
 ) -> AsyncIterator[tuple[OpenAISynthesizer, LocalSpeechServer]]:
-    """Start a server in `mode` and an adapter that points at it."""
+    """Start a server in `mode` and open a synthesizer that points at it."""
     async with LocalSpeechServer(SpeechBehaviour(tone, mode, sends)) as server:
         where = SpeechEndpoint(base_url=server.base_url, model="local-speech", voice="alloy", api_key=SECRET, **values)
         async with OpenAISynthesizer(where) as voice:
@@ -42,7 +42,7 @@ async def endpoint(
 
 @pytest.mark.asyncio
 async def test_what_is_asked_for() -> None:
-    """Text, model, voice, pace and format as set."""
+    """A request has the text, and the model, voice, speed and format of the settings."""
     async with endpoint(speed=1.25) as (voice, server):
         speech = await synthesize_all(voice, WORDS)
     assert server.calls == [
@@ -54,7 +54,7 @@ async def test_what_is_asked_for() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("sends", ["wav", "opus"])
 async def test_whatever_is_sent_is_read(sends: str) -> None:
-    """Servers answer in what they have, whatever was asked for."""
+    """Audio is decoded in the format that the server sends, even if another one was requested."""
     async with endpoint(sends=sends) as (voice, _):
         speech = await synthesize_all(voice, WORDS)
     assert len(speech.pcm) / speech.rate_hz == pytest.approx(0.4, abs=0.03)
@@ -79,7 +79,7 @@ async def test_whatever_is_sent_is_read(sends: str) -> None:
     ],
 )
 async def test_failures_are_plain_sentences(mode: SpeechMode, remedy: str) -> None:
-    """Each way to fail is one sentence with its remedy and holds neither key nor words; the next call works."""
+    """Each failure is one sentence with a remedy and without the key or the words, and the next call works."""
     async with endpoint(mode, timeout_s=0.5, stall_s=0.3) as (voice, server):
         with pytest.raises(SynthesisError, match=remedy) as caught:
             await synthesize_all(voice, WORDS)
@@ -93,7 +93,7 @@ async def test_failures_are_plain_sentences(mode: SpeechMode, remedy: str) -> No
 @pytest.mark.asyncio
 @pytest.mark.parametrize("audio_format", ["pcm", "wav", "opus"])
 async def test_sound_is_passed_on_while_the_rest_is_made(audio_format: str) -> None:
-    """The endpoint has sent a little and thinks: what it sent is there already, whatever form it has."""
+    """Sound that the endpoint has sent is passed on in every format while the endpoint still makes the rest."""
     async with endpoint(SpeechMode.STALL_AFTER_FIRST, audio_format=audio_format) as (voice, _):
         stream = voice.stream(" ".join(["word"] * 20))
         async with asyncio.timeout(1.5):
@@ -105,7 +105,7 @@ async def test_sound_is_passed_on_while_the_rest_is_made(audio_format: str) -> N
 @pytest.mark.asyncio
 @pytest.mark.parametrize("audio_format", ["pcm", "opus"])
 async def test_sound_without_end_is_ended(audio_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its length, whatever it is packed into: nobody's memory is filled."""
+    """Sound that does not end is stopped at a maximum length, so that it cannot fill the memory."""
     monkeypatch.setattr("voice.speaking.openai.MAX_SOUND_S", 1.0)
     async with endpoint(audio_format=audio_format) as (voice, _):
         with pytest.raises(SynthesisError, match="did not end"):
@@ -114,7 +114,7 @@ async def test_sound_without_end_is_ended(audio_format: str, monkeypatch: pytest
 
 @pytest.mark.asyncio
 async def test_nobody_there_is_said() -> None:
-    """A refused connection names the address and what to check."""
+    """The error for a refused connection names the address and what to check."""
     async with endpoint() as (voice, server):
         await server.__aexit__(None, None, None)
         with pytest.raises(SynthesisError, match="cannot be reached"):
@@ -123,7 +123,7 @@ async def test_nobody_there_is_said() -> None:
 
 @pytest.mark.asyncio
 async def test_hanging_up_frees_the_adapter() -> None:
-    """A reply that is broken off cancels its call; the next one works."""
+    """Cancelling a reply cancels its call, and the next call works."""
     async with endpoint(SpeechMode.STALL) as (voice, server):
         call = asyncio.create_task(synthesize_all(voice, WORDS), name="call")
         await until(lambda: bool(server.calls))

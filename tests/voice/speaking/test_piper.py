@@ -15,7 +15,7 @@ VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
 @pytest.mark.asyncio
 async def test_a_sentence_becomes_sound() -> None:
-    """The voice that `roomtone models pull voice` brings speaks a sentence of plausible length and level."""
+    """The voice from `roomtone models pull voice` speaks a sentence of plausible length and level."""
     async with PiperSynthesizer.open(VOICE) as voice:
         speech = await voice.synthesize("The blue canoe leaves on Friday.")
     assert 1.0 < len(speech.pcm) / speech.rate_hz < 4.0
@@ -24,7 +24,7 @@ async def test_a_sentence_becomes_sound() -> None:
 
 @pytest.mark.asyncio
 async def test_it_begins_to_speak_at_once() -> None:
-    """Whoever waits for an answer does not wait for the silence before it."""
+    """The speech has no silence before it, so that people who wait for a reply hear it earlier."""
     async with PiperSynthesizer.open(VOICE) as voice:
         speech = await voice.synthesize("The blue canoe leaves on Friday.")
     assert int(abs(speech.pcm[: speech.rate_hz // 50].astype(int)).max()) > 100
@@ -32,7 +32,9 @@ async def test_it_begins_to_speak_at_once() -> None:
 
 @pytest.mark.asyncio
 async def test_without_variety_the_same_words_sound_the_same() -> None:
-    """Sample for sample, so that a rehearsal ends alike each time; with it they never do."""
+    """Without variety the same words give the same samples, so that a rehearsal is repeatable. With variety they never
+    do.
+    """
     for variety, alike in ((0.0, True), (1.0, False)):
         async with PiperSynthesizer.open(VOICE, variety=variety) as voice:
             first, second = [(await voice.synthesize("Friday.")).pcm for _ in range(2)]
@@ -40,7 +42,9 @@ async def test_without_variety_the_same_words_sound_the_same() -> None:
 
 
 def test_only_the_silence_before_the_first_sound_goes() -> None:
-    """All but 10 ms of it; silence inside, and a sound that is none, stay as they are."""
+    """Only the silence before the first sound is removed, except for 10 ms. Silence inside and entirely silent sound
+    stay.
+    """
     sound = np.concatenate([np.zeros(2_205), np.full(2_205, 3_000), np.zeros(2_205)]).astype(np.int16)
     assert len(trim_leading_silence(sound, 22_050)) == pytest.approx(4_410 + 220, abs=110)
     np.testing.assert_array_equal(trim_leading_silence(sound, 22_050)[-4_410:], sound[-4_410:])
@@ -50,7 +54,7 @@ def test_only_the_silence_before_the_first_sound_goes() -> None:
 
 @pytest.mark.asyncio
 async def test_a_missing_voice_says_what_to_run(tmp_path: Path) -> None:
-    """An empty directory is a plain sentence with the remedy."""
+    """The error for an empty voice directory names the command that fetches the voice."""
     with pytest.raises(SynthesisError, match="roomtone models pull voice"):
         async with PiperSynthesizer.open(tmp_path):
             pass
@@ -58,7 +62,7 @@ async def test_a_missing_voice_says_what_to_run(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_damaged_voice_says_what_to_run(tmp_path: Path) -> None:
-    """A broken weights file is the person's to replace, not a traceback."""
+    """The error for a damaged voice file names the option that fetches the voice again."""
     (tmp_path / "voice.onnx").write_bytes(b"not a model")
     (tmp_path / "voice.onnx.json").write_text("{}")
     with pytest.raises(SynthesisError, match="--again"):

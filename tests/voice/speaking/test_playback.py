@@ -15,13 +15,13 @@ from voice.speaking.port import AudioChunk, Speech
 
 
 def speech(text: str, frames: int) -> Speech:
-    """Return a speech of that many 20 ms frames at Discord's rate."""
+    """Return a speech of `frames` 20 ms frames at Discord's rate."""
     return Speech(text, np.full(frames * DISCORD_FRAME_SAMPLES, 1000, dtype=np.int16), DISCORD_RATE_HZ)
 
 
 @pytest.mark.asyncio
 async def test_speech_is_sent_in_order_and_told_as_heard() -> None:
-    """Every frame of a piece goes out once, and its future tells that all of it was heard."""
+    """Every frame of a piece is sent once, and the piece's future reports that all of it was heard."""
     playback = Playback(monotonic=lambda: 7.0)
     first = await playback.queue(speech("one two", 2))
     second = await playback.queue(speech("three", 1))
@@ -35,7 +35,7 @@ async def test_speech_is_sent_in_order_and_told_as_heard() -> None:
 
 @pytest.mark.asyncio
 async def test_stop_tells_how_far_it_came() -> None:
-    """Stopped after half of its frames, a piece counts as half heard and what waited as unheard."""
+    """A piece that is stopped after half of its frames counts as half heard, and waiting pieces count as unheard."""
     playback = Playback()
     first = await playback.queue(speech("one two three four", 4))
     second = await playback.queue(speech("five", 4))
@@ -50,7 +50,7 @@ async def test_stop_tells_how_far_it_came() -> None:
 
 @pytest.mark.asyncio
 async def test_queue_is_bounded() -> None:
-    """A piece too many waits until one has been played."""
+    """If the queue is full, a further piece waits until one has been played."""
     playback = Playback()
     for _ in range(QUEUE_PIECES):
         await playback.queue(speech("x", 1))
@@ -64,7 +64,7 @@ async def test_queue_is_bounded() -> None:
 
 @pytest.mark.asyncio
 async def test_short_speech_is_filled_to_a_frame_and_empty_speech_resolves() -> None:
-    """An odd length is padded with silence; a speech without sound is over at once."""
+    """A piece of odd length is padded with silence, and a piece without sound is done at once."""
     playback = Playback()
     odd = Speech("hm", np.ones(10, dtype=np.int16), DISCORD_RATE_HZ)
     future = await playback.queue(odd)
@@ -78,7 +78,9 @@ async def test_short_speech_is_filled_to_a_frame_and_empty_speech_resolves() -> 
 
 @pytest.mark.asyncio
 async def test_what_sounded_at_a_time_can_be_asked() -> None:
-    """Only what was sent, from its first frame until its echo has died away."""
+    """Playback reports the words that sounded at a time: only sent ones, from their first frame until their echo has
+    died away.
+    """
     now = 100.0
     playback = Playback(monotonic=lambda: now)
     await playback.queue(speech("one two", 50))
@@ -103,7 +105,7 @@ def loudness(playback: Playback) -> int:
 
 @pytest.mark.asyncio
 async def test_ducking_is_a_ramp_both_ways() -> None:
-    """The loudness falls to the level within 80 ms without a jump, stays there, and comes back."""
+    """Ducking lowers the volume within 80 ms without a jump, keeps it there, and raises it in the same way."""
     playback = Playback()
     await playback.queue(speech("one", 20))
     assert loudness(playback) == 1000
@@ -115,7 +117,7 @@ async def test_ducking_is_a_ramp_both_ways() -> None:
 
 @pytest.mark.asyncio
 async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> None:
-    """The frame that fades out counts as heard; no other is lost or said twice."""
+    """A pause fades out within one frame, which counts as heard, and afterwards no frame is lost or repeated."""
     playback = Playback()
     pcm = np.repeat(np.arange(1, 9, dtype=np.int16) * 100, DISCORD_FRAME_SAMPLES)
     future = await playback.queue(Speech("a b c d e f g h", pcm, DISCORD_RATE_HZ))
@@ -136,7 +138,7 @@ async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> N
 
 @pytest.mark.asyncio
 async def test_stopped_in_a_pause_it_is_told_and_the_next_piece_is_loud() -> None:
-    """What waited is unheard, and what is said next is neither paused nor soft."""
+    """If a paused piece is stopped, the rest counts as unheard, and the next piece plays at full volume."""
     playback = Playback()
     first = await playback.queue(speech("one two three four", 4))
     playback.next_frame()
@@ -151,7 +153,7 @@ async def test_stopped_in_a_pause_it_is_told_and_the_next_piece_is_loud() -> Non
 
 @pytest.mark.asyncio
 async def test_volume_is_set_and_clipped() -> None:
-    """Half is half; what would be too loud is cut off, not wrapped around."""
+    """A volume of 0.5 halves the samples, and samples that would be too loud are clipped and do not wrap around."""
     soft = Playback(volume=0.5)
     await soft.queue(speech("one", 1))
     assert loudness(soft) == 500
@@ -164,7 +166,7 @@ async def test_volume_is_set_and_clipped() -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_queued_in_a_pause_waits_unheard() -> None:
-    """Between two pieces nothing fades out, and the next is not begun."""
+    """A piece that is queued during a pause does not begin before the pause ends."""
     playback = Playback()
     playback.pause()
     assert loudness(playback) == -1
@@ -175,18 +177,18 @@ async def test_what_is_queued_in_a_pause_waits_unheard() -> None:
 
 
 def sound(frames: float, *, rate_hz: int = DISCORD_RATE_HZ) -> AudioChunk:
-    """Return so many frames of sound."""
+    """Return `frames` frames of sound."""
     return AudioChunk(np.full(int(frames * rate_hz / 50), 1000, dtype=np.int16), rate_hz)
 
 
 def pulled(playback: Playback, slots: int) -> str:
-    """Return which of the next slots had sound: `#` or `.` each."""
+    """Return `#` for each of the next slots that had sound and `.` for each that had none."""
     return "".join("." if playback.next_frame() is None else "#" for _ in range(slots))
 
 
 @pytest.mark.asyncio
 async def test_a_piece_sounds_while_it_is_made() -> None:
-    """It begins once there is a cushion, ends when it is ended, and the next one follows without a gap."""
+    """A piece begins once its cushion is full and ends when it is closed. The next piece follows without a gap."""
     playback = Playback()
     piece = await playback.open("one two three")
     following = await playback.queue(speech("four", 2))
@@ -203,7 +205,7 @@ async def test_a_piece_sounds_while_it_is_made() -> None:
 
 @pytest.mark.asyncio
 async def test_a_piece_that_runs_dry_waits_for_a_cushion_again() -> None:
-    """A slow voice makes pauses rather than crumbs, and nothing is played ahead of it."""
+    """A piece that runs out of sound waits for a full cushion again, and later pieces do not overtake it."""
     playback = Playback()
     piece = await playback.open("one two")
     await playback.queue(speech("three", 1))
@@ -228,7 +230,7 @@ async def test_a_piece_ended_after_its_last_frame_is_over_at_once() -> None:
 
 @pytest.mark.asyncio
 async def test_stopped_while_it_is_made_it_counts_by_what_was_expected() -> None:
-    """Half of the expected sound is half of the words, though no more had come; what comes later is thrown away."""
+    """A piece that is stopped while it is made counts by its expected length, and its later sound is thrown away."""
     playback = Playback()
     piece = await playback.open("one two three four", expected_s=0.4)
     piece.add(sound(10))
@@ -253,7 +255,7 @@ async def test_broken_off_it_tells_what_it_came_to_say() -> None:
 
 @pytest.mark.asyncio
 async def test_two_voices_in_one_piece_have_each_their_rate() -> None:
-    """What the second voice adds at another rate has its right length."""
+    """Sound that a second voice adds at another rate keeps its length."""
     playback = Playback()
     piece = await playback.open("one two")
     for part in (sound(10, rate_hz=24_000), sound(10, rate_hz=22_050)):
@@ -265,7 +267,7 @@ async def test_two_voices_in_one_piece_have_each_their_rate() -> None:
 @pytest.mark.slow
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=20), st.data())
 def test_streamed_or_whole_it_is_the_same_sound(sizes: list[int], data: st.DataObject) -> None:
-    """However the sound comes and whenever it is pulled, the same samples leave, each once."""
+    """However the sound comes and whenever it is taken, the same samples are sent, each once."""
     samples = (np.arange(sum(sizes)) % 20_000 + 1).astype(np.int16)
 
     async def streamed() -> list[np.ndarray[tuple[int], np.dtype[np.int16]]]:

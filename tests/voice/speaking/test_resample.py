@@ -20,6 +20,6 @@ def test_a_tone_keeps_its_pitch_length_and_level(from_hz: int) -> None:
 
 
 def test_the_same_rate_is_left_alone() -> None:
-    """Nothing is copied when nothing has to change."""
+    """Sound that already has the right rate is returned without a copy."""
     pcm = np.arange(5, dtype=np.int16)
     assert resample(pcm, 48_000, 48_000) is pcm

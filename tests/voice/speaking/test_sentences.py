@@ -53,12 +53,12 @@ def pieces_of(text: str, step: int = 1) -> list[str]:
     ],
 )
 def test_text_is_cut_at_sentence_ends(text: str, expected: list[str]) -> None:
-    """Sentence ends cut; abbreviations, initials and decimals do not."""
+    """Text is cut at sentence ends, but not at abbreviations, initials and decimals."""
     assert pieces_of(text) == expected
 
 
 def test_first_clause_is_spoken_before_its_sentence_ends() -> None:
-    """A listener waits for the first words, so a clause of 40 characters is let go at once."""
+    """A first clause of 40 characters is returned at once, because a listener waits for the first words."""
     splitter = SentenceSplitter()
     first = splitter.feed("If I remember it right, and I think that I do, the ")
     assert first == ["If I remember it right, and I think that I do,"]
@@ -76,7 +76,7 @@ def test_first_clause_is_spoken_before_its_sentence_ends() -> None:
     ],
 )
 def test_the_first_clause_that_is_heard_is_spoken_before_its_sentence_ends(before: str) -> None:
-    """What a model thinks to itself is not what a listener waits for, and is not cut at its clauses."""
+    """A model's hidden reasoning does not count as the first clause and is not cut at its clauses."""
     splitter = SentenceSplitter()
     hidden = splitter.feed(before)
     assert [splitter.spoke] == [False]
@@ -88,14 +88,14 @@ def test_the_first_clause_that_is_heard_is_spoken_before_its_sentence_ends(befor
 
 
 def test_a_tag_is_not_cut_in_two() -> None:
-    """What it hides would be heard."""
+    """A tag is not cut in two, because the text that it hides would then be spoken."""
     splitter = SentenceSplitter()
     pieces = splitter.feed('<parameter name="one, two, three, four, five, six, seven"> x. </parameter> Yes. ')
     assert pieces[0].startswith('<parameter name="one, two, three, four, five, six, seven"> x.')
 
 
 def test_first_clause_of_a_language_without_spaces() -> None:
-    """Twenty ideographs take as long to say as forty letters; a shorter clause waits for the next."""
+    """Twenty ideographs take as long to say as forty letters. A shorter clause waits for the next one."""
     splitter = SentenceSplitter()
     first = "我记得昨天晚上我们一起坐在河边的那棵大树下面，"
     assert splitter.feed(f"对，{first}") == []
@@ -109,7 +109,7 @@ def test_a_short_clause_waits_for_the_next() -> None:
 
 
 def test_an_abbreviation_that_may_end_its_sentence_waits_for_one_word() -> None:
-    """Not for the next full stop: a listener waits as well."""
+    """An abbreviation that may end its sentence waits for the next word, not for the next full stop."""
     splitter = SentenceSplitter()
     assert splitter.feed("No. ") == []
     assert splitter.feed("I") == ["No."]
@@ -121,7 +121,7 @@ def test_ideographs_without_punctuation_are_cut_at_half_the_length() -> None:
     assert "".join(out) == "好" * 500
 
 
-# What decides where to cut: stops, closers, abbreviations, list numbers, white space, wide letters.
+# Text that decides where to cut: stops, closing marks, abbreviations, list numbers, white space, wide letters.
 _PARTS = st.sampled_from(
     ["Mr", "etc", "no", "U.S", "p.m", "a", "I", "7", "12", "word", "Long", ".", "...", "!", "?", ",", ";", ":", "—",
      " ", "  ", "\n", "\"", "”", ")", "**", "-", "。", "，", "「", "」", "好", "।", "😀", "x" * 90]
@@ -132,7 +132,7 @@ _PARTS = st.sampled_from(
 @given(parts=st.lists(_PARTS, max_size=60), cuts=st.lists(st.integers(0, 400), max_size=30))
 @settings(max_examples=400)
 def test_the_same_pieces_however_the_stream_is_cut(parts: list[str], cuts: list[int]) -> None:
-    """Letter by letter, at once, or anyhow: nothing lost, nothing doubled, and cut at the same places."""
+    """However the stream is split, nothing is lost or doubled, and the cuts are at the same places."""
     text = "".join(parts)
     at_once = pieces_of(text, max(1, len(text)))
     assert pieces_of(text) == at_once
@@ -145,7 +145,7 @@ def test_the_same_pieces_however_the_stream_is_cut(parts: list[str], cuts: list[
 
 
 def test_text_without_punctuation_is_cut_at_a_space() -> None:
-    """No piece grows past the limit, whatever the model writes."""
+    """Text without punctuation is cut at a space before it exceeds the limit."""
     out = pieces_of("word " * 200)
     assert max(map(len, out)) <= MAX_PIECE_CHARS
     assert " ".join(out).split() == ["word"] * 200
@@ -153,13 +153,13 @@ def test_text_without_punctuation_is_cut_at_a_space() -> None:
 
 @given(text=st.text(max_size=600), step=st.integers(1, 50))
 def test_no_character_is_lost_or_made_up(text: str, step: int) -> None:
-    """Whatever the stream and its chunking, the pieces hold exactly its visible characters, in order."""
+    """The pieces contain exactly the visible characters of the text, in order, however the stream is split."""
     assert "".join("".join(pieces_of(text, step)).split()) == "".join(text.split())
 
 
 @given(text=st.text(alphabet="ab .,!\n", max_size=300), step=st.integers(2, 50))
 def test_no_piece_is_blank_or_too_long(text: str, step: int) -> None:
-    """Nothing blank goes to the voice, and nothing too long."""
+    """No piece is blank or too long."""
     for piece in pieces_of(text, step):
         assert piece.strip()
         assert len(piece) <= MAX_PIECE_CHARS

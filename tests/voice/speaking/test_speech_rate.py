@@ -1,4 +1,4 @@
-"""Estimates how long a text takes to speak, and which text a part of its audio covers."""
+"""Estimating how long a text takes to speak, and which part of the text a part of its audio covers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from voice.speaking.speech_rate import CHARS_A_SECOND, SpeechRate, words_after, 
 
 
 def test_a_pace_is_learned_from_what_was_said() -> None:
-    """A voice of ten characters a second is known as one after some sentences; clicks teach nothing."""
+    """The pace of a voice, ten characters a second, is learned from some sentences, and clicks are ignored."""
     rate = SpeechRate()
     assert rate.duration_s("x" * 30) == pytest.approx(30 / CHARS_A_SECOND)
     for _ in range(20):

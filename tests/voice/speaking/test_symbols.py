@@ -42,13 +42,13 @@ from voice.speaking.symbols import expand_symbols
     ],
 )
 def test_signs_become_words(written: str, said: str) -> None:
-    """What a person would say who reads it out."""
+    """Symbols are replaced by the words that a person would read aloud."""
     assert expand_symbols(written) == said
 
 
 @given(st.text(max_size=200))
 def test_no_sign_is_left(text: str) -> None:
-    """Whatever comes in, nothing comes out that a voice would spell; saying it again changes nothing in it."""
+    """The result never contains a symbol that a voice would spell, or doubled spaces."""
     said = expand_symbols(text)
     assert not set(said) & set("*_`~|<>{}[]^\\#=+@/&%$€£¥°\n\t")
     assert said == " ".join(said.split())

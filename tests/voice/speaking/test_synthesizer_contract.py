@@ -1,4 +1,4 @@
-"""Each voice keeps the contract: the embedded one, and the same one behind an OpenAI-compatible endpoint."""
+"""The embedded voice, and the same voice behind an OpenAI-compatible endpoint, keep the contract."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def embedded_voice() -> Iterator[PiperSynthesizer]:
-    """The real one, loaded once: it takes a second or two, and no loop owns it."""
+    """Yield the real voice. It is loaded once, because that takes a second or two, and belongs to no event loop."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         yield runner.run(stack.enter_async_context(PiperSynthesizer.open(VOICE)))
@@ -34,21 +34,21 @@ def embedded_voice() -> Iterator[PiperSynthesizer]:
 
 
 class TestPiper(SynthesizerContract):
-    """The embedded voice."""
+    """Runs the contract with the embedded voice."""
 
     @pytest.fixture
     def synthesizer(self, embedded_voice: PiperSynthesizer) -> Synthesizer:
-        """The real one."""
+        """Return the real voice."""
         return embedded_voice
 
 
 @pytest.mark.parametrize("audio_format", ["pcm", "wav", "opus"])
 class TestEndpoint(SynthesizerContract):
-    """A local server with the embedded voice in it, through the real client, in every format."""
+    """Runs the contract with a local server that uses the embedded voice, through the real client, in every format."""
 
     @pytest_asyncio.fixture
     async def synthesizer(self, audio_format: str, embedded_voice: PiperSynthesizer) -> AsyncIterator[Synthesizer]:
-        """The adapter."""
+        """Yield a synthesizer that points at the local server."""
 
         async def engine(text: str) -> tuple[NDArray[np.int16], int]:
             speech = await embedded_voice.synthesize(text)

@@ -86,36 +86,36 @@ from voice.speaking.text_normalizer import SpeakableText, TextNormalizer, strip_
     ],
 )
 def test_markup_is_left_out_and_words_are_kept(written: str, said: str) -> None:
-    """Directives, markdown, links, pictures, code and tables have no sound."""
+    """Directives, markdown, links, pictures, code and tables are not spoken, and the words are kept."""
     assert strip_markup(written) == said
 
 
 def spoken(reply: str, **pronunciations: str) -> list[SpeakableText]:
-    """Return what is said of a whole reply, cut as the brain cuts it."""
+    """Return what is spoken of a whole reply that is split as the brain splits it."""
     splitter, normalizer = SentenceSplitter(), TextNormalizer(pronunciations)
     pieces = [*splitter.feed(reply), *splitter.flush()]
     return [said for piece in pieces if (said := normalizer.normalize(piece)) is not None]
 
 
 def test_code_is_left_out_over_many_sentences() -> None:
-    """A block may hold what looks like sentences; the words around it are said."""
+    """A code block is left out even if it contains sentences, and the words around it are spoken."""
     reply = "Here you go.\n```python\nprint('Hello. World.')\n# done. really.\n```\nThat prints it. ```x``` Ready."
     assert [said.text for said in spoken(reply)] == ["Here you go.", "That prints it.", "Ready."]
 
 
 def test_thoughts_are_left_out() -> None:
-    """Some models think aloud between tags; nobody in the room is to hear it."""
+    """Some models think aloud between tags; the text between the tags is not spoken."""
     reply = "<think>They want the time. I should look.\nYes.</think>It is nine. <thinking>Good.</thinking> Bye."
     assert [said.text for said in spoken(reply)] == ["It is nine.", "Bye."]
 
 
 def test_fence_of_the_other_kind_is_part_of_the_code() -> None:
-    """A block of tildes ends with tildes."""
+    """A block that begins with tildes ends only with tildes."""
     assert [said.text for said in spoken("~~~\n```\ncode\n~~~\nWords.")] == ["Words."]
 
 
 def test_a_table_is_left_out() -> None:
-    """Rows and rules have no sound; the sentence after them has."""
+    """The rows and rules of a table are not spoken, and the sentence after the table is."""
     assert [said.text for said in spoken("The ages:\n| Ada | 5 |\n|---|:-:|\n| Bo. | 6 |\nThat is all.")] == [
         "The ages:",
         "That is all.",
@@ -123,14 +123,14 @@ def test_a_table_is_left_out() -> None:
 
 
 def test_the_written_word_is_kept_beside_the_said_one() -> None:
-    """The room's memory holds what people read; the voice is given what it can say."""
+    """The written text is kept for the room's memory, and the voice gets the text as it is pronounced."""
     (said,) = spoken("Xiomara owes 5% to xiomara, not to Xiomaras.", Xiomara="see oh mara")
     assert said.text == "Xiomara owes 5% to xiomara, not to Xiomaras."
     assert said.aloud == "see oh mara owes 5 percent to see oh mara, not to Xiomaras."
 
 
 def test_pronunciations_may_have_signs_and_the_longest_wins() -> None:
-    """'C++' and 'C' are different words."""
+    """A pronunciation may contain symbols, and the longest one wins: 'C++' and 'C' are different words."""
     normalizer = TextNormalizer({"C++": "see plus plus", "C": "see", "": "nothing"})
     said = normalizer.normalize("C++ is not C.")
     assert said is not None
@@ -150,7 +150,7 @@ MARKUP = st.lists(
 @pytest.mark.slow
 @given(st.one_of(MARKUP, st.text(max_size=120)))
 def test_nothing_unspeakable_is_ever_said(reply: str) -> None:
-    """Whatever a model writes, the voice gets words: no markup, address, tag or picture."""
+    """Whatever a model writes, the voice gets only words: no markup, address, tag or picture."""
     for said in spoken(reply):
         assert not re.search(r"https?:|www\.|[*_`~|<>{}\[\]#=\\]", said.aloud)
         assert not re.search("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]", said.aloud)
@@ -160,13 +160,15 @@ def test_nothing_unspeakable_is_ever_said(reply: str) -> None:
 
 @given(st.text(alphabet="abc ,.'ÄéБ日", max_size=80))
 def test_plain_words_pass_unchanged(words: str) -> None:
-    """A reply without markup loses nothing but doubled spaces."""
+    """Text without markup loses nothing but doubled spaces."""
     kept = strip_markup(words)
     assert kept.replace(" ", "") in ("", words.replace(" ", ""))
 
 
 def test_a_reply_that_begins_with_the_speakers_name_begins_behind_it() -> None:
-    """The conversation is shown to the model with names before the words, and small models write on in that form."""
+    """The bot's own name is removed from the start of a reply. Small models copy the names that they see before each
+    turn.
+    """
     normalizer = TextNormalizer(own_names=("Roomtone", "Room Tone"))
     for written in ("Roomtone: Hello Ada.", "**room tone:** Hello Ada.", "Roomtone (bot): Hello Ada."):
         said = normalizer.normalize(written)

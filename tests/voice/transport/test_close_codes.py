@@ -1,4 +1,4 @@
-"""Close codes: no code is both the end and the beginning of a resumption."""
+"""Voice close codes: no code is both fatal and resumable."""
 
 from __future__ import annotations
 
@@ -13,5 +13,7 @@ def test_fatal_codes_name_themselves_and_cannot_be_resumed() -> None:
 
 
 def test_what_a_new_session_mends_is_not_fatal() -> None:
-    """4006 and 4009 (session gone), 4014 (moved or taken out), no code at all."""
+    """Codes that a new session repairs are not fatal: 4006 and 4009 (session gone), 4014 (moved or removed), and no
+    code.
+    """
     assert [fatal_reason(code) for code in (4006, 4009, 4014, None)] == [None] * 4

@@ -1,4 +1,4 @@
-"""Counters: one name for every reason, and snapshots that do not change."""
+"""Packet counters have one name for every reason, and their snapshots do not change."""
 
 from __future__ import annotations
 

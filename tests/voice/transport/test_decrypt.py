@@ -1,4 +1,4 @@
-"""Keys and frames: which frames decrypt, which do not, and which are never treated as audio."""
+"""Which frames can be decrypted with which keys, and which are never treated as audio."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_transport_opens_with_the_right_key_alone() -> None:
     assert open_transport(datagram, packet, [1] * 32) is None
     assert open_transport(datagram, packet, [1] * 31) is None
     assert open_transport(datagram[:-1] + b"\xff", packet, keys.secret_key) is None
-    # The extension's preamble is authenticated, too.
+    # The extension's preamble is authenticated too.
     assert open_transport(datagram[:13] + b"\x00" + datagram[14:], packet, keys.secret_key) is None
 
 
@@ -76,7 +76,9 @@ def test_the_sender_is_found_by_the_key() -> None:
 
 
 def test_a_clear_frame_names_nobody() -> None:
-    """In passthrough a decryptor lets clear frames pass, whoever sent them: it would name the first candidate."""
+    """A clear frame identifies no sender: in passthrough mode every decryptor accepts it, so the first candidate would
+    be named.
+    """
     room = DaveRoom(ANA, BEN)
     room.bot.set_passthrough_mode(True, 10)
     keys = Keys(dave_session=room.bot)
@@ -92,7 +94,7 @@ def test_everything_davey_seals_looks_sealed() -> None:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_judged(frame: bytes) -> None:
-    """Nothing raises, whatever the frame."""
+    """Any frame is decrypted or refused without an exception."""
     keys = Keys(dave_session=_ROOM.bot)
     for candidate in (frame, frame + b"\xfa\xfa", frame + b"\x0c\xfa\xfa"):
         looks_encrypted(candidate)

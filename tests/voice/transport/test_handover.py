@@ -1,4 +1,4 @@
-"""Passing packets between threads: one wake-up per batch, a bound, and no lost marks."""
+"""Passing packets from a thread to the event loop: one wake-up for a batch, a bound, and no lost marks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
 
 @pytest.mark.asyncio
 async def test_a_slow_loop_is_woken_once() -> None:
-    """Fifty batches while the loop is busy: one callback brings them all."""
+    """Fifty batches that come while the loop is busy are delivered by one callback."""
     batches: list[int] = []
     handover = Handover(asyncio.get_running_loop(), lambda batch: batches.append(len(batch)), max_waiting_s=10)
     for _ in range(50):
@@ -88,7 +88,7 @@ async def test_a_sink_that_fails_gets_the_next_batch() -> None:
 
 
 def test_a_closed_loop_is_no_error() -> None:
-    """The reader thread may outlive the loop by a moment."""
+    """A closed loop raises no error, because the reader thread may outlive the loop for a moment."""
     loop = asyncio.new_event_loop()
     loop.close()
     Handover(loop, lambda _: None, max_waiting_s=1.0).put([speech()])

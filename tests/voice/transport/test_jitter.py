@@ -1,4 +1,4 @@
-"""The jitter buffer emits frames in order, once each, and names every gap."""
+"""The jitter buffer emits frames in order, once each, and reports every gap."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Line:
 
 
 def test_packets_in_their_turn_do_not_wait() -> None:
-    """Only the very first packet waits, for one that may have been overtaken; 2^16 and 2^32 are crossed."""
+    """Only the very first packet waits, because an earlier one may follow. The counters wrap at 2^16 and 2^32."""
     line = Line()
     for n in range(100):
         line.arrive(n)
@@ -90,7 +90,9 @@ def test_overtaken_first_packet_is_waited_for() -> None:
 
 
 def test_gap_is_given_up_after_the_hold_and_offers_fec() -> None:
-    """Packet 4 never comes: 60 ms after packet 5 its place is a gap, which names packet 5 as its copy."""
+    """A missing packet is given up 60 ms after the next one arrived, and the gap contains that next packet for
+    recovery.
+    """
     line = Line()
     for n in (0, 1, 2, 3, 5, 6, 7):
         line.arrive(n)
@@ -114,7 +116,9 @@ def test_packet_that_comes_after_its_gap_is_late() -> None:
 
 @pytest.mark.parametrize(("missing", "named"), [(1, 1), (3, 3), (5, 5), (7, 5), (9, 5)])
 def test_long_gaps_are_concealed_for_five_frames(missing: int, named: int) -> None:
-    """What is more stays a hole in the time line; the last place before the packet is always recoverable."""
+    """Five frames of a long gap are concealed, and the rest stays a hole. The frame before the next packet can be
+    recovered.
+    """
     line = Line()
     for n in range(5):
         line.arrive(n)
@@ -203,7 +207,7 @@ def test_timestamp_jump_in_sequence_is_a_new_talkspurt_and_no_loss() -> None:
 
 
 def test_sender_that_does_not_count_pauses() -> None:
-    """discord.py goes on with the next timestamp after a pause; the new talkspurt hangs on its arrival."""
+    """If a sender does not count pauses, as discord.py does not, a new talkspurt gets the time of its arrival."""
     line = Line()
     line.arrive(0)
     line.wait(0.3)
@@ -214,7 +218,7 @@ def test_sender_that_does_not_count_pauses() -> None:
 
 
 def test_burst_hangs_on_the_earliest_possible_start() -> None:
-    """Ten packets that were held up together were spoken before they came."""
+    """Ten packets that arrive together get earlier times, because they were spoken before they came."""
     line = Line()
     for n in range(10):
         line.jitter.push(n, n * TICKS, b"x", arrived_at=1.0)
@@ -224,7 +228,7 @@ def test_burst_hangs_on_the_earliest_possible_start() -> None:
 
 
 def test_drifting_clock_is_hung_anew() -> None:
-    """A sender whose clock loses 5 %: the time line never strays far from the arrivals."""
+    """If a sender's clock loses 5 %, the times of its frames stay near their arrivals."""
     jitter = JitterBuffer()
     worst = 0.0
     for n in range(5_000):
@@ -237,7 +241,7 @@ def test_drifting_clock_is_hung_anew() -> None:
 
 
 def test_sender_that_starts_anew_is_heard() -> None:
-    """A new numbering far behind is believed at its second packet; after a long quiet at once."""
+    """A sender with a new numbering far behind is accepted at its second packet, or at once after a long silence."""
     line = Line(first_sequence=40_000)
     for n in range(5):
         line.arrive(n)
@@ -283,7 +287,7 @@ def test_discard_gives_nothing() -> None:
 
 @st.composite
 def arrivals(draw: st.DrawFn) -> list[tuple[int, float]]:
-    """Packets 0..n of one sender in any order, some lost, some twice, at any growing times."""
+    """Generate packets 0..n of one sender in any order, some lost, some doubled, at any growing times."""
     spread = draw(st.sampled_from((1, 2, 4, 200)))
     fates = draw(
         st.lists(
@@ -312,7 +316,8 @@ def arrivals(draw: st.DrawFn) -> list[tuple[int, float]]:
 def test_each_frame_at_most_once_and_in_order(
     packets: list[tuple[int, float]], first_sequence: int, first_timestamp: int
 ) -> None:
-    """Whatever the network does: no frame twice, none out of order, and every packet has one fate."""
+    """For any loss, delay and order of packets, no frame comes twice or out of order, and every packet is counted once.
+    """
     line = Line(first_sequence=first_sequence, first_timestamp=first_timestamp)
     fates = [line.arrive(n, at, payload=SILENCE_FRAME if n % 17 > 12 else None) for n, at in packets]
     line.out += line.jitter.close()
@@ -328,7 +333,7 @@ def test_each_frame_at_most_once_and_in_order(
 
 @given(arrivals())
 def test_release_after_the_deadline_always_decides(packets: list[tuple[int, float]]) -> None:
-    """A reader that sleeps until the deadline never spins: releasing then moves the deadline or removes it."""
+    """Releasing at the deadline moves or removes the deadline, so a reader that sleeps until it never spins."""
     line = Line()
     for n, at in packets:
         line.arrive(n, at)

@@ -1,4 +1,5 @@
-"""The whole link against the local Discord: real websockets, real encryption, real loss; every talkspurt is heard."""
+"""The whole link against the local Discord, with real websockets, encryption and packet loss. Every talkspurt is heard.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ CHANNEL, SIDE_ROOM = 600, 602
 
 @dataclass
 class Listener:
-    """What the link said: sound, marks and events, in order."""
+    """Records what the link delivers: sound, marks and events, in order."""
 
     heard: list[AudioEvent] = field(default_factory=list)
     events: list[LinkEvent] = field(default_factory=list)
@@ -76,7 +77,7 @@ class Listener:
 
 @dataclass
 class Scene:
-    """A bot in the channel, linked."""
+    """A bot that is linked to the channel."""
 
     local: LocalDiscord
     client: StockBot
@@ -90,9 +91,9 @@ class Scene:
         return int(mine["ssrc"])
 
     async def hears(self, person: ScriptedPerson) -> None:
-        """Let a person say the clip, and see that sound of its length was heard, and its end.
+        """Let a person say the clip, and check that sound of its length and its end are heard.
 
-        On a busy machine a person may stall and make two talkspurts of one; no sound is lost by that.
+        On a busy machine the person may stall, which makes two talkspurts of one. No sound is lost by that.
         """
         before, ends = self.listener.seconds_of(person.user_id), self.listener.ends_of(person.user_id)
         said = self.clip.duration_s + 0.1  # five silence frames
@@ -128,7 +129,7 @@ async def scene(
 
 
 def no_voice_threads() -> bool:
-    """Return whether none is left. discord.py tells its heartbeat's to end and does not wait for it."""
+    """Return whether no voice thread is left. discord.py tells its heartbeat thread to end and does not wait for it."""
     return not [thread for thread in threading.enumerate() if "voice-" in thread.name]
 
 
@@ -140,7 +141,7 @@ def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> discord.VoiceC
 
 @pytest.mark.asyncio
 async def test_a_person_is_heard(tmp_path: Path) -> None:
-    """Joined, spoken, heard, left: one talkspurt of the right length, the tone in it, nothing failed."""
+    """A person who joins, speaks and leaves is heard with the right length and tone, and nothing fails."""
     async with scene(tmp_path) as room:
         async with guest(room.local, ADA) as ada:
             await ada.meet(BOT)
@@ -158,7 +159,9 @@ async def test_a_person_is_heard(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> None:
-    """5 % of each: every talkspurt is heard at its length, what is missing is recovered or concealed."""
+    """With 5 % padding, loss and reordering, every talkspurt has its full length. Missing frames are recovered or
+    concealed.
+    """
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada, guest(room.local, BEN) as ben:
         await ada.meet(BOT)
         await ben.meet(BOT)
@@ -175,7 +178,7 @@ async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None:
-    """Garbage as op 27 or op 29: the bot joins the group anew, and hears on the same connection."""
+    """After garbage as op 27 or op 29 the bot joins the MLS group again and hears on the same connection."""
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
@@ -191,9 +194,10 @@ async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4015, True), (4006, False), (4009, False)])
 async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: int, resumed: bool) -> None:
-    """The websocket breaks with and without a code: the link is lost, comes back, and hears.
+    """After the voice websocket breaks, with or without a close code, the link comes back and hears.
 
-    Where the session lives on it is resumed: same SSRC, same group, and nobody sees the bot leave and join.
+    If the session still exists it is resumed: the SSRC and the group stay the same, and nobody sees the bot leave and
+    join.
     """
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
@@ -210,7 +214,9 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
 
 @pytest.mark.asyncio
 async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Path) -> None:
-    """A new endpoint in mid-call, twice: discord.py alone takes the second one for the end."""
+    """The link follows a move to another voice server twice in a call. discord.py alone takes the second move for the
+    end.
+    """
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         for times in (1, 2):
@@ -225,7 +231,9 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
 @pytest.mark.asyncio
 @pytest.mark.parametrize("stays_in_voice", [1, 0])
 async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: int) -> None:
-    """discord.py forgets its voice clients then: the link joins anew, hears, and is told again what happens to it."""
+    """After a new main session, for which discord.py forgets its voice clients, the link joins again, hears, and gets
+    later events.
+    """
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
@@ -246,7 +254,7 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: in
 
 @pytest.mark.asyncio
 async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
-    """Encryption goes down to version 0 and up again: nobody is lost on the way."""
+    """People are heard after encryption goes down to version 0 and after it goes up again."""
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         await room.hears(ada)
@@ -294,7 +302,7 @@ async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
 
 
 class Tone:
-    """A source that says a tone for a while, then nothing."""
+    """An audio source that plays a tone for a number of frames, then nothing."""
 
     def __init__(self, frames: int) -> None:
         self.left = frames
@@ -311,7 +319,8 @@ class Tone:
 
 @pytest.mark.asyncio
 async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
-    """Half a second of tone reaches the other participant; then the thread goes on asking, and sends nothing."""
+    """Half a second of tone reaches the other participant. Then the thread keeps asking the source and sends nothing.
+    """
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         source = Tone(25)
@@ -330,7 +339,7 @@ async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_path: Path) -> None:
-    """What another process sends at its time is heard, evenly; a new connection's socket is lent anew."""
+    """Speech that the metronome process sends is heard at an even pace, also over the socket of a new connection."""
     with running_metronome() as metronome:
         async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
             arrivals: list[PacketArrival] = []
@@ -355,7 +364,9 @@ async def test_the_bot_is_heard_through_the_metronome_on_each_connection(tmp_pat
 
 @pytest.mark.asyncio
 async def test_the_bot_is_heard_on_when_the_metronome_ends_in_mid_sentence(tmp_path: Path) -> None:
-    """What it held is lost, 40 ms, and what was on its way; the rest is heard, and the next one sends again."""
+    """If the metronome process dies in mid-sentence, only the 40 ms that it held and frames on their way are lost. A
+    new process continues.
+    """
     with running_metronome() as metronome:
         assert metronome is not None
         async with scene(tmp_path, metronome=metronome) as room, guest(room.local, ADA) as ada:
@@ -370,7 +381,7 @@ async def test_the_bot_is_heard_on_when_the_metronome_ends_in_mid_sentence(tmp_p
             worker.process.kill()
             await until(lambda: metronome.alive and metronome._worker is not worker, "the next one")
             await ada.wait_for_quiet(BOT, quiet_s=0.4, timeout_s=10.0)
-            # Sixty frames of sound and five of silence.
+            # The tone has sixty frames, and five silence frames follow.
             assert 65 - 4 <= len(arrivals) <= 65
             assert room.listener.kinds() == [Connected]
 
@@ -397,7 +408,7 @@ async def end_runner(client: ReceivingClient) -> None:
 
 @pytest.mark.asyncio
 async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> None:
-    """A link is one channel's: it leaves where it was not asked to be, and hears nobody there."""
+    """A bot that is moved to another channel leaves it and hears nobody there, and the link ends for good."""
     async with (
         scene(tmp_path) as room,
         guest(room.local, ADA, channel_id=SIDE_ROOM) as ada,
@@ -415,7 +426,7 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
-    """When discord.py's websocket task dies a new client takes the old one's place."""
+    """When discord.py's websocket task dies, a new client replaces the old one."""
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         first = room.link._client
@@ -429,19 +440,19 @@ async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
 
 
 async def ask_nobody(*_: object, **__: object) -> None:
-    """Ask for the channel, and be heard by nobody."""
+    """Stand in for the request to join a channel, without sending it."""
 
 
 def name_another_server(state: ReceivingState) -> asyncio.Task[None]:
-    """Tell a connection that is being made of another voice server, as the main gateway does."""
+    """Announce another voice server to a connection that is being made, as the main gateway does."""
     server: Any = {"token": "another", "guild_id": str(state.server_id), "endpoint": state.endpoint}
     return asyncio.create_task(state.voice_server_update(server), name="server-update")
 
 
 def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the next client's handshake be overtaken by the news of another voice server, which never answers.
+    """Let the announcement of another voice server interrupt the next client's handshake. That server never answers.
 
-    discord.py then cancels its own connector, and who waits for that one is told of a cancellation.
+    discord.py then cancels its own connector, and the code that waits for the connector gets the cancellation.
     """
     handshake = ReceivingState._handshake_websocket
     news: dict[ReceivingState, asyncio.Task[None]] = {}
@@ -460,7 +471,7 @@ def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> Non
 async def test_joining_that_discord_breaks_off_is_a_plain_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody cancelled the task that opens the link, so it is not told so."""
+    """If discord.py cancels its connector while a link opens, the caller gets a plain error and not a cancellation."""
     name_another_server_in_mid_handshake(monkeypatch)
     with pytest.raises(LinkError, match="broken off") as refused:
         async with scene(tmp_path):
@@ -472,7 +483,7 @@ async def test_joining_that_discord_breaks_off_is_a_plain_sentence(
 async def test_reconnection_that_discord_breaks_off_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link's task is not ended by a cancellation that nobody meant for it."""
+    """If discord.py cancels its connector during a reconnection, the link's task does not end and tries again."""
     monkeypatch.setattr(link_module, "_FIRST_RETRY_S", 0.01)
     async with scene(tmp_path) as room:
         name_another_server_in_mid_handshake(monkeypatch)
@@ -487,9 +498,10 @@ async def test_reconnection_that_discord_breaks_off_is_tried_again(
 async def test_connector_that_fails_in_the_place_of_the_runner_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """News of another voice server in mid-resumption: discord.py starts a connector that nobody waits for.
+    """If another voice server is announced during a resumption, discord.py starts a connector that nobody waits for.
+    The link notices when this connector fails.
 
-    It asks for the channel that the bot is in, and Discord has nothing to answer.
+    The connector asks for the channel that the bot is already in, so Discord has nothing to answer.
     """
     news: list[asyncio.Task[None]] = []
 
@@ -510,7 +522,7 @@ async def test_connector_that_fails_in_the_place_of_the_runner_is_noticed(
 
 @pytest.mark.asyncio
 async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) -> None:
-    """A link that nobody watches any more says so; one that is closed says nothing."""
+    """A link whose watching task is cancelled reports that it is lost. Closing the link afterwards reports nothing."""
     async with scene(tmp_path) as room:
         (keeper,) = (task for task in asyncio.all_tasks() if task.get_name() == f"voice-link-{CHANNEL}")
         keeper.cancel()
@@ -538,7 +550,7 @@ async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
 async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Discord never answers the wish to join: after the timeout a `LinkError` says where to look."""
+    """If Discord never answers the request to join, a `LinkError` after the timeout says where to look."""
     monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
         with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
@@ -556,7 +568,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
 
 @pytest.mark.asyncio
 async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
-    """With no patience at all, the first break is the last; that the bot leaves to mend itself is nobody's doing."""
+    """With no time allowed for repairs, the first break ends the link. It does not count as removed by somebody."""
     async with scene(tmp_path, give_up_after_s=0.0) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         async with asyncio.timeout(10):
@@ -567,7 +579,7 @@ async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
 
 
 def _channel(**changed: Any) -> Any:
-    """A channel as far as permissions go."""
+    """Return a stand-in for a channel, with the fields that the permission checks read."""
     rights = SimpleNamespace(view_channel=True, connect=True, move_members=False)
     made = SimpleNamespace(
         id=600,
@@ -624,7 +636,9 @@ def test_a_channel_that_is_gone_is_not_entered() -> None:
 async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
     guild: object, sentence: str, retryable: bool
 ) -> None:
-    """A server whose news is still to come is waited for; what is gone from it is not."""
+    """If Discord does not show the guild at the moment, the link may try again. If the guild or the channel is gone, it
+    may not.
+    """
     link = VoiceLink(_channel(), sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
     discord_s: Any = SimpleNamespace(get_guild=lambda _: guild)
     link._discord = discord_s
@@ -663,7 +677,7 @@ def test_cancellation_is_nobody_s_failure() -> None:
 
 @pytest.mark.asyncio
 async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) -> None:
-    """The task that opens a link is cancelled in mid-handshake: the bot is out of the channel again."""
+    """If the task that opens a link is cancelled during the handshake, the bot leaves the channel again."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
 
         async def stay() -> None:

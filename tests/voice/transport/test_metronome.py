@@ -1,4 +1,4 @@
-"""The sending process keeps time, uses the right socket and ends with its owner."""
+"""The metronome process sends each datagram at its time over the right socket, and ends with its owner."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs Linux's local packet sockets")
-# Nothing local takes this long, even on a busy machine.
+# No local operation takes this long, even on a busy machine.
 PATIENCE_S = 10.0
 
 
 @contextmanager
 def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Lend a connected UDP socket, non-blocking as discord.py's is, and the one it is connected to."""
+    """Yield a connected UDP socket, non-blocking like discord.py's, and the socket that it is connected to."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there, socket.socket(type=socket.SOCK_DGRAM) as here:
         there.bind(("127.0.0.1", 0))
         there.settimeout(PATIENCE_S)
@@ -48,14 +48,14 @@ def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 @contextmanager
 def metronome() -> Iterator[Metronome]:
-    """Lend a running one."""
+    """Yield a running metronome."""
     with running_metronome() as running:
         assert running is not None
         yield running
 
 
 def killed(running: Metronome) -> Worker:
-    """End the process from outside; return when that is known."""
+    """Kill the process and return once the metronome has noticed that."""
     worker = running._worker
     assert worker is not None
     os.kill(worker.process.pid, signal.SIGKILL)
@@ -65,12 +65,12 @@ def killed(running: Metronome) -> Worker:
 
 
 def again(running: Metronome) -> None:
-    """Wait until there is a process."""
+    """Wait until the metronome has a process again."""
     eventually(lambda: running.alive)
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    """Wait for what another thread does."""
+    """Wait until another thread has made the condition true."""
     patience = threading.Event()
     for _ in range(int(PATIENCE_S / 0.01)):
         if holds():
@@ -80,7 +80,7 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 
 def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
-    """In the order of their times, not of their handing over, and none before its time."""
+    """Datagrams are sent in the order of their times, none before its time, each over its own line."""
     with metronome() as running, wire() as (here, there), wire() as (other, elsewhere):
         line, second = running.line(here), running.line(other)
         begun = time.monotonic()
@@ -95,7 +95,7 @@ def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
 
 
 def test_a_line_that_is_closed_sends_no_more() -> None:
-    """What waited for its time goes with it."""
+    """Closing a line drops the datagrams that still wait in it."""
     with metronome() as running, wire() as (here, there):
         line, second = running.line(here), running.line(here)
         second.send(b"awake", at=0.0)
@@ -108,7 +108,7 @@ def test_a_line_that_is_closed_sends_no_more() -> None:
 
 
 def test_a_socket_that_cannot_send_costs_its_own_datagrams_alone() -> None:
-    """Nobody listens there any more: the system refuses it, and the others go on."""
+    """If nobody listens at a line's address, the system refuses its datagrams, and the other lines go on."""
     with metronome() as running, wire() as (here, there), wire() as (other, elsewhere):
         elsewhere.close()
         line, broken = running.line(here), running.line(other)
@@ -119,7 +119,9 @@ def test_a_socket_that_cannot_send_costs_its_own_datagrams_alone() -> None:
 
 
 def test_ended_it_is_started_again_and_knows_its_lines() -> None:
-    """Killed from outside: at once, over the same sockets, while lines come and go; twice as well."""
+    """Each time the process is killed, a new one starts and sends over the same sockets, also for lines opened
+    meanwhile.
+    """
     with metronome() as running, wire() as (here, there), wire() as (other, elsewhere):
         line, gone = running.line(here), running.line(other)
         for word in (b"one", b"two"):
@@ -135,10 +137,10 @@ def test_ended_it_is_started_again_and_knows_its_lines() -> None:
 
 
 def test_one_that_ends_over_and_over_is_left() -> None:
-    """The rooms send for themselves, and it is known why."""
+    """A process that ends again and again is not restarted. The rooms send for themselves, and the outage says why."""
     with metronome() as running, wire() as (here, _):
         line = running.line(here)
-        # Nobody waits out the seconds between the starts.
+        # This skips the seconds between the starts.
         running._closing.wait = lambda timeout=None: False  # type: ignore[method-assign]
         for _ in range(MOST_ENDS_IN_A_ROW):
             killed(running)
@@ -154,7 +156,7 @@ def test_one_that_ends_over_and_over_is_left() -> None:
 
 
 def test_it_is_not_started_again_once_it_is_closed() -> None:
-    """Nor while it waits for that."""
+    """A closed metronome does not start a process again, even if it was waiting to do so."""
     with metronome() as running:
         worker = killed(running)
         again(running)
@@ -166,7 +168,9 @@ def test_it_is_not_started_again_once_it_is_closed() -> None:
 
 @given(st.lists(st.floats(0.0, 2 * STABLE_S), max_size=30))
 def test_restarts_are_bounded(lives: list[float]) -> None:
-    """So many ends in a row and no more; each wait is twice the one before, and one that lived long begins anew."""
+    """Only so many ends in a row are followed by a restart, each wait is twice the one before, and a long life resets
+    both.
+    """
     restarts, in_a_row = Restarts(), 0
     for lived_s in lives:
         in_a_row = 1 if lived_s >= STABLE_S else in_a_row + 1
@@ -178,7 +182,7 @@ def test_restarts_are_bounded(lives: list[float]) -> None:
 
 
 def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> None:
-    """A room's connection may end at any moment; the others go on."""
+    """If a lent socket is closed, only its line stops. A room's connection may end at any moment."""
     with metronome() as running, wire() as (here, there), wire() as (other, _):
         other.close()
         broken = running.line(other)
@@ -189,7 +193,7 @@ def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> Non
 
 
 def test_one_that_is_stuck_is_given_up() -> None:
-    """It takes nothing any more: what it holds is never sent late, and another takes its place."""
+    """A process that takes no more messages is killed and replaced, so what it holds is never sent late."""
     with metronome() as running, wire() as (here, _):
         line = running.line(here)
         worker = running._worker
@@ -205,7 +209,7 @@ def test_one_that_is_stuck_is_given_up() -> None:
 
 
 def test_it_ends_with_its_owner() -> None:
-    """Closed, or simply gone with the process that held the other end."""
+    """The process ends when the metronome is closed or the process at the other end is gone."""
     with metronome() as running:
         worker = running._worker
     assert worker is not None
@@ -213,7 +217,9 @@ def test_it_ends_with_its_owner() -> None:
 
 
 def test_what_the_process_does_message_by_message() -> None:
-    """The same in this process: lines are opened, replaced and closed, unknown ones ignored, and the end ends it."""
+    """The process's loop, run in a thread here, opens, replaces and closes lines, ignores unknown ones, and ends with
+    its socket.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, wire() as (here, there), wire() as (other, elsewhere):
         serving = threading.Thread(target=process.serve, args=(theirs,))
@@ -233,7 +239,7 @@ def test_what_the_process_does_message_by_message() -> None:
 
 
 def test_precedence_is_asked_for_and_not_insisted_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is refused, it runs like everybody."""
+    """If the system refuses a higher priority, the process runs with the ordinary one."""
     asked: list[int] = []
 
     def refuse(pid: int, policy: int, _param: os.sched_param) -> None:

@@ -1,4 +1,4 @@
-"""Our libopus binding: audio survives encoding and decoding, and a broken packet costs one frame."""
+"""The libopus binding: audio survives encoding and decoding, and a broken packet costs one frame."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def loudness(pcm: Pcm) -> float:
 
 
 def test_a_tone_comes_back_at_16_khz() -> None:
-    """440 Hz encoded at 48 kHz is 440 Hz in the listener's 16 kHz, as loud as it was."""
+    """A 440 Hz tone that is encoded at 48 kHz has the same pitch and loudness when it is decoded at 16 kHz."""
     decoder = opus.Decoder()
     heard = np.concatenate([decoder.decode(packet) for packet in packets(50)])
     assert len(heard) == 50 * LISTEN_FRAME_SAMPLES
@@ -44,7 +44,7 @@ def test_two_channels_come_interleaved() -> None:
 
 
 def test_each_frame_is_an_array_of_its_own() -> None:
-    """The decoder's buffer is reused, so what was returned before must not change."""
+    """A returned frame does not change later, although the decoder reuses its buffer."""
     decoder = opus.Decoder()
     frames = packets(6)
     decoder.decode(frames[0])
@@ -55,7 +55,7 @@ def test_each_frame_is_an_array_of_its_own() -> None:
 
 
 def test_a_lost_frame_is_recovered_from_the_next_packet() -> None:
-    """In-band FEC gives back the lost frame nearly as loud as it was."""
+    """In-band FEC restores a lost frame nearly as loud as it was."""
     decoder = opus.Decoder()
     frames = packets(20, bitrate_bps=24_000, expected_loss_percent=30)
     for packet in frames[:10]:
@@ -67,7 +67,7 @@ def test_a_lost_frame_is_recovered_from_the_next_packet() -> None:
 
 
 def test_concealment_fades_away() -> None:
-    """PLC continues the last sound and then dies down, so a long gap is not a drone."""
+    """Concealment continues the last sound and then fades, so that a long gap is not a drone."""
     decoder = opus.Decoder()
     for packet in packets(10):
         decoder.decode(packet)
@@ -83,7 +83,7 @@ def test_silence_frame_is_silent() -> None:
 @given(st.binary(max_size=200))
 @settings(max_examples=300, deadline=None)
 def test_garbage_costs_one_frame(garbage: bytes) -> None:
-    """Any bytes give sound or an `OpusError`, and the decoder goes on working."""
+    """Any bytes give sound or an `OpusError`, and the decoder works afterwards."""
     decoder = opus.Decoder()
     try:
         assert len(decoder.decode(garbage)) <= 1920
@@ -99,7 +99,7 @@ def test_impossible_lengths_are_refused(samples: int) -> None:
 
 
 def test_empty_packets_are_refused() -> None:
-    """libopus would call an empty packet lost and invent sound for it."""
+    """An empty packet is refused, because libopus would treat it as lost and invent sound for it."""
     decoder = opus.Decoder()
     with pytest.raises(OpusError):
         decoder.decode(b"")
@@ -121,7 +121,7 @@ def test_packet_tells_its_length() -> None:
 
 
 def test_missing_libopus_says_what_to_do() -> None:
-    """The error names the remedy and what was tried."""
+    """The error for a missing libopus names the remedy and the paths that were tried."""
     with pytest.raises(OpusMissingError, match=r"apt install libopus0.*av"):
         opus.open_library([])
     with pytest.raises(OpusMissingError, match=r"/nowhere/libopus\.so"):
@@ -129,14 +129,15 @@ def test_missing_libopus_says_what_to_do() -> None:
 
 
 def test_a_library_that_is_not_opus_is_passed_over() -> None:
-    """The C library loads, but has no Opus in it; the next candidate is taken."""
+    """A library without Opus, such as the C library, is skipped, and the next candidate is used."""
     lib = opus.open_library(["libc.so.6", *opus.candidates()])
     assert b"opus" in lib.opus_get_version_string()
     assert opus.version().startswith("libopus")
 
 
 def test_packets_tell_whether_they_carry_a_copy() -> None:
-    """Speech coded for loss carries the frame before it; music and the silence frame do not."""
+    """Speech that is coded for loss carries a copy of the frame before it. Other packets and the silence frame do not.
+    """
     coded = packets(20, bitrate_bps=24_000, expected_loss_percent=30)
     assert any(opus.carries_fec(packet) for packet in coded)
     assert not any(opus.carries_fec(packet) for packet in packets(20, bitrate_bps=24_000, expected_loss_percent=0))
@@ -147,7 +148,9 @@ def test_packets_tell_whether_they_carry_a_copy() -> None:
 
 @given(st.binary(min_size=1, max_size=20))
 def test_our_reading_of_the_copy_is_libopus_s(packet: bytes) -> None:
-    """For packets of one frame we read the flag as libopus does (the wheel's; the system's may be too old)."""
+    """For packets of one frame we read the FEC flag as the wheel's libopus does. The system's libopus may be too old
+    for this.
+    """
     single = bytes([packet[0] & 0xFC]) + packet[1:]
     ask = opus.open_library(opus.candidates()[-1:]).opus_packet_has_lbrr
     assert opus.carries_fec(single) == (ask(single, len(single)) == 1)

@@ -39,7 +39,7 @@ def test_after_an_interruption_speaking_is_announced_again() -> None:
 
 
 def test_pace_holds_20_ms_over_a_thousand_slots() -> None:
-    """Work and late wake-ups of some milliseconds do not add up."""
+    """Slots stay 20 ms apart: work and wake-ups that are some milliseconds late do not add up."""
     pace, now = SlotTimer(), 50.0
     for n in range(1000):
         now += pace.wait_s(now) + (0.003 if n % 3 else 0.009)
@@ -64,7 +64,7 @@ def test_frames_wait_for_the_encrypted_group_but_not_forever() -> None:
 
 @dataclass
 class Wire:
-    """A carrier that keeps what it was given."""
+    """A fake carrier that records what it gets."""
 
     can_send: bool = True
     connected: bool = True
@@ -94,7 +94,7 @@ class Wire:
 
 @dataclass
 class Words:
-    """A source with a number of frames to say."""
+    """An audio source with a number of frames to play."""
 
     left: int
     samples: int = DISCORD_FRAME_SAMPLES
@@ -137,13 +137,13 @@ def test_while_disconnected_nothing_is_pulled_and_then_it_goes_on() -> None:
     wire.connected = wire.can_send = True
     for _ in range(3):
         outgoing.slot()
-    # The frame that was ready when the line went is lost with it.
+    # The frame that was ready when the connection was lost is lost too.
     assert (len(wire.sent), wire.sent[-1]) == (4, SILENCE_FRAME)
     assert wire.speaking == [True, True]
 
 
 def test_the_next_frame_is_ready_before_its_time() -> None:
-    """At a frame's time it only has to be sent; no more than one is made ahead."""
+    """At its time a frame only has to be sent, because one frame, and no more, is made ahead."""
     wire, words = Wire(), Words(10)
     outgoing = Outgoing(words, lambda: wire)
     for sent in range(1, 6):
@@ -152,7 +152,7 @@ def test_the_next_frame_is_ready_before_its_time() -> None:
 
 
 def test_what_was_sealed_for_another_epoch_is_sealed_anew() -> None:
-    """The group's keys change between two slots: the frame that was ready goes out under the new ones."""
+    """If the group's keys change before a frame's slot, the frame is sealed again with the new keys."""
     wire, words = Wire(), Words(3)
     outgoing = Outgoing(words, lambda: wire)
     outgoing.slot()
@@ -164,7 +164,7 @@ def test_what_was_sealed_for_another_epoch_is_sealed_anew() -> None:
 
 @dataclass
 class Clock:
-    """A clock to move."""
+    """A clock that the test moves."""
 
     now: float = 50.0
 
@@ -173,7 +173,9 @@ class Clock:
 
 
 def test_before_their_time_frames_are_handed_over_with_it() -> None:
-    """The first is due at once, the others 20 ms apart, and no more than 40 ms are away from home."""
+    """A carrier that keeps time gets each frame early with its time: the first is due at once, the next 20 ms later, at
+    most 40 ms ahead.
+    """
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(50)
     outgoing = Outgoing(words, lambda: wire, clock=clock)
     for _ in range(20):
@@ -186,12 +188,12 @@ def test_before_their_time_frames_are_handed_over_with_it() -> None:
 
 @given(st.lists(st.floats(0.0, 0.019), min_size=20, max_size=200))
 def test_late_slots_leave_no_trace(delays: list[float]) -> None:
-    """However late the thread gets its turns, up to a frame: every frame has its own time, handed over before."""
+    """If the thread is late by less than a frame, every frame still has its own time and is handed over before it."""
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(1000)
     outgoing = Outgoing(words, lambda: wire, clock=clock)
     handed: list[float] = []
     for number, delay in enumerate(delays):
-        # The first is late by definition: its time is when it is handed over.
+        # The first slot has no delay, because the first frame is due when it is handed over.
         clock.now = 50.0 + 0.02 * number + (delay if number else 0.0)
         outgoing.slot()
         handed += [clock.now] * (len(wire.times) - len(handed))
@@ -200,7 +202,7 @@ def test_late_slots_leave_no_trace(delays: list[float]) -> None:
 
 
 def test_the_end_of_what_is_said_keeps_the_time() -> None:
-    """Silence frames follow at their distance, once it is sure that the source has no more; then the next is due."""
+    """Silence frames follow 20 ms apart once the source has no more frames, and the next speech is due at once."""
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(3)
     outgoing = Outgoing(words, lambda: wire, clock=clock)
     for _ in range(12):
@@ -227,7 +229,8 @@ def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
 
 
 def test_when_the_time_is_kept_again_nothing_is_skipped() -> None:
-    """What was made ready meanwhile goes first, and each frame 20 ms after the one before."""
+    """If the carrier keeps time again, the frame that is ready goes first and each frame is 20 ms after the one before.
+    """
     clock, wire, words = Clock(), Wire(), Words(10)
     outgoing = Outgoing(words, lambda: wire, clock=clock)
     outgoing.slot()
@@ -252,7 +255,9 @@ def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:
 
 
 def test_alone_in_the_channel_time_passes_unheard() -> None:
-    """There is no group with nobody to talk to: after five seconds the words are spoken to nobody."""
+    """A bot that is alone in the channel has no encrypted group. After five seconds its frames are used up without
+    being sent.
+    """
     now = [0.0]
     wire, words = Wire(can_send=False), Words(100)
     outgoing = Outgoing(words, lambda: wire, clock=lambda: now[0])
@@ -274,7 +279,7 @@ def test_frame_of_the_wrong_length_costs_that_frame() -> None:
 
 
 def test_thread_asks_and_ends() -> None:
-    """The thread survives a source that raises, and asks no more once it was joined."""
+    """The thread survives a source that raises, and has ended after it was joined."""
     asked = threading.Event()
 
     class Broken:
@@ -298,7 +303,7 @@ def test_thread_asks_and_ends() -> None:
 def sent_with(
     channel_bitrate_bps: int | None = None, *, bitrate_bps: int = OPUS_BITRATE_BPS, expected_loss_percent: int = 10
 ) -> list[bytes]:
-    """Return a second of a tone as it is sent."""
+    """Return the packets that are sent for one second of a tone."""
     wire, words = Wire(), Words(50)
     outgoing = Outgoing(
         words,
@@ -313,7 +318,7 @@ def sent_with(
 
 
 def test_no_more_is_sent_than_the_channel_is_set_to() -> None:
-    """The channel's bitrate is the most, the setting may be less."""
+    """The bitrate is the lower one of the channel's and the setting's."""
     little, much = (sum(map(len, sent_with(bitrate_bps=bps))) for bps in (16_000, 64_000))
     assert little < much / 2
     assert sum(map(len, sent_with(16_000, bitrate_bps=64_000))) == little

@@ -31,8 +31,8 @@ from voice.transport.receiver import Receiver
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-# What private.py overrides, calls or relies on, with a fingerprint of its source in discord.py 2.7.1. A changed
-# one is no error yet: read the change, look at private.py again, then note the new fingerprint.
+# The parts of discord.py 2.7.1 that private.py overrides, calls or relies on, with a fingerprint of their source. A
+# changed part is no error yet: read the change, look at private.py again, then note the new fingerprint.
 TOUCHED = {
     "SocketReader.__init__": "9f3105c690c6",
     "SocketReader.register": "abd188a05f23",
@@ -91,7 +91,9 @@ def _part(name: str) -> Any:
 
 
 def fingerprint(part: Any) -> str:
-    """Return the first 12 digits of the source's SHA-256; of a property, getter and setter."""
+    """Return the first 12 digits of the source's SHA-256. For a property, the getter and the setter are hashed
+    together.
+    """
     parts = [part.fget, part.fset] if isinstance(part, property) else [part]
     source = "".join(inspect.getsource(each) for each in parts if each is not None)
     return hashlib.sha256(source.encode()).hexdigest()[:12]
@@ -103,7 +105,7 @@ def test_versions_are_the_ones_that_were_read() -> None:
 
 
 def test_touched_parts_are_unchanged() -> None:
-    """Names every part of discord.py that is another than the one private.py was written against."""
+    """Every part of discord.py that private.py uses is unchanged. A failure names the changed parts."""
     changed = {name: fingerprint(_part(name)) for name, noted in TOUCHED.items() if fingerprint(_part(name)) != noted}
     assert changed == {}
 
@@ -114,7 +116,7 @@ def _receiver() -> Receiver:
 
 @contextlib.asynccontextmanager
 async def connection_state() -> AsyncIterator[ReceivingState]:
-    """A connection state without a client: enough for what happens inside it."""
+    """Yield a connection state without a client, which is enough for its internal logic."""
     client: Any = SimpleNamespace(user=SimpleNamespace(id=1001), loop=asyncio.get_running_loop())
     state = ReceivingState(client, receiver=_receiver(), on_state=lambda _: None)
     try:
@@ -128,7 +130,9 @@ async def connection_state() -> AsyncIterator[ReceivingState]:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("ticks", range(8))
 async def test_no_state_is_slept_through(ticks: int) -> None:
-    """Two states, any number of loop ticks apart: the waiter for the second wakes. The stock hangs at three."""
+    """The waiter for the second of two states wakes, however many loop ticks lie between them. discord.py's own code
+    hangs at three.
+    """
     async with connection_state() as state:
         state.state = ConnectionFlowState.set_guild_voice_state
         waiter = asyncio.create_task(
@@ -153,7 +157,7 @@ async def test_waiting_for_a_state_ends_with_its_timeout() -> None:
 
 @pytest.mark.asyncio
 async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> None:
-    """The voice server answers at once, and only the second time it is asked."""
+    """IP discovery asks again if there is no answer, and receives an answer that comes at once."""
     loop = asyncio.get_running_loop()
     asked: list[bytes] = []
 
@@ -205,7 +209,9 @@ async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
 
 @pytest.mark.asyncio
 async def test_sockets_over_1024_are_heard() -> None:
-    """A process with many files open: `select` would refuse this socket's number, `poll` does not."""
+    """A socket with a number over 1024, as in a process with many open files, is heard. `select` refuses it, and `poll`
+    does not.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     number = min(soft - 1, 1500)
     assert number >= 1024, "this machine allows too few open files to try it: raise `ulimit -n`"
@@ -242,7 +248,7 @@ async def test_listener_that_fails_deafens_nobody() -> None:
 
 
 class Recorder:
-    """Takes the place of what a websocket talks to, and keeps what it was told."""
+    """Takes the place of a websocket's connection and records what is sent."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -294,7 +300,9 @@ async def test_json_that_makes_no_sense_costs_one_message(message: Any) -> None:
 @pytest.mark.parametrize("op", [25, 27, 29, 30])
 @pytest.mark.parametrize("body", [b"", b"\x00", b"\x00\x01\x02", bytes(range(64))])
 async def test_mls_that_makes_no_sense_is_answered_with_rejoining(op: int, body: bytes) -> None:
-    """Op 31 and a fresh key package (op 26), once: further garbage while the group is made anew is let pass."""
+    """Invalid MLS messages are answered once with op 31 and a new key package (op 26). Further ones are ignored
+    meanwhile.
+    """
     async with websocket() as (ws, _, recorder):
         for _ in range(3):
             await ws.received_binary_message(b"\x00\x07" + bytes([op]) + body)
@@ -314,7 +322,7 @@ async def test_torn_binary_message_is_survived() -> None:
 
 @pytest.mark.asyncio
 async def test_gateway_s_words_reach_the_receiver() -> None:
-    """Ops 11, 5, 12 and 13 keep the members; a new connection (op 2) clears them."""
+    """Ops 11, 5, 12 and 13 update the members, and a new connection (op 2) clears them."""
     async with websocket() as (ws, state, _):
         await ws.received_message({"op": 11, "d": {"user_ids": ["1001", "5", "6"]}})
         await ws.received_message({"op": 5, "d": {"ssrc": 31, "user_id": "7", "speaking": 1}})
@@ -328,7 +336,8 @@ async def test_gateway_s_words_reach_the_receiver() -> None:
 
 @pytest.mark.asyncio
 async def test_session_that_began_in_the_clear_can_go_up() -> None:
-    """Op 24 makes the session that op 4 did not; the stock leaves it out for good."""
+    """Op 24 makes the DAVE session of a connection that began without encryption. discord.py's own code never makes it.
+    """
     async with websocket() as (ws, state, recorder):
         state.dave_session = None
         state.dave_protocol_version = 0
@@ -339,7 +348,7 @@ async def test_session_that_began_in_the_clear_can_go_up() -> None:
 
 @pytest.mark.asyncio
 async def test_executed_change_of_keys_has_them_tried_anew() -> None:
-    """Op 22: the people whose keys opened nothing until now may be found by the new ones."""
+    """After op 22 the keys are tried again for senders that no key has opened so far."""
     async with websocket() as (ws, state, _):
         roster = state.receiver._roster
         while roster.may_try(77, 0.0):
@@ -350,7 +359,9 @@ async def test_executed_change_of_keys_has_them_tried_anew() -> None:
 
 @pytest.mark.asyncio
 async def test_changes_of_keys_end_with_their_connection() -> None:
-    """The line breaks between a transition's announcement and its execution: the new connection waits for neither."""
+    """If the connection breaks between a transition's announcement and its execution, the new connection does not wait
+    for it.
+    """
     async with websocket() as (ws, state, _):
         await ws.received_message({"op": 21, "d": {"transition_id": 0, "protocol_version": 0}})
         await ws.received_message({"op": 21, "d": {"transition_id": 5, "protocol_version": 1}})
@@ -360,7 +371,9 @@ async def test_changes_of_keys_end_with_their_connection() -> None:
 
 
 def test_a_change_of_keys_that_is_never_executed_is_not_waited_for_for_ever() -> None:
-    """The watchdog judges again after ten seconds, and the next change still has its own time."""
+    """A transition that is never executed holds the watchdog back for ten seconds only, and the next one has its own
+    time.
+    """
     now = 100.0
     pending = PendingTransitions(clock=lambda: now)
 
@@ -401,7 +414,8 @@ async def test_refused_handshake_says_what_to_do(code: int) -> None:
 
 @pytest.mark.asyncio
 async def test_being_back_in_a_channel_takes_back_being_out() -> None:
-    """After one reconnection the stock still remembers it was out, and takes the next move for the end."""
+    """Being back in a channel clears the memory of having left. Otherwise discord.py takes the next move for the end.
+    """
     async with connection_state() as state:
         state._expecting_disconnect = True
         await state.voice_state_update({"channel_id": None})
@@ -415,7 +429,7 @@ async def test_being_back_in_a_channel_takes_back_being_out() -> None:
 
 @pytest.mark.asyncio
 async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
-    """A connector that failed has left and unregistered its client; Discord's answer reaches the next one."""
+    """Discord's late answer to the leaving of an earlier, failed client does not remove the next client."""
     async with connection_state() as state:
         state.state = ConnectionFlowState.set_guild_voice_state
         await state.voice_state_update({"channel_id": None})

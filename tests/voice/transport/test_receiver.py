@@ -1,4 +1,4 @@
-"""The whole receive path on encrypted datagrams: each person's audio comes out, everything else is counted."""
+"""The whole receive path with encrypted datagrams: each person's audio comes out, and everything else is counted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tone_packets(hz: float = 440.0) -> Iterator[bytes]:
 
 @dataclass
 class Ear:
-    """A receiver on a hand-driven clock, in a room of real sessions."""
+    """A receiver with a clock that the test moves, in a room of real DAVE sessions."""
 
     room: DaveRoom = field(default_factory=lambda: DaveRoom(ANA, BEN))
     excluded: set[int] = field(default_factory=set)
@@ -109,7 +109,7 @@ def assert_each_datagram_has_one_fate(ear: Ear) -> None:
 
 
 def test_a_talkspurt_is_heard_whole() -> None:
-    """Fifty frames and five silence frames: 1.1 s of one person's tone, contiguous, then the end."""
+    """A talkspurt of 50 frames and 5 silence frames gives 1.1 s of one person's contiguous tone, and then its end."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -130,7 +130,7 @@ def test_a_talkspurt_is_heard_whole() -> None:
 
 
 def test_padding_and_extensions_cost_nothing() -> None:
-    """RTP padding is stripped before DAVE sees the frame, the extension's body before the frame."""
+    """RTP padding and the extension's body are removed before DAVE gets the frame."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -159,7 +159,9 @@ def test_two_people_at_once_are_told_apart() -> None:
 
 
 def test_loss_and_reordering_leave_every_frame_in_place() -> None:
-    """One in ten lost, one in ten overtaken: recovered or concealed, and the time line stays whole."""
+    """With one packet in ten lost and one in ten overtaken, missing frames are recovered or concealed and no time is
+    lost.
+    """
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -189,7 +191,7 @@ def test_loss_and_reordering_leave_every_frame_in_place() -> None:
 
 
 def test_keys_are_read_live_through_two_renewals() -> None:
-    """The group goes on an epoch in mid-speech, and the transport's key changes: not one frame is lost."""
+    """No frame is lost if the group enters a new epoch and the transport's key changes during speech."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -216,7 +218,7 @@ def test_frame_from_before_the_renewal_is_still_heard() -> None:
 
 
 def test_packets_that_overtake_op_5_are_kept() -> None:
-    """The first frames come before the gateway says whose they are; the key says so at once."""
+    """Frames that come before op 5 names their sender are kept, because the key already identifies the sender."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.say(ana, 3)
@@ -229,7 +231,7 @@ def test_packets_that_overtake_op_5_are_kept() -> None:
 
 
 def test_without_op_5_the_key_tells_who_speaks() -> None:
-    """After a restart in mid-speech no op 5 comes: of two members, each is found by their own key."""
+    """Without op 5, as after a restart during speech, each of two members is identified by their own key."""
     ear = Ear()
     ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 12)
     for _ in range(20):
@@ -241,7 +243,8 @@ def test_without_op_5_the_key_tells_who_speaks() -> None:
 
 
 def test_frames_from_before_the_group_use_up_no_tries() -> None:
-    """In mid-speech after a reconnection, without op 5: the first frame after the group is made tells who speaks."""
+    """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies the sender.
+    """
     ear = Ear()
     ana = ear.sender(ANA, 11)
     for unready in (None, DaveRoom().bot):
@@ -254,7 +257,7 @@ def test_frames_from_before_the_group_use_up_no_tries() -> None:
 
 
 def test_keys_are_tried_anew_once_everybody_sends_with_them() -> None:
-    """We are in the group, and others go on with the old keys until the slowest member is ready (op 22)."""
+    """Keys are tried again after op 22, because the others use their old keys until the slowest member is ready."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ana.session = DaveRoom(ANA).sessions[ANA]
@@ -267,7 +270,7 @@ def test_keys_are_tried_anew_once_everybody_sends_with_them() -> None:
 
 
 def test_sender_who_is_named_late_is_heard_from_the_start() -> None:
-    """A member whose op 11 comes half a second late: the held frames keep their times."""
+    """If a member is named half a second late, the held frames are delivered with their own times."""
     ear = Ear()
     cai = Sender(2009, 19, ear.room.add(2009), ear.keys)
     ear.say(cai, 20)
@@ -279,7 +282,7 @@ def test_sender_who_is_named_late_is_heard_from_the_start() -> None:
 
 
 def test_nobody_s_frames_are_given_up() -> None:
-    """An SSRC that no member's key opens: 25 frames wait, and after a while they are dropped and counted."""
+    """If no member's key opens an SSRC, 25 of its frames wait, and after a while they are dropped and counted."""
     ear = Ear()
     stranger = Sender(2009, 19, DaveRoom(2009).sessions[2009], ear.keys)
     ear.say(stranger, 40)
@@ -290,7 +293,9 @@ def test_nobody_s_frames_are_given_up() -> None:
 
 
 def test_excluded_people_are_never_decrypted() -> None:
-    """Neither by their SSRC, nor by trying their key; what came before op 5 is dropped, too."""
+    """Frames of excluded people are never decrypted, neither by SSRC nor by trying keys. Frames before op 5 are dropped
+    too.
+    """
 
     class Spy:
         def __init__(self, session: object) -> None:
@@ -316,7 +321,8 @@ def test_excluded_people_are_never_decrypted() -> None:
 
 
 def test_opting_out_in_mid_sentence_holds_at_once() -> None:
-    """What is still waiting is discarded, the talkspurt ends, and nothing more is heard."""
+    """If a person opts out in mid-sentence, waiting frames are discarded, the talkspurt ends and nothing more is heard.
+    """
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -347,7 +353,7 @@ def test_wrong_transport_key_is_counted() -> None:
 
 
 def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
-    """36 frames in a row that the sender's key does not open: the watchdog wants the group made anew."""
+    """After 36 frames in a row that the sender's key does not open, the watchdog asks for a new group."""
     ear = Ear()
     fake = Sender(ANA, 11, DaveRoom(ANA).sessions[ANA], ear.keys)
     ear.receiver.speaks(11, ANA)
@@ -372,7 +378,7 @@ def test_announced_and_never_heard_raises_the_alarm() -> None:
 
 
 def test_other_traffic_is_counted_by_kind() -> None:
-    """RTCP, video, discovery answers and torn packets are no audio, and never reach decryption."""
+    """RTCP, video, discovery answers and incomplete packets are counted by kind and never decrypted."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     for datagram in (
@@ -400,7 +406,7 @@ def test_silence_between_talkspurts_starts_nothing() -> None:
 
 
 def test_version_0_is_heard_in_the_clear() -> None:
-    """After a downgrade frames come without DAVE; encrypted stragglers are still decrypted."""
+    """After a downgrade to version 0, clear frames are heard, and late encrypted frames are still decrypted."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -414,7 +420,7 @@ def test_version_0_is_heard_in_the_clear() -> None:
 
 
 def test_ciphertext_never_reaches_opus() -> None:
-    """At version 0, without a session, an encrypted frame is dropped, not decoded into noise."""
+    """At version 0 without a session, an encrypted frame is dropped and not decoded into noise."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -426,7 +432,7 @@ def test_ciphertext_never_reaches_opus() -> None:
 
 
 def test_upgrade_hears_the_clear_frames_that_are_under_way() -> None:
-    """Going up again, the group is not ready yet and people still send in the clear: that is let through."""
+    """During an upgrade, clear frames are still accepted, because the group is not ready yet."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -454,7 +460,7 @@ def test_broken_opus_costs_one_frame() -> None:
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
     ear.say(ana, 5)
-    # Two frames of 10 ms, which must be equally long, in an odd number of bytes.
+    # This packet has two frames of 10 ms, which must be equally long, in an odd number of bytes.
     ear.take(ana.datagram(b"\xf1" + bytes(9)))
     ear.say(ana, 5)
     ear.rest(0.5)
@@ -465,7 +471,7 @@ def test_broken_opus_costs_one_frame() -> None:
 
 
 def test_short_opus_frames_are_handed_on_in_whole_20_ms() -> None:
-    """A client that sends 10 ms packets: what the transport hands on stays a multiple of 320 samples."""
+    """Packets of 10 ms are joined, so that the transport delivers multiples of 20 ms (320 samples)."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -480,7 +486,7 @@ def test_short_opus_frames_are_handed_on_in_whole_20_ms() -> None:
 
 
 def test_copies_are_duplicates_and_no_failures() -> None:
-    """A copy cannot be decrypted again, so it must be known for a copy before it is tried."""
+    """A copy of a packet is recognised before decryption, because it cannot be decrypted a second time."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -494,7 +500,7 @@ def test_copies_are_duplicates_and_no_failures() -> None:
 
 
 def test_leaving_ends_what_was_said() -> None:
-    """What still waits is heard, then the talkspurt ends, then the person has left."""
+    """If a person leaves, waiting frames are delivered, then the talkspurt ends, then the person has left."""
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)
@@ -546,7 +552,7 @@ def test_ssrc_that_changes_hands() -> None:
 
 
 def test_sound_is_handed_on_in_batches() -> None:
-    """Ten people at once: fifty batches a second, not five hundred."""
+    """The sound of ten people at once is delivered in fifty batches a second, not five hundred."""
     ear = Ear()
     senders = []
     for n in range(10):
@@ -573,7 +579,7 @@ def test_counter_names_are_fates_or_figures() -> None:
 def test_whatever_comes_nothing_raises_and_each_datagram_has_one_fate(
     script: list[bytes | int], random: object
 ) -> None:
-    """Garbage, torn, repeated and mixed-up packets: everything is counted once."""
+    """Invalid, incomplete, repeated and mixed-up packets raise nothing, and each datagram is counted once."""
     ear = Ear(room=_ROOM)
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)

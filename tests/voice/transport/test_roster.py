@@ -69,7 +69,9 @@ def test_a_new_connection_forgets_everything() -> None:
 
 
 def test_keys_are_tried_on_every_early_frame_then_once_a_second() -> None:
-    """A speaker is found within a frame; an SSRC that no key opens (an excluded one) costs one try a second."""
+    """Keys are tried on each of an SSRC's first frames, and then once a second, in case no key opens it (an excluded
+    person).
+    """
     roster = Roster()
     tries = sum(roster.may_try(77, n * 0.02) for n in range(50 * 10))
     assert HELD_FRAMES + 8 <= tries <= HELD_FRAMES + 11

@@ -25,7 +25,7 @@ def test_plain_audio_packet() -> None:
 
 
 def test_extension_preamble_is_in_the_clear() -> None:
-    """Two words of extension: the 4-byte preamble belongs to the header, the 8 bytes to the payload."""
+    """The 4-byte preamble of an extension belongs to the header, and the extension's 8 bytes belong to the payload."""
     packet = parse(header(0x90) + b"\xbe\xde\x00\x02" + SEALED)
     assert isinstance(packet, AudioPacket)
     assert (packet.header_bytes, packet.extension_bytes) == (16, 8)
@@ -38,7 +38,7 @@ def test_contributing_sources_lengthen_the_header() -> None:
 
 
 def test_marker_bit_is_audio() -> None:
-    """A talkspurt's first packet may be marked; it is audio all the same."""
+    """A packet with the marker bit, which a talkspurt's first packet may have, is audio."""
     assert isinstance(parse(header(kind=0xF8) + SEALED), AudioPacket)
 
 
@@ -96,7 +96,9 @@ def test_discovery_answer_is_known() -> None:
     ],
 )
 def test_frame_is_cut_out(first: int, extension_words: int, payload: bytes, frame: bytes | None) -> None:
-    """Padding goes by its last byte, the extension's body by its length; nonsense gives nothing."""
+    """The last byte gives the length of the padding, the header that of the extension. An invalid payload gives no
+    frame.
+    """
     extension = b"\xbe\xde" + struct.pack(">H", extension_words) if first & 0x10 else b""
     packet = parse(header(first) + extension + bytes(4 * extension_words) + SEALED)
     assert isinstance(packet, AudioPacket)
@@ -105,7 +107,9 @@ def test_frame_is_cut_out(first: int, extension_words: int, payload: bytes, fram
 
 @given(st.binary(max_size=120), st.binary(max_size=80))
 def test_any_bytes_are_parsed_or_rejected(datagram: bytes, payload: bytes) -> None:
-    """Nothing raises, and what is accepted has room for a tag, a nonce and a frame."""
+    """Any bytes are parsed or rejected without an exception, and an accepted packet has room for a tag, a nonce and a
+    frame.
+    """
     for candidate in (datagram, b"\x80\x78" + datagram, b"\xb1\xf8" + datagram):
         packet = parse(candidate)
         if isinstance(packet, AudioPacket):

@@ -1,4 +1,4 @@
-"""Which faults count as a broken link, how often it is repaired, and which faults are ignored as brief."""
+"""Which faults count as a broken link, how often the link is repaired, and which brief faults are ignored."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_one_good_frame_starts_the_count_anew() -> None:
 
 
 def test_another_person_s_good_frames_do_not_hide_a_deaf_key() -> None:
-    """A count over all people would never reach its mark while somebody else is heard well."""
+    """Failures are counted for each person. A count over all people would be reset by each person who is heard well."""
     dog = Watchdog()
     for _ in range(36):
         dog.failed(ANA)
@@ -54,7 +54,7 @@ def test_failures_during_a_transition_are_not_judged() -> None:
 
 
 def test_recoveries_grow_rarer_and_recover_themselves() -> None:
-    """What recovery does not mend must not keep the room re-keying: 5, 10, 20, 40, 60 s between, then 5 again."""
+    """Recoveries that do not help come after 5, 10, 20, 40 and 60 s, and a good frame resets that to 5 s."""
     dog = Watchdog()
     at: list[float] = []
     for step in range(3000):

@@ -1,1 +1,1 @@
-"""Plays a written evening: a real room without sound, on a manual clock. Way in: `player.play_written`."""
+"""Plays a written evening: a real room without sound, on a manual clock. The entry point is `player.play_written`."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SilentChat:
-    """`bot.channel.port.Chat` in which nobody writes anything. `posted`: what the bot did."""
+    """`bot.channel.port.Chat` in which nobody writes anything. `posted`: the bot's own posts."""
 
     def __init__(self) -> None:
         self.posted: list[str] = []

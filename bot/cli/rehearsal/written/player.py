@@ -103,7 +103,7 @@ async def open_player(
 class WrittenPlayer:
     """Plays the evening. Created by `open_player`.
 
-    `record`: what was seen; `people`: everybody, by how the file writes them.
+    `record`: what was observed. `people`: everybody, by their name in the file.
     """
 
     def __init__(self, evening: WrittenEvening, program: TerminalReport | None) -> None:
@@ -215,7 +215,7 @@ class WrittenPlayer:
         await self._live(_BREAKS_OFF_AFTER_S)
         before = self.record.last_seq
         await self._live(self._speak(line) + AFTER_SPEECH_S)
-        # The broken-off answer, then what broke it off.
+        # Two turns are recorded: the broken-off answer, then the line that broke it off.
         await self._settled(lambda: self.record.last_seq >= before + 2, f'"{line.say}" to become a turn')
 
     def _speak(self, *lines: EveningLine | None) -> float:

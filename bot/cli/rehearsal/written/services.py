@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognizer
 
 BOT_NAME = "Roomtone"
-# They override the operator's settings; the command line overrides them.
+# These settings override the operator's settings. Options of the command line override these.
 EVENING_SETTINGS: dict[str, object] = {
     "brain.name": BOT_NAME,
     # The context of a small model: three hours must fit into it.

@@ -22,7 +22,7 @@ MEMORY = [
 
 
 def ask(question: str, *, introduce: bool = False) -> str:
-    """Return what the bot says to Bo."""
+    """Return the bot's answer to a question from Bo."""
     return answer(question, MEMORY, asker="Bo", now=NOW, names=("Roomtone", "Room tone"), zone=UTC, introduce=introduce)
 
 
@@ -54,12 +54,14 @@ def ask(question: str, *, introduce: bool = False) -> str:
     ],
 )
 def test_answers_come_from_memory_with_who_and_when(question: str, said: str) -> None:
-    """Whose words, when, and the words; or plainly that there are none."""
+    """An answer quotes the matching sentence with its speaker and time, or says that nothing was heard about the
+    question.
+    """
     assert ask(question) == said
 
 
 def test_it_says_once_that_no_model_is_configured() -> None:
-    """People should know whom they talk to, and not be told each time."""
+    """With `introduce`, an answer ends with the notice that no language model is configured."""
     assert ask("Hello!", introduce=True) == f"Hello, Bo. {NO_MODEL}"
 
 
@@ -68,7 +70,7 @@ def test_it_says_once_that_no_model_is_configured() -> None:
     ["Roomtone, what did I miss?", "Can you give me a short summary?", "Recap, please.", "What was discussed so far?"],
 )
 def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately(question: str) -> None:
-    """Somebody comes late and asks: word for word, with who and when."""
+    """A request for a recap is answered with a few quotes, older ones first, each with its speaker and time."""
     assert ask(question) == (
         "Earlier this evening, between 19:02 and 19:08, Ada said: The vault code is four seven one nine. "
         "Earlier this evening, between 19:02 and 19:08: The group plans a trip to Lisbon. "
@@ -79,7 +81,7 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately(question: str) 
 
 
 def test_a_very_long_quote_is_cut_at_a_word() -> None:
-    """Nobody wants a minute of reading aloud."""
+    """A very long quote is cut after a whole word, because it is read aloud."""
     long = Evidence("The vault " + "really " * 100, EvidenceOrigin.TURN, 9, "Cy", NOW - 60, NOW - 60)
     said = answer("What about the vault?", [long], asker="Bo", now=NOW, names=())
     assert said.startswith("About a minute ago, Cy said: The vault really")

@@ -1,4 +1,4 @@
-"""Which sentence answers a question."""
+"""How the embedded responder chooses the sentence that answers a question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = ("Roomtone", "Room tone")
 
 
 def sentences(talk: list[tuple[str, str]]) -> list[Evidence]:
-    """Return each line of talk as a sentence of a turn."""
+    """Return each line as a sentence of its own turn."""
     return [Evidence(text, EvidenceOrigin.TURN, order, speaker) for order, (speaker, text) in enumerate(talk)]
 
 
@@ -43,7 +43,7 @@ def sentences(talk: list[tuple[str, str]]) -> list[Evidence]:
     ],
 )
 def test_the_fitting_sentence_is_found(question: str, answer: int) -> None:
-    """Whatever the words around it; a later correction stands before what it corrects."""
+    """The matching sentence is found however the question is worded, and a later correction wins over the old value."""
     found = best_match(question, sentences(TALK), ignore=NAMES)
     assert found is not None
     assert found.order == answer
@@ -54,18 +54,18 @@ def test_the_fitting_sentence_is_found(question: str, answer: int) -> None:
     ["What is the name of the volcano?", "Roomtone, how are you?", "Roomtone?", "Who won the football match?"],
 )
 def test_what_nobody_spoke_of_is_not_found(question: str) -> None:
-    """No answer is better than a wrong one."""
+    """If nobody spoke about the subject, no sentence is found."""
     assert best_match(question, sentences(TALK), ignore=NAMES) is None
 
 
 def test_what_somebody_likes_is_asked_for() -> None:
-    """'Like' carries no meaning in most sentences, and is all that is asked for here."""
+    """'Like' is usually ignored as a word without meaning, but counts when the question asks for nothing else."""
     talk = sentences([("Ada", "The harbour is closed."), ("Ada", "I love green tea.")])
     assert best_match("What does Ada like?", talk) == talk[1]
 
 
 def test_a_question_is_no_answer() -> None:
-    """The same question asked before holds every word and answers nothing."""
+    """An earlier question is never an answer, even if it has the same words."""
     asked = sentences([("Bo", "What is the budget for the trip?"), ("Cy", "so what's the budget for the trip")])
     assert best_match("What is the budget for the trip?", asked) is None
 
@@ -73,7 +73,7 @@ def test_a_question_is_no_answer() -> None:
 @settings(deadline=None)
 @given(st.permutations(TALK), st.text(max_size=60))
 def test_only_what_was_said_is_answered(talk: list[tuple[str, str]], question: str) -> None:
-    """Whatever is asked, the answer is one of the sentences and not a question, and it is the same each time."""
+    """For any question, the result is one of the spoken sentences, is not a question, and is the same each time."""
     found = best_match(question, sentences(talk), ignore=NAMES)
     assert found == best_match(question, sentences(talk), ignore=NAMES)
     assert found is None or ((found.speaker, found.text) in talk and not is_question(found.text))
@@ -95,12 +95,12 @@ def test_only_what_was_said_is_answered(talk: list[tuple[str, str]], question: s
     ],
 )
 def test_asking_and_telling(text: str, asks: bool) -> None:
-    """A lost question mark still leaves a question."""
+    """A question is recognised without its question mark too."""
     assert is_question(text) is asks
 
 
 def test_small_talk_asks_about_nothing() -> None:
-    """There is nothing to look for in it."""
+    """Small talk has no subject that memory could be searched for."""
     assert not asks_about_something("Roomtone, how are you?", ignore=NAMES)
     assert asks_about_something("Roomtone, where is the key?", ignore=NAMES)
 
@@ -110,5 +110,5 @@ def test_small_talk_asks_about_nothing() -> None:
     [("brings", "bringing"), ("keys", "key"), ("leaves", "leave"), ("allergies", "allergy"), ("running", "runs")],
 )
 def test_forms_of_one_word_meet(left: str, right: str) -> None:
-    """Question and answer rarely use the same form."""
+    """Different forms of a word have the same stem, because a question and its answer rarely use the same form."""
     assert meaning_stem(left) == meaning_stem(right)

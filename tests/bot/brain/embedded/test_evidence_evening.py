@@ -1,7 +1,7 @@
 """How often the embedded responder finds the right sentence in an evening of small talk.
 
-The evening and its questions were written for this test, and the rules were tuned on them: it guards, it does
-not measure.
+The evening and its questions were written for this test, and the rules were tuned on them. The test guards against
+regressions; it is no measurement of quality.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Ada: Does anyone know what time the shop closes?
 Chloe: It closes at ten tonight.
 Ben: Roomtone, what is the name of Ada's dog.""".splitlines()
 
-# What is asked, and what the right sentence holds; None where nobody spoke of it.
+# Each question with a pattern that the right sentence contains, or None if nobody spoke about the subject.
 ASKED: list[tuple[str, str | None]] = [
     ("What is the name of Ada's dog?", "Biscuit"),
     ("Roomtone, what's Ada's dog called?", "Biscuit"),
@@ -103,18 +103,18 @@ ASKED: list[tuple[str, str | None]] = [
     ("What's the weather like tomorrow?", None),
     ("What do you think about elephants?", None),
 ]
-# One of these is beyond matching words: 'What can Chloe not eat?' against 'I can't have cheese'.
+# One question cannot be answered by matching words: 'What can Chloe not eat?' against 'I can't have cheese'.
 RIGHT_AT_LEAST = 0.95
 
 
 def evening() -> list[Evidence]:
-    """Return the evening as sentences of turns."""
+    """Return each line of the evening as a sentence of its own turn."""
     lines = [line.split(": ", 1) for line in EVENING]
     return [Evidence(text, EvidenceOrigin.TURN, order, speaker) for order, (speaker, text) in enumerate(lines)]
 
 
 def test_most_questions_find_their_sentence() -> None:
-    """And those about nothing that was said find none."""
+    """At least 95 % of the questions get the right result: the right sentence, or none where there is no answer."""
     wrong = []
     for question, wanted in ASKED:
         found = best_match(question, evening(), ignore=("Roomtone", "Room tone"), asker="Ben")
@@ -126,5 +126,5 @@ def test_most_questions_find_their_sentence() -> None:
 
 @pytest.mark.parametrize("question", [question for question, wanted in ASKED if wanted is None])
 def test_nothing_is_made_up(question: str) -> None:
-    """What nobody spoke of is never answered with something else."""
+    """A question about something that nobody mentioned gets no sentence."""
     assert best_match(question, evening(), ignore=("Roomtone", "Room tone"), asker="Ben") is None

@@ -1,4 +1,4 @@
-"""Tool results stay in the prompt after their question, for a while and within bounds."""
+"""Tool results stay in the prompt after their question, up to a number of questions and a token limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _kept(*turns: int) -> ToolExchanges:
 
 
 def test_a_step_is_a_call_and_its_result() -> None:
-    """No result without its call."""
+    """A step becomes the message with the call, followed by its result."""
     assert STEP.messages() == [
         ChatMessage(ChatRole.ASSISTANT, "Hm.", tool_calls=STEP.calls),
         ChatMessage(ChatRole.TOOL, "A map.", tool_call_id="c", name="look"),
@@ -26,7 +26,7 @@ def test_a_step_is_a_call_and_its_result() -> None:
 
 
 def test_the_newest_are_kept() -> None:
-    """As many as there is room for, and only of turns that are still told."""
+    """The newest steps that fit are kept, and only for turns that are in the prompt."""
     exchanges = _kept(*range(20))
     everything = exchanges.newest_messages(1_000, turns=range(20), cost=lambda message: 1)
     assert sorted(everything) == list(range(20 - MOST_QUESTIONS, 20))
@@ -35,7 +35,7 @@ def test_the_newest_are_kept() -> None:
 
 
 def test_everything_can_be_let_go() -> None:
-    """When somebody's words were forgotten."""
+    """All steps can be deleted at once, for when a person's words are forgotten."""
     exchanges = _kept(1, 2)
     exchanges.clear()
     assert exchanges.newest_messages(100, turns={1, 2}, cost=lambda message: 1) == {}
@@ -43,7 +43,7 @@ def test_everything_can_be_let_go() -> None:
 
 
 def test_a_question_without_calls_leaves_nothing() -> None:
-    """Most have none."""
+    """A question without tool calls stores nothing."""
     exchanges = ToolExchanges()
     exchanges.record(Seq(1), [])
     assert exchanges.newest_messages(100, turns={1}, cost=lambda message: 1) == {}
@@ -51,7 +51,7 @@ def test_a_question_without_calls_leaves_nothing() -> None:
 
 
 def test_each_stands_behind_its_question() -> None:
-    """Before the answer that was made of it."""
+    """The steps stand after their question and before its answer."""
     question, answer = ChatMessage(ChatRole.USER, "What is there?"), ChatMessage(ChatRole.ASSISTANT, "A map.")
     whole = insert_exchanges([(question, Seq(4)), (answer, Seq(5))], {4: STEP.messages(), 9: STEP.messages()})
     assert whole == (question, *STEP.messages(), answer)

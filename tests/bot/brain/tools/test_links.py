@@ -1,4 +1,4 @@
-"""Posting a link: only http(s) links and text, and only for the person who asked."""
+"""Posting a link: only http(s) links and text, and only on behalf of the person who asked for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAP = json.dumps({"url": "https://maps.example/lisbon?q=1", "text": "The map:"})
 
 
 async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
-    """What the model reads after a call on behalf of `asker`."""
+    """Return what the model reads after a call on behalf of `asker`."""
     return (
         await Toolbox([link_tool(chat, words=("post", "link"))])
         .for_asker(asker)
@@ -32,7 +32,7 @@ async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
 
 @pytest.mark.asyncio
 async def test_who_asks_gets_it_posted() -> None:
-    """Words and link."""
+    """A link with its text is posted for the person who asked for it."""
     chat = FakeChat()
     assert "is posted in the channel's chat" in await posted(chat, ADA)
     assert chat.posted == ["The map:\nhttps://maps.example/lisbon?q=1"]
@@ -40,7 +40,7 @@ async def test_who_asks_gets_it_posted() -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_else_does() -> None:
-    """Not unasked, not for somebody who has left, and not for somebody who asked for something else."""
+    """Nothing is posted without an asker, for a person who has left, or for a person who asked something else."""
     chat = FakeChat()
     for asker in (NOBODY, Asker(1, "Ada", ADA.words), Asker(1, "Ada", "What does the file say?", present=True)):
         assert "is posted" not in await posted(chat, asker)
@@ -48,7 +48,7 @@ async def test_nobody_else_does() -> None:
 
 
 def test_to_speak_of_a_shared_screen_posts_nothing() -> None:
-    """Out of the box: whatever the screen orders."""
+    """With the default settings, a question about a shared screen gives no permission to post."""
     tool = link_tool(FakeChat(), words=ToolsSettings().link_words)
     assert refusal(tool, Asker(1, "Ada", "What is on the shared screen?", present=True)) is not None
     assert refusal(tool, ADA) is None
@@ -75,13 +75,13 @@ def test_to_speak_of_a_shared_screen_posts_nothing() -> None:
     ],
 )
 def test_only_web_addresses(url: str, text: str) -> None:
-    """One line, one host, no other schemes."""
+    """Anything but a single http(s) address with a plain host is refused, in the link and in the text."""
     with pytest.raises(ToolError):
         post_text(url, text)
 
 
 def test_words_alone_may_be_posted() -> None:
-    """In one line."""
+    """Text without a link may be posted, and is put on one line."""
     assert post_text("", "Bread,\n milk") == "Bread, milk"
     assert post_text(" https://a.example ", "") == "https://a.example"
     assert post_text("", "It is here (https://a.example/b).") == "It is here (https://a.example/b)."
@@ -89,7 +89,7 @@ def test_words_alone_may_be_posted() -> None:
 
 @given(url=st.text(max_size=60), text=st.text(max_size=60))
 def test_whatever_is_posted_is_a_web_address_or_words(url: str, text: str) -> None:
-    """Whatever a model makes up."""
+    """For any arguments of the model, the last line of a posted link is an http(s) address."""
     try:
         message = post_text(url, text)
     except ToolError:
@@ -100,7 +100,7 @@ def test_whatever_is_posted_is_a_web_address_or_words(url: str, text: str) -> No
 
 @pytest.mark.asyncio
 async def test_a_refusal_of_discord_is_told() -> None:
-    """To the model, which says so."""
+    """If Discord refuses the post, the model reads why."""
     chat = FakeChat()
     chat.error = ChatError("I may not write here. Give me the right Send Messages there.")
     assert "Send Messages" in await posted(chat, ADA)

@@ -1,4 +1,4 @@
-"""The memory tools, called correctly, wrongly, and with invented arguments."""
+"""The memory tools, called with correct, wrong and invented arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
-    """The tools of a room in which this was said, a morning's talk and things seen besides."""
+    """Return the search and recall tools of a room whose memory has these turns, a turn of another session, a screen
+    note and a segment.
+    """
     index, store = await evening(*turns)
     index.tell(MORNING, turn(0, "Lisbon was lovely."), guild_id=1, channel_id=10)
     index.tell(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
@@ -32,7 +34,9 @@ async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
 
 @pytest.mark.asyncio
 async def test_a_search_tells_who_said_what_when() -> None:
-    """With the turn's number to recall more by, its neighbours, and the session where it is another one."""
+    """A search result has speaker, time, turn number and neighbouring turns, and names the session if it is another
+    one.
+    """
     search, _ = await tools(*SAID)
     answer = await search.call({"query": "closed lighthouse"})
     assert answer.startswith(
@@ -46,7 +50,7 @@ async def test_a_search_tells_who_said_what_when() -> None:
 
 @pytest.mark.asyncio
 async def test_an_old_value_says_that_it_is_old() -> None:
-    """The model reads which turn corrects it, and the correction says what it corrects."""
+    """An outdated turn says which turn corrects it, and the correction says which turn it corrects."""
     search, _ = await tools(turn(0, "The gate code is 4411."), turn(9, "The gate code is 7702 now."))
     first, second = (await search.call({"query": "gate code"})).split("\n\n")
     assert "This corrects turn 0." in first
@@ -55,7 +59,7 @@ async def test_an_old_value_says_that_it_is_old() -> None:
 
 @pytest.mark.asyncio
 async def test_filters_are_understood_as_models_write_them() -> None:
-    """Times in words, numbers as text, names in any case."""
+    """Filters are accepted as models write them: times in words, numbers as text, and names in any case."""
     search, _ = await tools(*SAID)
     only_bob = await search.call({"query": "Lisbon", "speaker": "bob", "since": "", "until": None, "limit": "1"})
     assert only_bob.startswith("(turn 3.)")
@@ -70,7 +74,7 @@ async def test_filters_are_understood_as_models_write_them() -> None:
     [{}, {"query": None}, {"query": 7}, {"query": ["a"]}, {"query": "x", "limit": "many"}, {"limit": 1e400}],
 )
 async def test_wrong_arguments_break_nothing(arguments: dict[str, object]) -> None:
-    """Whatever a model writes, it reads text."""
+    """Wrong arguments return a text for the model and raise no error."""
     search, recall = await tools(*SAID)
     assert isinstance(await search.call(arguments), str)
     assert "turn numbers" in await recall.call(arguments)
@@ -78,7 +82,7 @@ async def test_wrong_arguments_break_nothing(arguments: dict[str, object]) -> No
 
 @pytest.mark.asyncio
 async def test_turns_are_told_word_for_word() -> None:
-    """Both ends counted in; a range that is none is explained."""
+    """Turns are returned word for word, including both ends of the range. An invalid range is explained."""
     _, recall = await tools(*SAID)
     assert await recall.call({"from": 1, "to": "2"}) == (
         "turn 1 [08:53] Bob: I would rather see the lighthouse.\n\n"
@@ -90,7 +94,7 @@ async def test_turns_are_told_word_for_word() -> None:
 
 @pytest.mark.asyncio
 async def test_an_answer_is_bounded() -> None:
-    """Two hundred long turns don't fill a prompt; what was left out is told."""
+    """An output is limited in length and says how much was left out."""
     search, recall = await tools(*(turn(seq, f"Lisbon {seq} " + "is far away " * 60) for seq in range(200)))
     for answer in (await search.call({"query": "Lisbon", "limit": 20}), await recall.call({"from": 0, "to": 199})):
         assert len(answer) < MAX_CHARS + 100
@@ -99,7 +103,7 @@ async def test_an_answer_is_bounded() -> None:
 
 @pytest.mark.asyncio
 async def test_schemas_are_json() -> None:
-    """An endpoint is sent them as they are."""
+    """The schemas are valid JSON, because endpoints get them unchanged."""
     for tool in await tools():
         schema = json.loads(json.dumps(tool.parameters))
         assert schema["type"] == "object"

@@ -1,4 +1,4 @@
-"""Who may use which tool, whatever the model has read."""
+"""Who may use which tool, independent of what the model has read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ MODERATOR = Asker(2, "Bo", "Ban Cy and post it.", present=True, moderator=True)
     ],
 )
 def test_who_may(tool: RoomTool, asker: Asker, allowed: bool) -> None:
-    """Side effects need a person who is there, who may, and who asked for such a thing."""
+    """A tool with side effects needs a person who is present, has the right, and asked for such an action."""
     refused = refusal(tool, asker)
     assert (refused is None) is allowed
     assert refused is None or tool.name in refused
@@ -68,7 +68,7 @@ def test_who_may(tool: RoomTool, asker: Asker, allowed: bool) -> None:
     ],
 )
 def test_what_counts_as_asking(said: str, asks: bool) -> None:
-    """Whole words, and of longer ones the beginning."""
+    """A short word must match as a whole; a longer one also matches the beginning of a word."""
     assert asks_for(POST, said) is asks
 
 
@@ -82,12 +82,12 @@ def test_what_counts_as_asking(said: str, asks: bool) -> None:
     ],
 )
 def test_a_servers_own_words_may_be_of_any_writing(word: str, said: str, asks: bool) -> None:
-    """Also where no space stands before and behind them."""
+    """An operator's own words work in any script, also where no spaces separate words."""
     assert asks_for(replace(POST, words=(word,)), said) is asks
 
 
 @given(said=st.text(max_size=200))
 def test_nobody_opens_a_tool_with_words_alone(said: str) -> None:
-    """Whatever is said: who is not there, or may not, stays out."""
+    """No words give a tool to a person who is absent or lacks the right."""
     assert refusal(POST, replace(NOBODY, words=said)) is not None
     assert refusal(BAN, Asker(1, "Ada", said, present=True)) is not None

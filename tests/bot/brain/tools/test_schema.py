@@ -33,26 +33,28 @@ def test_what_is_right_passes() -> None:
     ],
 )
 def test_what_is_wrong_is_told(written: str, told: str) -> None:
-    """In a sentence for the model."""
+    """Wrong arguments raise an error that tells the model what to correct."""
     with pytest.raises(ToolError, match=told):
         read_arguments(written, SEARCH_SCHEMA)
 
 
 def test_a_schema_fetches_nothing() -> None:
-    """One that refers to an address is broken, not a reason to go there."""
+    """A schema that refers to a URL is rejected, and the URL is not fetched."""
     with pytest.raises(ToolError, match="own schema is broken"):
         read_arguments('{"a": 1}', {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}})
 
 
 def test_a_whole_number_may_be_written_with_a_point() -> None:
-    """JSON schema calls 2.0 an integer, Python does not."""
+    """A whole number may be written as 2.0, which JSON schema counts as an integer."""
     given = read_arguments('{"from": 2.0, "to": "7"}', TURNS_SCHEMA)
     assert given == {"from": 2, "to": 7}
     assert all(isinstance(value, int) for value in given.values())
 
 
 def test_nobody_elses_schema_keeps_the_bot_busy() -> None:
-    """A pattern that takes for ever, or references that double at every step: the tool's server checks that itself."""
+    """Slow patterns of a foreign schema are not evaluated, and references that double at every step are rejected. The
+    tool's server checks the patterns itself.
+    """
     slow = {"type": "string", "pattern": "^(a+)+$"}
     named = {"^(a+)+$": {"type": "string"}}
     schema = {"properties": {"a": slow, "b": {"patternProperties": named, "additionalProperties": False}}}
@@ -65,13 +67,13 @@ def test_nobody_elses_schema_keeps_the_bot_busy() -> None:
 
 
 def test_no_more_is_allowed_than_the_schema_names() -> None:
-    """Patterns apart, everything is checked as ever."""
+    """Except for patterns the whole schema is enforced, for example `additionalProperties`."""
     with pytest.raises(ToolError, match="Additional properties"):
         read_arguments('{"b": 1}', {"properties": {"a": {}}, "additionalProperties": False})
 
 
 def test_schemas_are_looked_at() -> None:
-    """Ours are right; others may not be."""
+    """The bot's own schemas are valid, and problems of a foreign schema are found."""
     assert schema_problem(SEARCH_SCHEMA) is None
     assert schema_problem(TURNS_SCHEMA) is None
     assert schema_problem({"type": "array"}) == "it does not describe an object"
@@ -85,7 +87,7 @@ def test_schemas_are_looked_at() -> None:
 
 @given(written=st.text(max_size=200) | st.recursive(st.integers(), st.lists).map(str))
 def test_whatever_is_written_it_ends_in_an_object_or_a_sentence(written: str) -> None:
-    """A model may write anything."""
+    """Any text of a model leads to an object or to a one-line error."""
     try:
         told = str(read_arguments(written, TURNS_SCHEMA)["from"])
     except ToolError as error:

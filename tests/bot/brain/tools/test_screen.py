@@ -1,4 +1,4 @@
-"""Looking at a screen, only while one is shared."""
+"""The tool that looks at a shared screen, offered only while one is shared."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 class View:
-    """Screens in which a map is seen."""
+    """Fake screens that show a map."""
 
     def __init__(self) -> None:
         self.shared: list[str] = []
 
     def sharing(self) -> Sequence[str]:
-        """Return who shares."""
+        """Return the names of the people who share."""
         return self.shared
 
     async def look(self, question: str, *, who: str | None) -> str:
-        """Look."""
+        """Return a fixed description with the question."""
         return f"{who or 'Ada'} shows a map. You asked: {question}"
 
 
 @pytest.mark.asyncio
 async def test_it_is_there_while_somebody_shares() -> None:
-    """And gone afterwards."""
+    """The tool is offered and can be called only while somebody shares a screen."""
     view = View()
     toolbox = Toolbox([screen_tool(view)])
     call = MessageToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')

@@ -23,7 +23,7 @@ HELLO = '{"text": "hello"}'
 
 
 class Echo:
-    """Tools that note what they were called with."""
+    """Two tools that keep the arguments of their calls."""
 
     def __init__(self) -> None:
         self.called: list[str] = []
@@ -49,7 +49,7 @@ def _call(name: str, arguments: str = HELLO) -> MessageToolCall:
 
 @pytest.mark.asyncio
 async def test_what_a_tool_says_is_marked_as_data() -> None:
-    """The log line holds no arguments and no output."""
+    """A tool's output is wrapped in data tags, and the log contains neither arguments nor output."""
     tools = Echo()
     with capture_logs() as logs:
         told = await Toolbox([tools.echo]).for_asker().run(_call("echo"))
@@ -61,7 +61,7 @@ async def test_what_a_tool_says_is_marked_as_data() -> None:
 
 @pytest.mark.asyncio
 async def test_whatever_goes_wrong_is_a_sentence() -> None:
-    """Unknown tools, wrong arguments, failures of the tool's own, broken and slow ones."""
+    """Unknown tools, wrong arguments, errors and timeouts all become a sentence for the model."""
     tools = Echo()
     use = Toolbox([tools.echo, tools.post]).for_asker(ADA)
     with capture_logs() as logs:
@@ -78,7 +78,7 @@ async def test_whatever_goes_wrong_is_a_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_long_outputs_are_cut() -> None:
-    """At the tool's own limit."""
+    """An output is cut at the tool's own limit."""
     tools = Echo()
     told = await Toolbox([replace(tools.echo, max_chars=10)]).for_asker().run(_call("echo"))
     assert told == '<data from="echo">\nYou said h\n[… 4 more characters left out]\n</data>'
@@ -86,7 +86,7 @@ async def test_long_outputs_are_cut() -> None:
 
 @pytest.mark.asyncio
 async def test_only_what_may_run_is_offered_and_runs() -> None:
-    """What is not offered is refused all the same: a model can make a name up, or remember it."""
+    """A tool that is not offered to the asker is refused if the model calls it anyway."""
     tools = Echo()
     toolbox = Toolbox([tools.echo, tools.post])
     assert [offer.name for offer in toolbox.offers_for(ADA)] == ["echo", "post"]
@@ -98,7 +98,7 @@ async def test_only_what_may_run_is_offered_and_runs() -> None:
 
 @pytest.mark.asyncio
 async def test_side_effects_are_counted() -> None:
-    """One question leads to few of them."""
+    """One question leads to a limited number of calls with side effects."""
     tools = Echo()
     use = Toolbox([tools.post]).for_asker(ADA)
     for _ in range(MOST_SIDE_EFFECTS):
@@ -109,7 +109,9 @@ async def test_side_effects_are_counted() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_come_and_go() -> None:
-    """Those of servers, and those that need something that is not there; the room's own name wins."""
+    """Tools of servers can be added later, and a tool that is unavailable disappears. The room's own tool wins over one
+    of the same name.
+    """
     tools = Echo()
     theirs: list[RoomTool] = []
     toolbox = Toolbox([tools.echo], more=lambda: theirs)
@@ -125,7 +127,7 @@ async def test_tools_come_and_go() -> None:
 
 @pytest.mark.asyncio
 async def test_a_cancelled_reply_ends_its_tools() -> None:
-    """Nobody waits for what nobody will hear."""
+    """Cancelling a reply cancels the tool that it waits for."""
     running = asyncio.create_task(Toolbox([Echo().echo]).for_asker().run(_call("echo", '{"text": "sleep"}')))
     await asyncio.sleep(0)
     running.cancel()

@@ -1,4 +1,4 @@
-"""Log events are formatted as one aligned line without control characters."""
+"""Formatting a log event as one aligned line without control characters."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ COMMON = {
 
 
 def line_of(**event: Any) -> str:
-    """Return an event as plain text, in UTC."""
+    """Return an event as one line of plain text, in UTC."""
     return "".join(text for text, _ in format_event({**COMMON, **event}, zone=UTC))
 
 
 def test_completed_shows_the_cursor_before_and_after() -> None:
-    """What landed: cursor, coverage, length, notes, time, price."""
+    """A completed compaction shows its cursor, coverage, summary length, notes, duration and tokens."""
     line = line_of(
         event="voice_context_compaction_completed",
         run_id="r1",
@@ -51,7 +51,7 @@ def test_completed_shows_the_cursor_before_and_after() -> None:
 
 
 def test_a_repair_says_which_segment_was_made_again() -> None:
-    """The cursor stays, so the segment tells what changed."""
+    """A repair shows which segment is replaced and that the cursor stays."""
     line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=10, repairs="evening:0-10")
     assert "replaces evening:0-10" in line
     assert "to come" not in line
@@ -63,7 +63,7 @@ def test_a_repair_says_which_segment_was_made_again() -> None:
 
 
 def test_started_shows_what_is_being_folded() -> None:
-    """The batch and who summarises; a run for notes alone leaves the cursor."""
+    """A started compaction shows its batch and its summariser. A run that folds only notes leaves the cursor."""
     fields = {"run_id": "r1", "recent_start": 11, "pending_note_count": 3, "summariser": "llm", "model": "gpt"}
     line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=10, **fields)
     assert "cursor 0 -> 10 to come  turns 0 to 9  recent from turn 11  3 pending notes  by llm (gpt)  run=r1" in line
@@ -72,7 +72,7 @@ def test_started_shows_what_is_being_folded() -> None:
 
 
 def test_skipped_shows_the_reason_and_how_often() -> None:
-    """A check that started nothing tells why."""
+    """A check that started no compaction shows the reason and how often it was repeated."""
     line = line_of(
         event="voice_context_compaction_skipped",
         reason="below_threshold",
@@ -90,7 +90,7 @@ def test_skipped_shows_the_reason_and_how_often() -> None:
 
 @pytest.mark.parametrize(("again", "said"), [(4.04, "attempt 2, again in 4.0 s"), (None, "attempt 2, not tried again")])
 def test_failed_shows_what_and_when_again(again: float | None, said: str) -> None:
-    """Nothing moved, and the next attempt is named."""
+    """A failed compaction shows the error, the unchanged cursor, and when it is tried again."""
     line = line_of(
         event="voice_context_compaction_failed",
         level="warning",
@@ -112,13 +112,13 @@ def test_failed_shows_what_and_when_again(again: float | None, said: str) -> Non
 
 
 def test_incomplete_compactions_are_still_told() -> None:
-    """An older or newer version's event with other fields is shown as far as it goes."""
+    """A compaction event of another version, with other fields, is shown as far as possible."""
     for name in ("completed", "started", "skipped", "failed"):
         assert "cursor" in line_of(event=f"voice_context_compaction_{name}")
 
 
 def test_other_events_show_their_fields() -> None:
-    """Reasons first, latencies as figures, texts quoted, the session last."""
+    """Other events show the reason first and the session last, with durations rounded and texts quoted."""
     line = line_of(
         event="utterance_dropped", end_to_text_ms=612.7, speaker_id=5, ratio=0.25, reason="near silence", ok=None
     )
@@ -147,14 +147,14 @@ def test_names_are_aligned() -> None:
 
 
 def test_an_exception_is_one_line() -> None:
-    """The last line of a traceback is what happened; `--json` has the rest."""
+    """Only the last line of a traceback is shown; `--json` shows all of it."""
     line = line_of(event="room_crashed", exception='Traceback:\n  File "x"\nRuntimeError: no\n')
     assert "exception=RuntimeError: no" in line
     assert "Traceback" not in line
 
 
 def test_the_session_is_left_out_when_it_is_the_same_everywhere() -> None:
-    """With --session every line would end alike."""
+    """The session can be left out, because with --session it is the same on every line."""
     event = {**COMMON, "event": "x"}
     assert "evening" not in "".join(text for text, _ in format_event(event, zone=UTC, with_session=False))
 
@@ -164,14 +164,14 @@ def test_the_session_is_left_out_when_it_is_the_same_everywhere() -> None:
     st.dictionaries(st.text(), st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists), max_size=6)
 )
 def test_no_event_breaks_the_line_or_the_terminal(fields: dict[str, Any]) -> None:
-    """Whatever a field is called or holds, the line has no control character in it."""
+    """Whatever the names and values of the fields are, the line has no control character in it."""
     event = {"event": "x\x1b[31m\n", **{key: value for key, value in fields.items() if key != "event"}}
     line = "".join(text for text, _ in format_event(event, zone=UTC))
     assert line.isprintable()
 
 
 def test_rubbish_is_no_event() -> None:
-    """Cut, binary, foreign and nameless lines are told from events."""
+    """Incomplete, binary and foreign lines, and lines without an event name, are not parsed as events."""
     for rubbish in (
         b"",
         b'{"event": "x"',
@@ -187,7 +187,7 @@ def test_rubbish_is_no_event() -> None:
 
 
 def test_an_event_behind_a_cut_line_is_found() -> None:
-    """After a crash in mid-line the next process's first event stands behind the stump, or behind zeros."""
+    """An event is found behind the rest of a line or zero bytes that a crash left on its line."""
     event = {"timestamp": "t", "event": "process_started"}
     whole = json.dumps(event).encode()
     assert parse_event(b'{"timestamp": "s", "event": "turn_reco' + whole) == (whole.decode(), event)
@@ -195,7 +195,7 @@ def test_an_event_behind_a_cut_line_is_found() -> None:
 
 
 def test_a_prompt_is_told_with_its_cost_and_what_it_left_out() -> None:
-    """For which turn, of how many tokens, and which turns are word for word."""
+    """A prompt shows its turn, its tokens by part, the turns it has word for word, and those left out."""
     line = line_of(
         event="model_context_built",
         answer_to=61,
@@ -212,7 +212,7 @@ def test_a_prompt_is_told_with_its_cost_and_what_it_left_out() -> None:
 
 
 def test_a_check_of_the_tiers_is_told() -> None:
-    """What moved, and the tokens before and after."""
+    """A check of the tiers shows what moved, and the tokens before and after."""
     line = line_of(
         event="tiers_checked",
         segment_count=7,
@@ -230,7 +230,7 @@ def test_a_check_of_the_tiers_is_told() -> None:
 
 
 def test_an_eviction_is_told_with_all_that_went_before() -> None:
-    """What left now, where the window begins, and the sum."""
+    """An eviction shows how many messages left the window, where the window begins now, and the totals so far."""
     line = line_of(
         event="context_rolled", evicted_count=40, evicted_until=120, total_evicted_count=120, total_evicted_tokens=3100
     )
@@ -238,12 +238,12 @@ def test_an_eviction_is_told_with_all_that_went_before() -> None:
 
 
 def test_a_change_of_mode_is_told() -> None:
-    """From what to what."""
+    """A change of the compaction mode shows the old and the new mode."""
     assert "summary -> rolling" in line_of(event="compaction_mode_changed", old_mode="summary", new_mode="rolling")
 
 
 def test_a_call_of_a_model_is_told_with_its_cost() -> None:
-    """Billed and counted tokens, how long it took, and what was out of the ordinary."""
+    """A model call shows billed and counted tokens, its durations, and anything unusual."""
     call = {
         "event": "model_call_finished",
         "purpose": "reply",

@@ -1,4 +1,4 @@
-"""Every whole line of a log is read once and in order, whatever is done to its files meanwhile."""
+"""Every complete line of a log is read once and in order, whatever happens to its files meanwhile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rotate(path: Path, *, keep: int = 5) -> None:
-    """Do what the bot's log does when a file is full."""
+    """Rotate the files, as the bot's log does when a file is full."""
     for number in range(keep, 0, -1):
         older = path.with_name(f"{path.name}.{number}")
         newer = path if number == 1 else path.with_name(f"{path.name}.{number - 1}")
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_rotated_files_come_oldest_first(path: Path) -> None:
-    """Numbers are compared as numbers, and other files are none of the log's."""
+    """Rotated files are sorted by number, and files of other names are ignored."""
     for name in ("roomtone.jsonl.1", "roomtone.jsonl.10", "roomtone.jsonl.2", "roomtone.jsonl.gz", "other.jsonl.3"):
         (path.parent / name).touch()
     assert [each.name for each in rotated_files(path)] == ["roomtone.jsonl.10", "roomtone.jsonl.2", "roomtone.jsonl.1"]
@@ -44,7 +44,7 @@ def test_rotated_files_come_oldest_first(path: Path) -> None:
 
 
 def test_all_files_are_read_in_order(path: Path) -> None:
-    """The oldest rotated file first, the current one last; a file without a final newline loses nothing."""
+    """The oldest rotated file is read first and the current one last. A line without a final newline is read too."""
     add(path, "1\n2\n")
     rotate(path)
     add(path, "3\n4")
@@ -57,7 +57,7 @@ def test_all_files_are_read_in_order(path: Path) -> None:
 
 
 def test_a_line_being_written_waits(path: Path) -> None:
-    """An incomplete line is yielded once, when its rest has arrived."""
+    """An incomplete line is yielded once, when the rest of it has arrived."""
     with LogReader(path) as lines:
         assert list(lines.read()) == []
         add(path, "fir")
@@ -70,7 +70,7 @@ def test_a_line_being_written_waits(path: Path) -> None:
 
 
 def test_rotation_between_reads_loses_nothing(path: Path) -> None:
-    """What was added before the rotation, in files come and gone since, and after it, comes in order."""
+    """If the log is rotated several times between two reads, all lines are read in order."""
     add(path, "1\n")
     with LogReader(path) as lines:
         assert list(lines.read()) == [b"1"]
@@ -87,7 +87,9 @@ def test_rotation_between_reads_loses_nothing(path: Path) -> None:
 
 
 def test_a_log_deleted_moved_or_cut_back_goes_on(path: Path) -> None:
-    """The new file is read from its beginning; rotated ones are not read twice."""
+    """After the log is deleted, moved or emptied, the new file is read from its beginning, and rotated files are not
+    read twice.
+    """
     add(path, "1\n")
     rotate(path)
     add(path, "2\n")
@@ -106,7 +108,7 @@ def test_a_log_deleted_moved_or_cut_back_goes_on(path: Path) -> None:
 
 
 def test_a_line_without_end_is_dropped(path: Path) -> None:
-    """Rubbish longer than any event does not fill the memory, and what follows it is read."""
+    """A line longer than any event is dropped without filling the memory, and the lines after it are read."""
     add(path, "1\n" + "x" * (2 * MAX_LINE_BYTES) + "\n2\n")
     with LogReader(path) as lines:
         assert list(lines.read()) == [b"1", b"2"]
@@ -123,7 +125,7 @@ def test_a_line_without_end_is_dropped(path: Path) -> None:
     )
 )
 def test_any_schedule_gives_every_line_once(steps: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Writes, rotations and reads in any order: the lines are those of all files one after another."""
+    """For any order of writes, rotations and reads, the result is the lines of all files in order."""
     path = tmp_path_factory.mktemp("log") / "roomtone.jsonl"
     path.touch()
     written, got = [""], []

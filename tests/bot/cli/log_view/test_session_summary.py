@@ -1,4 +1,4 @@
-"""Each session's memory is summed up from its log lines alone."""
+"""The summary of a session's memory, made from its log lines alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def told(*events: dict[str, Any]) -> list[str]:
-    """Return what is said of these events, all of one session."""
+    """Return the summary sentences for these events of one session."""
     story = SessionSummaries()
     for event in events:
         story.add({"session_id": "evening", **event})
@@ -27,7 +27,7 @@ def landed(old: int, new: int, **fields: Any) -> dict[str, Any]:
 
 
 def test_an_evening_is_told_in_one_line() -> None:
-    """What was folded, what failed, how full the prompts were, and that it ended."""
+    """The summary of an evening has its folds, failures, largest prompt and end in one line."""
     (line,) = told(
         landed(0, 10, folded_note_count=2),
         {"event": COMPACTION + "failed", "error_class": "CompletionError"},
@@ -48,7 +48,7 @@ def test_an_evening_is_told_in_one_line() -> None:
 
 
 def test_missing_lines_are_noticed() -> None:
-    """The cursor of one fold is where the one before left it."""
+    """If a fold does not begin at the cursor of the previous one, the summary says that lines are missing."""
     (line,) = told(landed(0, 10), landed(30, 40))
     assert "lines are missing in 1 place" in line
     assert line.endswith("it has not ended.")

@@ -1,4 +1,4 @@
-"""`roomtone tail` shows the wanted events of a log, whole or being written, to people and programs."""
+"""`roomtone tail` shows selected events of a log, complete or still growing, to people and programs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 class Enough(BaseException):
-    """Ends a tail that follows for ever."""
+    """Raised to end a tail that would follow for ever."""
 
 
 def write(path: Path, *events: dict[str, Any]) -> None:
@@ -51,7 +51,7 @@ def write(path: Path, *events: dict[str, Any]) -> None:
 def tail(
     path: Path, *, session: str | None = None, events: list[str] | None = None, last: int | None = None
 ) -> tuple[str, str]:
-    """Return what is shown of a log as it stands, and what is said beside."""
+    """Return the shown lines of a log and the notices."""
     out, notices = io.StringIO(), io.StringIO()
     wanted = EventFilter(session=session, events=events or [])
     LogTail(path, wanted, LinePrinter(out, with_session=True, zone=UTC), notices=notices).run(follow=False, last=last)
@@ -65,12 +65,12 @@ def names(shown: str) -> list[str]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The log of a data directory, which does not exist yet."""
+    """The path of a log that does not exist yet."""
     return log_path(tmp_path / "data")
 
 
 def test_what_the_bot_logs_can_be_read(tmp_path: Path) -> None:
-    """From a log call through rotation to a line, in order."""
+    """Events logged by the bot are shown in order, also after the log was rotated."""
     with configured_logging(
         LogsSettings(), data_dir=tmp_path, console=io.StringIO(), max_file_bytes=500, keep_files=100
     ):
@@ -82,7 +82,7 @@ def test_what_the_bot_logs_can_be_read(tmp_path: Path) -> None:
 
 
 def test_sessions_and_events_are_chosen(path: Path) -> None:
-    """By a session's id or its beginning, by event names, patterns, and `compaction`."""
+    """Events are selected by a session id or its beginning, by event names and patterns, and by `compaction`."""
     write(
         path,
         {"event": "turn_recorded", "session_id": "20261120-a"},
@@ -100,7 +100,7 @@ def test_sessions_and_events_are_chosen(path: Path) -> None:
 
 
 def test_rubbish_is_skipped_and_counted(path: Path) -> None:
-    """Cut, binary and glued lines cost no event that is whole, and a last line without newline counts."""
+    """Incomplete and binary lines are skipped and counted, and every complete event is shown."""
     write(path, {"event": "one"})
     with path.open("ab") as file:
         file.write(b'{"timestamp": "x", "event": "cu\n\xff\xfe\x00\n{"timest')
@@ -113,7 +113,7 @@ def test_rubbish_is_skipped_and_counted(path: Path) -> None:
 
 
 def test_nothing_to_show_is_told(path: Path) -> None:
-    """No log at all, and a log in which nothing matches, are two different sentences."""
+    """A missing log and a log without matching events give different notices."""
     shown, said = tail(path)
     assert shown == ""
     assert said == f"There is no log yet at {path}. `roomtone run` and `roomtone rehearse` write it.\n"
@@ -124,7 +124,7 @@ def test_nothing_to_show_is_told(path: Path) -> None:
 
 
 def test_json_is_the_log_as_it_is(path: Path) -> None:
-    """Each line is one valid JSON object, unchanged; cut lines are removed."""
+    """With JSON output, each event's line is printed unchanged and incomplete lines are removed."""
     write(path, {"event": "one", "text": "ü \u001b"})
     with path.open("ab") as file:
         file.write(b'{"timest')
@@ -138,7 +138,7 @@ def test_json_is_the_log_as_it_is(path: Path) -> None:
 
 
 def follow(path: Path, *steps: Callable[[], None]) -> tuple[str, str]:
-    """Follow a log while `steps` happen to it, one at each pause; return what was shown and said."""
+    """Follow a log, run one of the `steps` at each pause, and return the shown lines and the notices."""
     out, notices = io.StringIO(), io.StringIO()
     left = list(steps)
 
@@ -161,7 +161,9 @@ def follow(path: Path, *steps: Callable[[], None]) -> tuple[str, str]:
 
 
 def test_following_survives_all_that_happens_to_a_log(path: Path) -> None:
-    """It waits for a log, shows each event once as it comes, through rotation, deletion and half-written lines."""
+    """A followed log shows each event once, also after rotation, deletion and half-written lines. A missing log is
+    waited for.
+    """
     half = json.dumps({"timestamp": "2026-11-20T04:11:05Z", "event": "five"})
 
     def append(text: str) -> None:
@@ -189,7 +191,7 @@ def test_following_survives_all_that_happens_to_a_log(path: Path) -> None:
 
 
 def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names may follow one --event; a pipe gets no colours; the data directory is the settings'."""
+    """The log is found through the settings, several names may follow one --event, and a pipe gets no colours."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", "here")
     write(
@@ -216,7 +218,7 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.asyncio
 async def test_a_session_tells_its_story(tmp_path: Path) -> None:
-    """From the compaction log alone: why nothing was due, what was folded, and where the cursor went."""
+    """A session's log shows why nothing was due, what was folded and where the cursor went, without spoken words."""
     said = TurnPart("1", "Ann", "We meet at nine in Geneva.")
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
         async with SessionMemory.open(
@@ -241,14 +243,14 @@ async def test_a_session_tells_its_story(tmp_path: Path) -> None:
 
 
 def test_help_reads_well() -> None:
-    """The options are named as people will type them."""
+    """The help names all options."""
     result = CliRunner().invoke(app, ["--help"])
     for option in ("--session", "--event", "--follow", "--json", "--last"):
         assert option in result.stdout
 
 
 def test_a_terminal_gets_colours(path: Path) -> None:
-    """On a terminal the same line carries styles, and is not broken at the terminal's width."""
+    """A terminal gets the same line with colours, and the line is not wrapped."""
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -265,7 +267,7 @@ def test_a_terminal_gets_colours(path: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_error(path: Path) -> None:
-    """`roomtone tail | head -1` ends quietly."""
+    """`roomtone tail | head -1` ends without an error."""
     write(path, *({"event": "fact_told", "number": number} for number in range(5000)))
     code = (
         "import sys, typer; from bot.cli.log_view.tail import command; app = typer.Typer(); app.command()(command); "

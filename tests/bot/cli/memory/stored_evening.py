@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder whose one session has 100 turns, four segments and people who told of themselves."""
+    """A data folder with one session of 100 turns and four segments, in which people say facts about themselves."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
@@ -33,7 +33,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def at_evening(data_dir: Path, work: Callable[[Evening], Awaitable[None]], *, name: str = "evening") -> None:
-    """Do something in a session of that folder."""
+    """Run `work` in a session of that folder."""
 
     async def run() -> None:
         async with Evening(data_dir / "roomtone.db", name=name) as evening:
@@ -43,7 +43,7 @@ def at_evening(data_dir: Path, work: Callable[[Evening], Awaitable[None]], *, na
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
-    """Return what a command prints, on either stream."""
+    """Run a command and return its output on stdout and stderr."""
     assert run_command_line(words) == status
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err

@@ -1,4 +1,4 @@
-"""`roomtone memory export` and `import`: out, and in again on another machine."""
+"""`roomtone memory export` and `import`: writing the memory to files and reading it on another machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["data_dir"]
 
 
 def files(folder: Path) -> dict[str, object]:
-    """Return every JSON file of a folder, by its path in it."""
+    """Return the content of every JSON file in a folder, by its relative path."""
     return {
         str(path.relative_to(folder)): json.loads(path.read_text("utf-8")) for path in sorted(folder.rglob("*.json"))
     }
@@ -23,7 +23,7 @@ def files(folder: Path) -> dict[str, object]:
 def test_what_is_exported_comes_back_elsewhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same files from another data folder; and the same again where they came from."""
+    """Apart from the queue file, an export is the same after an import into the same or another data folder."""
     told(capsys, "memory", "archive", "--segment", "0-10")
     told(capsys, "memory", "compress", "--regardless")
     assert "Wrote 4 segments of 1 sessions" in told(capsys, "memory", "export", "out")
@@ -61,7 +61,7 @@ def test_what_is_exported_comes_back_elsewhere(
 
 @pytest.mark.usefixtures("data_dir")
 def test_what_waits_is_queued_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A queue file alone, for segments that are stored."""
+    """A queue file can be imported alone if its segments are stored."""
     entry = {
         "segment_id": "evening:0-10",
         "topic": "Lisbon",
@@ -89,7 +89,7 @@ def test_what_waits_is_queued_again(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.usefixtures("data_dir")
 def test_every_mistake_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The file and what is wrong with it; what can be used is used."""
+    """Each faulty file is reported with its mistake, and the other files are imported."""
     told(capsys, "memory", "export", "out")
     folder = tmp_path / "out" / "compressed_context"
     good = json.loads((folder / "evening:10-20.json").read_text("utf-8"))
@@ -111,7 +111,9 @@ def test_every_mistake_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_the_specifications_own_segment_can_be_brought(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Into an empty folder: it makes its session, and is found."""
+    """The segment in the specification can be imported into an empty folder: its session is created and a search finds
+    it.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
     from tests.compaction.memory.test_export_format import EXAMPLE

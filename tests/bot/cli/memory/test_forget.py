@@ -1,4 +1,4 @@
-"""`roomtone memory forget`: who, what, and that it asks first."""
+"""`roomtone memory forget`: choosing a person and a turn, and the confirmation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ __all__ = ["data_dir"]
 
 @pytest.mark.usefixtures("data_dir")
 def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
-    """Told with how much it was; afterwards nobody of that name is known."""
+    """The output counts what was forgotten. Afterwards the person is unknown, and other people's words are still found.
+    """
     out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
     assert out.startswith("Forgotten: ")
     assert "1 facts about Ada, in 1 sessions." in out
@@ -41,7 +42,7 @@ def test_one_turn_is_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("data_dir")
 def test_it_asks_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """And does nothing when the answer is no."""
+    """The command asks for confirmation and changes nothing if the answer is no."""
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     out = told(capsys, "memory", "forget", "--person", "Ada", status=130)
     assert "Everything that Ada (id-Ada) said in all 1 sessions will be forgotten. Go on?" in out
@@ -49,7 +50,7 @@ def test_it_asks_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
 
 
 def test_two_of_one_name_are_told_apart_by_id(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With both ids to choose from."""
+    """If two people have the same name, the command lists both ids and asks for one."""
 
     async def another(evening: Evening) -> None:
         at = evening.clock.now() + 1e6

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder with a database; the settings point at it, and at no embedder."""
+    """A data folder with a database of two sessions; the settings use it without an embedder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
@@ -35,13 +35,13 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def searched(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """What the command prints."""
+    """Return what the command prints."""
     assert run_command_line(["memory", "search", *words]) == 0
     return capsys.readouterr().out
 
 
 def test_what_was_said_is_printed_with_who_and_when(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The turn with its neighbours, where it was said, and what corrects it."""
+    """A found turn is printed with its speaker, session and turn number."""
     del data_dir
     out = searched(capsys, "closed lighthouse", "--limit", "1")
     assert "session evening, turn 2." in out
@@ -50,7 +50,7 @@ def test_what_was_said_is_printed_with_who_and_when(data_dir: Path, capsys: pyte
 
 
 def test_json_has_every_field(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """For scripts: the same as values, corrections named."""
+    """The JSON output has every field, including the turns that a turn corrects."""
     del data_dir
     found = json.loads(searched(capsys, "booked rooms Lisbon", "--session", "evening", "--json"))
     assert found[0]["seq"] == 6
@@ -60,7 +60,7 @@ def test_json_has_every_field(data_dir: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Speaker and time; an empty query lists what was said last."""
+    """Results can be limited by speaker and time, and an empty query lists the newest turns."""
     del data_dir
     found = json.loads(searched(capsys, "", "--speaker", "lovelace", "--until", "2025-10-10", "--json", "--limit", "2"))
     assert [(each["session"], each["seq"]) for each in found] == [("elsewhere", 0), ("evening", 2)]
@@ -68,7 +68,7 @@ def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_time_nobody_understands_is_misuse(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 2 and how to write it; nothing is searched."""
+    """A time that cannot be parsed ends with exit status 2 and an example of a valid time."""
     del data_dir
     assert run_command_line(["memory", "search", "x", "--since", "soon"]) == 2
     assert "21:04" in capsys.readouterr().err
@@ -77,7 +77,7 @@ def test_a_time_nobody_understands_is_misuse(data_dir: Path, capsys: pytest.Capt
 def test_without_a_database_nothing_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A search creates no files, and is no search that found nothing."""
+    """Without a database, a search fails with a message and creates no files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "nowhere"))
     assert run_command_line(["memory", "search", "lisbon"]) == 1

@@ -1,4 +1,4 @@
-"""`roomtone memory` on tiers: looking, checking at once, archiving, clearing, opting out."""
+"""The `roomtone memory` commands about tiers: listing, compressing, archiving, pruning and opting out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["data_dir"]
 
 
 def states(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return where the segments stand."""
+    """Return the state of each segment."""
     return [each["state"] for each in json.loads(told(capsys, "memory", "list", "evening", "--json"))]
 
 
 @pytest.mark.usefixtures("data_dir")
 def test_segments_are_listed_with_how_they_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    """Turns, tier, tokens, topic; as JSON with spec 3's fields."""
+    """A list shows each segment's turns and tier; as JSON it has the fields of spec 3."""
     out = told(capsys, "memory", "list")
     assert "Session evening: 100 turns, 4 segments, last checked at turn 100" in out
     assert "0-9" in out
@@ -37,7 +37,8 @@ def test_segments_are_listed_with_how_they_are_kept(capsys: pytest.CaptureFixtur
 
 @pytest.mark.usefixtures("data_dir")
 def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing below 60 % unless it is asked regardless; then the tokens before and after."""
+    """A context less than 60 % full is compressed only with --regardless, and the tokens before and after are printed.
+    """
     assert "nothing to do" in told(capsys, "memory", "compress")
     out = told(capsys, "memory", "compress", "--regardless")
     assert out.startswith("Compressed 4 segments (")
@@ -51,7 +52,7 @@ def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.usefixtures("data_dir")
 def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str]) -> None:
-    """By hand: chosen segments or all compressed ones; clearing asks first."""
+    """`archive` moves the named segments or all compressed ones, and `--clear` prunes the archive."""
     assert "no segment of the session is compressed" in told(capsys, "memory", "archive")
     assert "Archived 1 segment: evening:0-10." in told(capsys, "memory", "archive", "--segment", "0-10")
     assert "No segment 0-10 can be archived" in told(capsys, "memory", "archive", "--segment", "0-10", status=1)
@@ -66,7 +67,7 @@ def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.usefixtures("data_dir")
 def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
-    """A session or a server; a check by hand then says why it does nothing."""
+    """A session or a server can opt out and in again. While it has opted out, `compress` does nothing and says why."""
     assert told(capsys, "memory", "opt-out") == "Nobody has opted out.\n"
     assert "Session evening has opted out." in told(capsys, "memory", "opt-out", "--session", "even")
     assert "nothing changed" in told(capsys, "memory", "opt-out", "--session", "even")
@@ -80,7 +81,7 @@ def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -
 def test_retention_deletes_whole_sessions(
     data_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Told with how many; what is left is listed."""
+    """`prune` deletes sessions that are older than the retention time and says how many."""
 
     async def end(evening: Evening) -> None:
         await evening.memory.end()
@@ -99,7 +100,7 @@ def test_retention_deletes_whole_sessions(
 def test_without_a_memory_there_is_a_sentence(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And no empty database is left behind."""
+    """Without a stored memory, each command prints a message and creates no database."""
     monkeypatch.chdir(tmp_path)
     assert "There is no memory yet" in told(capsys, "memory", *words, status=1)
     assert not list(tmp_path.rglob("*.db"))
@@ -107,5 +108,5 @@ def test_without_a_memory_there_is_a_sentence(
 
 @pytest.mark.usefixtures("data_dir")
 def test_an_unknown_session_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    """With the last ones there are."""
+    """An unknown session is reported with the names of the last sessions."""
     assert "There is no session nope. The last ones are evening." in told(capsys, "memory", "list", "nope", status=1)

@@ -1,4 +1,4 @@
-"""The local chat server's answers come only from the messages it is sent."""
+"""The answers of the local chat server come only from the messages it is sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NAMES = ("Roomtone",)
 
 
 def test_it_answers_from_the_turns_it_is_sent() -> None:
-    """With whose words they are; the question itself is no answer."""
+    """The server quotes a turn with its speaker, and never the question itself."""
     messages = [
         {"role": "system", "content": "You are Roomtone."},
         {"role": "user", "content": "[21:04] Ada: I bought a green bicycle at the market.\nBen: And I a lamp."},
@@ -20,7 +20,7 @@ def test_it_answers_from_the_turns_it_is_sent() -> None:
 
 
 def test_it_answers_from_the_summary() -> None:
-    """What has left the window stands there, without the line that says which turns it is of."""
+    """The server quotes the summary without the line that says which turns it covers."""
     messages = [
         {
             "role": "system",
@@ -34,6 +34,8 @@ def test_it_answers_from_the_summary() -> None:
 
 
 def test_it_knows_nothing_else() -> None:
-    """And says so; a plain message of another client is a question all the same."""
+    """The server says so if the messages contain no answer. A message without the transcript's form counts as a
+    question.
+    """
     assert "nothing about that" in answer_messages([{"role": "user", "content": "Who won the match?"}], names=NAMES)
     assert answer_messages([], names=NAMES) == "Nobody has said anything yet."

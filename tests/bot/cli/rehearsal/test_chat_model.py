@@ -22,7 +22,7 @@ HERE = "this Python"
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    # What is here, what is named, and what comes of it: the model's file and its Python, or what is said is missing.
+    # What is installed, what is named in the options, and the result: the model's file and Python, or what is missing.
     ("pulled", "llama_here", "file_named", "python_named", "file", "python", "missing"),
     [
         (True, True, False, False, "pulled", HERE, ()),
@@ -46,7 +46,7 @@ async def test_a_language_model_where_one_can_be_served(
     python: str,
     missing: tuple[str, ...],
 ) -> None:
-    """What is named goes before what is here; without a language model the screen says how to get one."""
+    """A named file or Python wins over an installed one. Without a language model, the terminal says how to get one."""
     shelf, named = tmp_path / "models" / CHAT_QWEN.name, tmp_path / "own.gguf"
     shelf.mkdir(parents=True)
     named.write_bytes(b"")
@@ -72,7 +72,7 @@ async def test_a_language_model_where_one_can_be_served(
 @pytest.mark.asyncio
 @pytest.mark.parametrize("named", ["file", "python", "both"])
 async def test_who_names_a_model_is_told_when_there_is_none(tmp_path: Path, named: str) -> None:
-    """The embedded responder does not silently replace a named model."""
+    """If a named model cannot be used, an error says so; the embedded responder does not silently replace it."""
     absent = tmp_path / "absent.gguf" if named != "python" else None
     python = python_that(tmp_path, "exit 1") if named != "file" else ""
     with pytest.raises(LanguageModelError) as told:

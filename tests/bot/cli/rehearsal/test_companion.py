@@ -69,7 +69,7 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
         ),
         (events.ReplySpoken("", 7, "u", None, 5.0, True, None, None), []),
         (events.LinkChanged("connected", {"received": 3}, 4.0), [seen.ObservedPacketCounters({"received": 3})]),
-        # The watch over the logs tells problems.
+        # Problems are observed through the log instead.
         (events.Problem("store", "The disk is full.", 4.0), []),
     ],
 )
@@ -80,7 +80,7 @@ def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -
 
 @pytest.mark.asyncio
 async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:
-    """All log through one logger; where the call came from tells them apart."""
+    """A warning counts as the bot's problem depending on the module that logged it."""
     told: list[seen.Observation] = []
     with null_console() as console, configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
         watch = ProblemLogHandler(told.append)
@@ -101,7 +101,7 @@ async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_pat
 
 
 def environment_of(tmp_path: Path) -> BotSetup:
-    """A local Discord that nobody reaches."""
+    """Return the setup for a local Discord at which no server listens."""
     return BotSetup(
         DiscordAddresses(
             "http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6, 7
@@ -113,7 +113,9 @@ def environment_of(tmp_path: Path) -> BotSetup:
 
 @pytest.mark.asyncio
 async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command line over the scenario over the operator; the local Discord is always the one that is played."""
+    """The command line wins over the scenario, and the scenario over the operator's file. The token is always that of
+    the local Discord.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "roomtone.toml").write_text('[brain]\nreply_timeout_s = 5\n[discord]\ntoken = "theirs"\n')
     environment = environment_of(tmp_path)
@@ -132,7 +134,7 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 class _Bot:
-    """A fake running bot. It ends on request or as a test says, and its shutdown may fail."""
+    """A fake running bot. It runs until it is stopped or crashes as the test says, and its shutdown may fail."""
 
     def __init__(self, *, crash: Exception | None = None, ending: Exception | None = None) -> None:
         self._crash = crash
@@ -141,18 +143,18 @@ class _Bot:
         self.ended_at_once = False
 
     async def abandon(self) -> None:
-        """Be killed."""
+        """Record that the bot was killed."""
         self.ended_at_once = True
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Live."""
+        """Raise the crash, or wait for `stop`."""
         if self._crash is not None:
             raise self._crash
         await stop.wait()
 
     @asynccontextmanager
     async def running(self, *_: object, **__: object) -> AsyncIterator[_Bot]:
-        """Be what `running_bot` is."""
+        """Replace `running_bot`."""
         yield self
         if self._ending is not None:
             raise self._ending
@@ -162,7 +164,8 @@ class _Bot:
 async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sessions that could not be stored fail the run; what ends by itself is a crash; a killed bot says nothing."""
+    """A failing shutdown is raised, and a bot that ends by itself is reported as a crash. A killed bot reports nothing.
+    """
     told: list[seen.Observation] = []
     full = RuntimeError("the disk is full")
     async with InProcessCompanion({}) as companion:
@@ -182,7 +185,7 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
 
 @pytest.mark.asyncio
 async def test_a_stop_that_was_given_up_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A caller that gives up waiting kills the bot, and the bot's task has then ended."""
+    """If waiting for `stop` is given up, `kill` ends the bot and leaves no task of it."""
     bot = _Bot()
 
     async def lingers(_stop: asyncio.Event) -> None:

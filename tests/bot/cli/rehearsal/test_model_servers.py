@@ -1,4 +1,4 @@
-"""The local model servers, through the official client library: each does what its local model does."""
+"""The local model servers, called through the official client library: each uses its local model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_four_endpoints_as_a_provider_has_them(whisper_model_dir: Path) -> None:
-    """What speech says, transcription hears; chat answers from what it is sent; embeddings have a direction."""
+    """Speech, transcription, chat and embeddings each work as a provider's endpoint does."""
     models = REPOSITORY / "data" / "models"
     settings = load(
         overrides={
@@ -63,7 +63,7 @@ async def test_four_endpoints_as_a_provider_has_them(whisper_model_dir: Path) ->
 
 @pytest.mark.asyncio
 async def test_a_bot_is_told_of_the_language_model_behind_chat(tmp_path: Path) -> None:
-    """Its own name and room; and with a language model it folds by that model."""
+    """The served settings name the language model and its context size, and the bot also summarises with that model."""
     model_file = tmp_path / "qwen2.5-tiny.gguf"
     model_file.write_bytes(b"")
     async with AsyncExitStack() as stack:
@@ -75,12 +75,12 @@ async def test_a_bot_is_told_of_the_language_model_behind_chat(tmp_path: Path) -
         assert [model.id async for model in client.models.list()] == [served["llm.model"]] == ["qwen2.5-tiny"]
     assert served["budget.max_context_tokens"] == CONTEXT_TOKENS
     assert "compaction.summariser" not in served
-    # A bot takes what it is told: names and bounds are right.
+    # The bot accepts the served settings, so their names and values are valid.
     assert load(overrides=served).llm.first_token_timeout_s > load().llm.first_token_timeout_s
 
 
 def test_the_words_to_expect_come_out_of_any_prompt() -> None:
-    """Ours, a bare list, and none."""
+    """The glossary is read from the bot's own prompt, from a plain list, and from an empty prompt."""
     assert glossary_of("Glossary: Roomtone, Ada.") == ("Roomtone", "Ada")
     assert glossary_of("Xiomara, Tarn") == ("Xiomara", "Tarn")
     assert glossary_of("") == ()

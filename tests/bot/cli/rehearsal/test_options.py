@@ -1,4 +1,4 @@
-"""The words of `roomtone rehearse`: settings, shares, and which go together."""
+"""The options of `roomtone rehearse`: settings, network shares, and which options go together."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from bot.cli.rehearsal.options import (
     ],
 )
 def test_a_setting_is_a_key_and_a_value(word: str, key: str, value: object) -> None:
-    """Values are read as TOML where they are TOML, and taken as they stand elsewhere."""
+    """A value that is valid TOML is read as TOML, and any other value is taken as text."""
     assert parse_settings([word]) == {key: value}
 
 
 def test_a_word_without_a_value_is_refused() -> None:
-    """The error message has an example."""
+    """A setting without a value is refused with an example."""
     with pytest.raises(typer.BadParameter, match=r"--set compaction\.mode=off"):
         parse_settings(["compaction.mode"])
 
 
 def test_only_the_shares_that_were_given_replace_the_scenarios() -> None:
-    """None leaves the scenario's share; 0 replaces it."""
+    """A share of None keeps the scenario's share; a share of 0 replaces it."""
     assert network_shares(loss=0.05, padding=None, reorder=0.0) == {"loss": 0.05, "reorder": 0.0}
 
 
@@ -58,14 +58,14 @@ def test_only_the_shares_that_were_given_replace_the_scenarios() -> None:
 def test_the_model_behind_the_servers(
     servers: bool, file: Path | None, python: str, wanted: LanguageModelChoice | None, named: bool
 ) -> None:
-    """Who asks for no servers gets none; who names a file or a Python means a language model."""
+    """A model is chosen only with servers, and counts as named if its file or its Python is given."""
     found = language_model_choice(servers, file, python)
     assert found == wanted
     assert (found is not None and found.named) is named
 
 
 def test_a_model_without_servers_is_refused() -> None:
-    """A model option needs --model-servers."""
+    """A model option without --model-servers is refused."""
     with pytest.raises(typer.BadParameter, match="go with --model-servers"):
         language_model_choice(False, Path("a.gguf"), "")
 
@@ -79,7 +79,7 @@ def test_a_model_without_servers_is_refused() -> None:
     ],
 )
 def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: RehearsalOptions) -> None:
-    """Nor for a model: it is said, instead of being left out in silence."""
+    """For a written evening, options about sound or models are refused instead of silently ignored."""
     with pytest.raises(typer.BadParameter, match="three-hours is a written evening"):
         refuse_sound_options(wanted)
 
@@ -116,7 +116,7 @@ def test_what_could_not_be_kept_is_not_played(tmp_path: Path) -> None:
 
 
 def test_settings_and_a_report_go_with_any_evening() -> None:
-    """In writing too."""
+    """Settings and a report are allowed for a written evening too."""
     refuse_sound_options(
         RehearsalOptions("three-hours", report=Path("report.json"), overrides={"compaction.mode": "off"})
     )

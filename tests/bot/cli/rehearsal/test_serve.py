@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_everything_a_client_needs_is_printed() -> None:
-    """Addresses, certificate, token, channels, members, and where the control API is told about."""
+    """The output has addresses, certificate, token, channels, members and the document about the control API."""
     async with LocalDiscord() as discord:
         told = "\n".join(addresses(discord))
         for needed in (
@@ -39,7 +39,7 @@ async def test_everything_a_client_needs_is_printed() -> None:
 
 
 class _Crashing:
-    """A companion that ends by itself as soon as it is in the room."""
+    """A companion that ends by itself as soon as it has entered the room."""
 
     def __init__(self, _settings: object) -> None:
         self._report: ObservationCallback | None = None
@@ -51,16 +51,16 @@ class _Crashing:
         pass
 
     async def start(self, _environment: BotSetup, report: ObservationCallback) -> None:
-        """Begin."""
+        """Keep the callback for observations."""
         self._report = report
 
     async def enter(self, _guild: int, _channel: int) -> None:
-        """End."""
+        """Report a crash."""
         assert self._report is not None
         self._report(BotCrashed("the disk is full"))
 
     async def stop(self) -> None:
-        """Nothing is left."""
+        """Do nothing."""
 
 
 @pytest.mark.asyncio

@@ -1,4 +1,4 @@
-"""/memory me and /memory forget against the local Discord: people see and delete what is kept about them."""
+"""/memory me and /memory forget against the local Discord: people see and delete the facts stored about them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fact(number: int, text: str, person: int = ADA, *, ended: float | None = Non
 
 
 class Book:
-    """What is kept, in memory."""
+    """Stores facts about people in memory, and records who asked."""
 
     def __init__(self, *facts: PersonFact) -> None:
         self.facts = list(facts)
@@ -61,20 +61,20 @@ class Book:
 
 
 class Broken:
-    """A store that refuses."""
+    """A store that always fails."""
 
     async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
-        """Refuse."""
+        """Fail."""
         raise StoreError("The disk is full.")
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
-        """Refuse."""
+        """Fail."""
         raise StoreError("The disk is full.")
 
 
 @asynccontextmanager
 async def online(people: PersonFacts) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with our client in it, which has the commands."""
+    """Start a local Discord with the bot's client and the memory commands."""
     commands = partial(add_memory_commands, people=people, zone=UTC)
     async with (
         LocalDiscord() as local,
@@ -84,7 +84,7 @@ async def online(people: PersonFacts) -> AsyncIterator[LocalDiscord]:
 
 
 async def say(local: LocalDiscord, user_id: int, command: str) -> str:
-    """Use a command, and return the answer that the person alone sees."""
+    """Use a command, and return the answer that only this person sees."""
     result = await local.invoke(user_id, command, {})
     await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
     (reply,) = result.replies
@@ -94,7 +94,7 @@ async def say(local: LocalDiscord, user_id: int, command: str) -> str:
 
 @pytest.mark.asyncio
 async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
-    """In their own words, with the day; nobody else's; and then nothing."""
+    """A person sees the facts about themselves with the day, and nobody else's. After deletion there are none."""
     book = Book(fact(1, "I live in Berlin."), fact(0, "I live in Lisbon.", ended=AT), fact(2, "I'm vegan.", BEN))
     async with online(book) as local:
         told = await say(local, ADA, "memory me")
@@ -111,14 +111,14 @@ async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_is_a_sentence() -> None:
-    """With its own remedy."""
+    """A failure of the store is reported with its remedy."""
     assert await format_facts(Broken(), 7, "1", UTC) == "I cannot look that up now. The disk is full."
     assert "The disk is full." in await delete_facts(Broken(), 7, "1")
 
 
 @pytest.mark.asyncio
 async def test_a_long_list_fits_a_message() -> None:
-    """It says that there is more, and cuts no line."""
+    """A long list of facts is shortened between two lines to fit a message, and says that there is more."""
     book = Book(*(fact(number, f"My dog number {number} is called *Rex*.") for number in range(100)))
     told = await format_facts(book, 7, str(ADA), UTC)
     assert len(told) <= 2000

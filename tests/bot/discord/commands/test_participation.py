@@ -1,4 +1,4 @@
-"""/quiet, /talk, /voice-mode, /wake-names, /opt-out and /opt-in against the local Discord: who may do what."""
+"""/quiet, /talk, /voice-mode, /wake-names, /opt-out and /opt-in against the local Discord: who may use each."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A local Discord with our client in it, which has the commands, and what they change."""
+    """A local Discord with the bot's client and the commands, and the participation that the commands change."""
 
     def __init__(self, local: LocalDiscord, participation: GuildParticipations, standing: GuildParticipation) -> None:
         self.local = local
         self.participation = participation
         self.standing = standing
-        # Whether it was silenced for good after each command.
+        # Whether a moderator's silence was in effect after each command.
         self.silences_for_good: list[bool] = []
 
     async def say(self, user_id: int, command: str, **options: object) -> str:
-        """Use a command, and return the answer that the person alone sees."""
+        """Use a command, and return the answer that only this person sees."""
         result = await self.local.invoke(user_id, command, options)
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
         (reply,) = result.replies
@@ -55,7 +55,7 @@ class Table:
 
 @asynccontextmanager
 async def online(choices: FakeGuildChoices | None = None) -> AsyncIterator[Table]:
-    """Start all of it; the bot is in a voice channel."""
+    """Start the local Discord and the client, with the bot in a voice channel."""
     participation = GuildParticipations(
         choices or FakeGuildChoices(),
         FakeOptOuts(),
@@ -75,7 +75,7 @@ async def online(choices: FakeGuildChoices | None = None) -> AsyncIterator[Table
 
 @pytest.mark.asyncio
 async def test_anybody_silences_it_for_now() -> None:
-    """Until /talk, or for some minutes."""
+    """Every member can silence the bot until /talk or for some minutes."""
     async with online() as table:
         assert await table.say(BEN, "quiet") == "I am silent until /talk or the end of this session. I go on listening."
         assert table.standing.silence.applies("evening", now=0.0)
@@ -89,7 +89,7 @@ async def test_anybody_silences_it_for_now() -> None:
 
 @pytest.mark.asyncio
 async def test_a_moderator_silences_it_for_good() -> None:
-    """A member can neither do nor undo that, and is told so."""
+    """Only a moderator can start and end a permanent silence; a member gets an answer that says so."""
     async with online() as table:
         refused = await table.say(BEN, "quiet", always=True)
         assert refused == f"{NOT_A_MODERATOR} /quiet without `always` silences me for now."
@@ -102,7 +102,7 @@ async def test_a_moderator_silences_it_for_good() -> None:
 
 @pytest.mark.asyncio
 async def test_a_moderator_chooses_the_mode_and_everybody_sees_it() -> None:
-    """Shown, set, given back."""
+    """A moderator can set the voice mode and reset it; every member can read it."""
     async with online() as table:
         assert await table.say(BEN, "voice-mode") == f"I take part in the mode {MODES[VoiceMode.ENGAGED]}."
         refused = await table.say(BEN, "voice-mode", mode="free")
@@ -114,7 +114,8 @@ async def test_a_moderator_chooses_the_mode_and_everybody_sees_it() -> None:
 
 @pytest.mark.asyncio
 async def test_a_moderator_chooses_the_names_and_everybody_sees_them() -> None:
-    """Shown, set, refused where nobody could say them, given back."""
+    """A moderator can set the wake names and reset them; every member can read them. Names without letters are refused.
+    """
     async with online() as table:
         assert await table.say(BEN, "wake-names") == "I listen to: Roomtone."
         assert (await table.say(BEN, "wake-names", names="Jeeves")).startswith(NOT_A_MODERATOR)
@@ -129,7 +130,7 @@ async def test_a_moderator_chooses_the_names_and_everybody_sees_them() -> None:
 
 @pytest.mark.asyncio
 async def test_who_does_not_want_to_be_heard_is_not() -> None:
-    """Until they take it back; nobody can do it for others."""
+    """A person who opts out is not heard until they opt in again."""
     async with online() as table:
         assert (await table.say(BEN, "opt-out")).startswith("I no longer hear you on this server")
         assert table.standing.opted_out == {BEN}
@@ -139,7 +140,7 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_is_told() -> None:
-    """With its remedy, and that it holds for now."""
+    """If a choice cannot be stored, the answer says so with the remedy, and the choice applies for now."""
     choices = FakeGuildChoices()
     choices.broken = True
     async with online(choices) as table:
@@ -165,12 +166,12 @@ async def test_a_store_that_fails_is_told() -> None:
     ],
 )
 def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
-    """They must be few, short, and have letters."""
+    """There may be at most five wake names, and each must be short and be speakable."""
     assert parse_names(names) == wanted
 
 
 @pytest.mark.parametrize("permission", ["administrator", "manage_channels", "mute_members"])
 def test_moderators_decide_for_a_voice_channel(permission: str) -> None:
-    """Who may do that anyway."""
+    """A moderator is a member with any of these permissions."""
     assert is_moderator(discord.Permissions(**{permission: True}))
     assert not is_moderator(discord.Permissions(send_messages=True, connect=True))

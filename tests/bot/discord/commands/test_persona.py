@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def online(choices: GuildChoices) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with our client in it, which has the command."""
+    """Start a local Discord with the bot's client and the command."""
     command = partial(add_persona, choices=choices)
     async with (
         LocalDiscord() as local,
@@ -38,7 +38,7 @@ async def online(choices: GuildChoices) -> AsyncIterator[LocalDiscord]:
 
 
 async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
-    """Use the command, and return the answer that the person alone sees."""
+    """Use the command, and return the answer that only this person sees."""
     result = await local.invoke(user_id, "persona", options)
     await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
     (reply,) = result.replies
@@ -48,7 +48,7 @@ async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
 
 @pytest.mark.asyncio
 async def test_a_moderator_sets_it_and_everybody_sees_it(tmp_path: Path) -> None:
-    """Stored beside what else the server has chosen, and given up again."""
+    """A moderator can set the persona and reset it; every member can read it. The server's other choices stay."""
     async with open_database(tmp_path / "a.db") as database:
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
@@ -66,18 +66,18 @@ async def test_a_moderator_sets_it_and_everybody_sees_it(tmp_path: Path) -> None
 
 
 class Broken:
-    """A store that is full."""
+    """A store whose disk is full."""
 
     async def choice(self, guild_id: int) -> GuildChoice:
         """Fail."""
         raise StoreError("The disk is full. Make room.")
 
     async def choose(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
-        """Never reached."""
+        """Not called in these tests."""
 
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_stored_is_told() -> None:
-    """With the remedy."""
+    """If the persona cannot be stored, the answer contains the remedy."""
     async with online(Broken()) as local:
         assert "Make room" in await say(local, ADA, text="You are a cat.")

@@ -1,4 +1,4 @@
-"""/rolling-context against the local Discord: everybody may ask, moderators may change."""
+"""/rolling-context against the local Discord: every member may read the mode, and moderators may change it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFAULTS = MemoryDefaults(mode=Mode.SUMMARY, budget_enabled=True, max_input_toke
 
 @asynccontextmanager
 async def online(choices: GuildChoices, defaults: MemoryDefaults = DEFAULTS) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with our client in it, which has the command."""
+    """Start a local Discord with the bot's client and the command."""
     command = partial(add_rolling_context, choices=choices, defaults=defaults)
     async with (
         LocalDiscord() as local,
@@ -40,7 +40,7 @@ async def online(choices: GuildChoices, defaults: MemoryDefaults = DEFAULTS) -> 
 
 
 async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
-    """Use the command, and return the answer that the person alone sees."""
+    """Use the command, and return the answer that only this person sees."""
     result = await local.invoke(user_id, "rolling-context", options)
     await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
     (reply,) = result.replies
@@ -50,7 +50,7 @@ async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
 
 @pytest.mark.asyncio
 async def test_a_moderator_chooses_and_everybody_sees_it(tmp_path: Path) -> None:
-    """Shown, set, shown again, given back to the settings; stored under the guild."""
+    """A moderator can set mode and budget for the guild and reset them to the settings; every member can read them."""
     async with open_database(tmp_path / "a.db") as database:
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
@@ -69,7 +69,7 @@ async def test_a_moderator_chooses_and_everybody_sees_it(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_others_may_not_change_it(tmp_path: Path) -> None:
-    """They are told what holds."""
+    """A member who may not change the mode gets the current one as answer."""
     async with open_database(tmp_path / "a.db") as database:
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
@@ -79,7 +79,7 @@ async def test_others_may_not_change_it(tmp_path: Path) -> None:
 
 
 class BrokenChoices:
-    """A store that is away."""
+    """A store that always fails."""
 
     async def choice(self, guild_id: int) -> GuildChoice:
         """Fail."""
@@ -92,13 +92,13 @@ class BrokenChoices:
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_is_told() -> None:
-    """With its remedy."""
+    """A failure of the store is reported with its remedy."""
     async with online(BrokenChoices()) as local:
         assert await say(local, ADA) == "That could not be stored. The disk is full. Make room."
 
 
 def test_a_change_leaves_the_rest() -> None:
-    """What is not named stays, `default` gives it up."""
+    """A change affects only the options that are given; `default` resets an option to the settings."""
     before = GuildChoice(Mode.OFF, False)
     assert change_choice(before, mode="rolling", budget=None) == GuildChoice(Mode.ROLLING, False)
     assert change_choice(before, mode=None, budget="on") == GuildChoice(Mode.OFF, True)
@@ -106,7 +106,7 @@ def test_a_change_leaves_the_rest() -> None:
 
 
 def test_rolling_without_search_says_what_happens() -> None:
-    """It works as in summary."""
+    """If memory search is off, the answer about mode rolling says so."""
     defaults = MemoryDefaults(mode=Mode.OFF, budget_enabled=False, max_input_tokens=1_000, searchable=False)
     assert "no memory search" in format_choice(GuildChoice(Mode.ROLLING), defaults)
     assert "no memory search" not in format_choice(GuildChoice(), defaults)

@@ -1,4 +1,4 @@
-"""/watch start, stop, status and look against the local Discord: answers for the asker alone."""
+"""/watch start, stop, status and look against the local Discord: only the person who asks sees the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URL = "http://localhost:8095/share#abc.def"
 
 
 class Desk:
-    """What the commands ask, remembered."""
+    """Stands for screen watching, and records the calls."""
 
     is_local = True
     valid_s = 300.0
@@ -37,17 +37,17 @@ class Desk:
         return URL
 
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
-        """Note who stops."""
+        """Record who stops, and return the number of ended shares."""
         self.stopped.append((user_id, everybody))
         return 2 if everybody else 1
 
     def status(self, guild_id: int) -> str:
-        """Say so."""
+        """Return a status."""
         self._refuse()
         return "Ada has shared a window for 3 minutes."
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
-        """Note what is asked."""
+        """Record the question, and return an answer."""
         self._refuse()
         self.asked.append((user_id, question, who))
         return "On Ada's screen (a window) now:\n**HP** 12 @everyone"
@@ -59,7 +59,7 @@ class Desk:
 
 @asynccontextmanager
 async def online(desk: Desk) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with our client in it, which has the commands."""
+    """Start a local Discord with the bot's client and the commands."""
     command = partial(add_watch_commands, watching=desk)
     async with (
         LocalDiscord() as local,
@@ -69,7 +69,7 @@ async def online(desk: Desk) -> AsyncIterator[LocalDiscord]:
 
 
 async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
-    """Use a command, and return the answer that the person alone sees."""
+    """Use a command, and return the answer that only this person sees."""
     result = await local.invoke(user_id, f"watch {command}", options)
     await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
     (reply,) = result.replies
@@ -79,7 +79,9 @@ async def say(local: LocalDiscord, user_id: int, command: str, **options: object
 
 @pytest.mark.asyncio
 async def test_a_link_for_the_asker_alone() -> None:
-    """With what it is for, how long it is good, and no preview of it."""
+    """The answer has a link without preview, says how long the link is valid, and warns if it works only on this
+    computer.
+    """
     desk = Desk()
     async with online(desk) as local:
         told = await say(local, BEN, "start")
@@ -94,7 +96,7 @@ async def test_a_link_for_the_asker_alone() -> None:
 
 @pytest.mark.asyncio
 async def test_stopping_is_for_oneself_and_moderators() -> None:
-    """Others' shares are a moderator's to end."""
+    """A person can end their own shares; only a moderator can end those of others."""
     desk = Desk()
     async with online(desk) as local:
         assert await say(local, BEN, "stop") == "Sharing has ended."
@@ -106,7 +108,7 @@ async def test_stopping_is_for_oneself_and_moderators() -> None:
 
 @pytest.mark.asyncio
 async def test_a_look_is_answered_without_markup() -> None:
-    """What is on a screen is somebody else's words: it pings nobody and formats nothing."""
+    """Text from a screen is escaped, so that it mentions nobody and formats nothing."""
     desk = Desk()
     async with online(desk) as local:
         told = await say(local, BEN, "look", question="How is the health?")
@@ -120,6 +122,6 @@ async def test_a_look_is_answered_without_markup() -> None:
 
 
 def test_a_long_screen_fits_a_message() -> None:
-    """It is cut, and says so."""
+    """A long text is cut to fit a message, and ends with an ellipsis."""
     assert len(escape_quote("word " * 1000)) < 2000
     assert escape_quote("word " * 1000).endswith(" …")

@@ -11,7 +11,7 @@ from bot.cli.rehearsal.written.clock import ManualClock
 
 @pytest.mark.asyncio
 async def test_sleepers_wake_when_their_hour_has_come() -> None:
-    """Sleepers wake in the order of their times; cancelled ones are forgotten."""
+    """Sleepers wake in the order of their times, and cancelled ones are forgotten."""
     clock, woken = ManualClock(now=1000.0), list[float]()
 
     async def sleep(seconds: float) -> None:

@@ -31,7 +31,7 @@ ASKED = "Roomtone, what colour is the boat in the harbour?"
 
 
 def written(title: str, happenings: tuple[EveningEvent, ...]) -> WrittenEvening:
-    """An evening of a file without a title and blank lines."""
+    """Return an evening with one event on each line of its file."""
     return WrittenEvening(title, happenings, tuple(range(1, len(happenings) + 1)))
 
 
@@ -51,7 +51,7 @@ EVENING = written(
 
 
 async def play(evening: WrittenEvening, shown: io.StringIO | None = None) -> RehearsalReport:
-    """Play it; `shown` gets what a person sees."""
+    """Play an evening; `shown` gets the terminal output."""
     program = TerminalReport(Console(file=shown or io.StringIO(), width=100))
     report = await play_written(evening, load(overrides=EVENING_SETTINGS), program)
     program.show(report)
@@ -65,7 +65,8 @@ def broken(report: RehearsalReport) -> list[str]:
 
 @pytest.mark.asyncio
 async def test_a_short_evening_keeps_its_promises() -> None:
-    """Minutes pass in a moment; people come, talk over each other, ask, are answered, and go."""
+    """An evening of several minutes, with people who join, talk over each other, ask and leave, is played in a moment.
+    """
     shown = io.StringIO()
     report = await play(EVENING, shown)
     assert broken(report) == []
@@ -79,14 +80,14 @@ async def test_a_short_evening_keeps_its_promises() -> None:
     assert "Chloe comes in" in printed
     assert "The boat in the harbour is green." in printed
     assert "PASSED" in printed
-    # There was no sound to hear, and nobody to be told that nobody heard it.
+    # A written evening has no sound, so neither packets nor unheard replies are reported.
     assert "nobody heard it" not in printed
     assert "Packets" not in printed
 
 
 @pytest.mark.asyncio
 async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> None:
-    """The report says which question, and what was answered."""
+    """An answer without the expected word fails, and the report has the question and the answer."""
     report = await play(written("Wrong", (BOAT, SpeechEvent(who="bo", say=ASKED, answer=("purple",)))))
     assert broken(report) == ["answered"]
     (told,) = [one.detail for one in report.expectations if not one.passed]
@@ -96,14 +97,14 @@ async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> Non
 
 @pytest.mark.asyncio
 async def test_an_answer_that_nobody_wanted_is_a_broken_promise() -> None:
-    """The line is the bot's to answer, and the file says that it is not."""
+    """An answer to a line for which the file expects no answer fails."""
     report = await play(written("Unwanted", (BOAT, SpeechEvent(who="bo", say=ASKED), SilenceEvent(quiet_s=60))))
     assert "not_answered" in broken(report)
 
 
 @pytest.mark.asyncio
 async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as people would wait; the evening goes on."""
+    """A missing answer is waited for until a time limit, then reported, and the evening goes on."""
     monkeypatch.setattr(playing, "_PATIENCE_S", 6.0)
     unasked = SpeechEvent(who="bo", say="I painted the fence.", answer=("green",))
     report = await play(written("In vain", (BOAT, unasked, SpeechEvent(who="bo", say="It is done."))))
@@ -113,7 +114,7 @@ async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: 
 
 @pytest.mark.asyncio
 async def test_a_room_that_ends_ends_the_evening() -> None:
-    """And is told, instead of being waited for."""
+    """If the room ends early, the evening ends with an error instead of waiting."""
     settings = load(overrides=EVENING_SETTINGS)
     before = asyncio.all_tasks()
     async with open_player(EVENING, settings) as player:
