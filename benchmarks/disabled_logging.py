@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def logging_disabled() -> Iterator[None]:
-    """Drop this process's log lines, and restore afterwards what was configured before."""
+    """Drop this process's log lines, and restore the previous logging configuration at the end."""
     before = structlog.get_config()
     structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
     try:

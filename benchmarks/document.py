@@ -1,7 +1,7 @@
-"""Write the kept results into docs/benchmarks.md and the README: `python -m benchmarks.document`.
+"""Write the stored results into docs/benchmarks.md and the README: `python -m benchmarks.document`.
 
-The part between the two marks is generated from the JSON files in docs/benchmarks/, as `roomtone bench` wrote them. No
-figure there is typed by hand.
+The part between the two marks is generated from the JSON files in docs/benchmarks/, which `roomtone bench` wrote. No
+figure in that part is typed by hand.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _SHARES = {
 
 
 def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
-    """Return the page with these results, by file name, between its marks. Raises ValueError where they are missing."""
+    """Return the page with these results (by file name) between its marks. Raises ValueError if a mark is missing."""
     return _between_marks(page, [line for name in sorted(results) for line in _result(name, results[name])])
 
 
 def update_readme(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
-    """Return the README with the few figures that it has of them. Raises ValueError where its marks are missing."""
+    """Return the README with its few headline figures from the results. Raises ValueError if a mark is missing."""
     return _between_marks(page, headlines(results))
 
 
@@ -53,7 +53,7 @@ def _between_marks(page: str, lines: Sequence[str]) -> str:
 
 
 def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
-    """Return the kept results by file name."""
+    """Return the stored results by file name."""
     return {path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
@@ -80,7 +80,7 @@ def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _comparisons(entries: Mapping[str, Json]) -> Iterator[str]:
-    """Yield a table a set of conversations: who had kept what after how many folds."""
+    """Yield one table for each set of conversations: what each system had kept after how many folds."""
     names = dict.fromkeys(
         name
         for entry in entries.values()
@@ -144,7 +144,7 @@ def _cell(value: Json) -> str:
         return "-"
     if not isinstance(value, float):
         return str(value)
-    # Three figures, and no powers of ten in a table for people.
+    # Show three significant digits, and never scientific notation.
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 

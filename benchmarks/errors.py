@@ -1,4 +1,4 @@
-"""The errors of benchmarks, named by who must act."""
+"""The errors of benchmarks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from bot.errors import BotError
 
 
 class BenchmarkError(BotError):
-    """Base of what a benchmark raises. The message is a plain sentence with the remedy."""
+    """Base class of the benchmarks' errors. The message is a plain sentence with the remedy."""
 
 
 class TranscriptFormatError(BenchmarkError):
-    """A conversation to be measured with cannot be read: whoever brought it must change the file."""
+    """A supplied conversation cannot be read: the user must change the file."""
 
 
 class EndpointError(BenchmarkError):
-    """The language model that was to be used cannot be reached or started."""
+    """The chosen language model cannot be reached or started."""
 
 
 class PeerError(BenchmarkError):
-    """Another library could not be installed or run; the report says so and the rest goes on."""
+    """Another library could not be installed or run. The report mentions it, and the benchmark continues without it."""

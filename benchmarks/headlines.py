@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-# The systems whose remaining facts are shown, in this order, with their names for readers.
+# The systems in the README's table of kept facts, in this order, with the names that readers see.
 CONTENDERS = {
     "ledger": "Roomtone",
     "langchain": "LangChain's summarising middleware",
@@ -23,7 +23,7 @@ FOLDS = "20"
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A target of a benchmark in plain words. `form`: how its value is written."""
+    """A benchmark's target in plain words. `form`: the format of its value."""
 
     bench: str
     target: str
@@ -67,7 +67,7 @@ HEADLINES = (
 
 
 def headlines(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
-    """Return a table of these figures, and one of who had kept how much of an evening in its summary."""
+    """Return the lines of two tables: the headline figures, and how many facts each system's summary kept."""
     rows = [f"| {head.words} | {value} |" for head in HEADLINES if (value := _value(head, results)) is not None]
     kept = [f"| {CONTENDERS[who]} | {share:.0%} of {count} |" for who, share, count in _kept(results)]
     return [

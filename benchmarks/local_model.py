@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Where a model answers, in OpenAI's way. `local`: it runs on this machine, for this run."""
+    """The address of a language model with OpenAI's API. `local`: this run started the model on this machine."""
 
     base_url: str
     model: str
@@ -27,7 +27,7 @@ class ChatEndpoint:
 
 
 def find_model_file(chosen: Path | None, models_dir: Path) -> Path:
-    """Return the GGUF file to serve: the one that is named, else the pulled one.
+    """Return the GGUF file to serve: `chosen` if given, or else the downloaded model.
 
     Raises `LanguageModelError` when there is none.
     """

@@ -11,7 +11,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine in a few words. `cores` are those this process may use; `load_1m` how busy they were at the start."""
+    """The machine in a few words. `cores`: the cores that this process may use. `load_1m`: the load average at the
+    start.
+    """
 
     system: str
     cpu: str
@@ -36,10 +38,10 @@ def describe_machine(*, cpuinfo: Path = Path("/proc/cpuinfo"), meminfo: Path = P
 
 
 def busy_sentence(load_1m: float | None = None, cores: int | None = None) -> str | None:
-    """Return a remark if other processes overload the machine, which makes times longer, or None."""
+    """Return a remark if other processes overload the machine, which makes times longer. Otherwise return None."""
     load = load_1m if load_1m is not None else os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     available = _usable_cores() if cores is None else cores
-    # This process itself is one of those that want to run.
+    # The load includes this process itself.
     if load <= available + 1:
         return None
     return (

@@ -1,4 +1,4 @@
-"""How a benchmark says where it is, without knowing who shows it."""
+"""How a benchmark reports its progress, independent of how the progress is shown."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Where a benchmark tells its progress. The command line shows it; tests collect it."""
+    """Receives a benchmark's progress. The command line shows it; tests collect it."""
 
     def step(self, name: str, *, total: int) -> None:
-        """Begin a step of `total` equal pieces; the step before it is over."""
+        """Start a step of `total` equal parts. The previous step is finished."""
 
     def advance(self, count: int = 1) -> None:
-        """Say that so many pieces of the step are done."""
+        """Report that `count` more parts of the step are done."""
 
     def say(self, line: str) -> None:
-        """Tell one plain sentence."""
+        """Show one plain sentence."""
 
 
 class NoProgress:
-    """Progress that nobody watches."""
+    """Ignores all progress."""
 
     def step(self, name: str, *, total: int) -> None:
         """Show nothing."""

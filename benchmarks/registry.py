@@ -1,4 +1,4 @@
-"""The list of benchmarks. Importing it is cheap: a benchmark's module is imported when it runs."""
+"""The list of benchmarks. Importing this module is cheap: a benchmark's module is imported only when it runs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One goal and its measurement. `met` is None if this run could not measure it; `value` then says why."""
+    """A target and its measured value. `met` is None if this run could not measure it; `value` then says why."""
 
     name: str
     goal: str
@@ -36,7 +36,7 @@ class BenchmarkReport:
     ours: Mapping[str, Json]
     peers: Mapping[str, Json]
     targets: tuple[Target, ...]
-    # Plain sentences for readers: what could not be run, and why.
+    # Plain sentences for readers, such as which parts could not run and why.
     remarks: tuple[str, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Json]:
@@ -56,14 +56,14 @@ class BenchmarkReport:
 
 
 def at_least(name: str, goal: str, value: float | None, least: float) -> Target:
-    """Return the target of a value that has to be `least` or more; None is a value that was not measured."""
+    """Return a target whose value must be `least` or more. None: the value was not measured."""
     return Target(
         name, goal, "not measured" if value is None else round(value, 4), None if value is None else value >= least
     )
 
 
 def at_most(name: str, goal: str, value: float | None, most: float) -> Target:
-    """Return the target of a value that must not pass `most`; None is a value that was not measured."""
+    """Return a target whose value must not exceed `most`. None: the value was not measured."""
     return Target(
         name, goal, "not measured" if value is None else round(value, 4), None if value is None else value <= most
     )

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from benchmarks.report import BenchmarkReport, Json
 
 _MARKS = {True: ("met", "green"), False: ("not met", "red"), None: ("not measured", "yellow")}
-# Longer texts are examples, and belong into the file.
+# Longer texts are examples, which are shown only in the file.
 _LONGEST = 200
-# Columns of the table in which contenders are compared, by the name of the figure.
+# Columns of the table that compares systems, by the name of the figure.
 _COMPARED = {
     "facts": "facts",
     "kept": "kept",
@@ -28,7 +28,7 @@ _COMPARED = {
     "in_segments": "in segments",
     "chars": "chars",
 }
-# The same for what people wrote about brought conversations.
+# Columns of the comparison with what people wrote about supplied conversations.
 _OF_PEOPLE = {
     "entities_due": "names and numbers",
     "entities_of_summaries": "told",
@@ -39,7 +39,7 @@ _COUNTS = frozenset({"facts", "chars", "entities_due", "questions"})
 
 
 def render_report(report: BenchmarkReport) -> RenderableType:
-    """Return the whole report: contenders, measurements, targets, remarks."""
+    """Return the whole report: comparisons, figures, targets, remarks."""
     machine = report.machine
     head = Text(
         f"{report.bench}: {machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, Python {machine.python}, "
@@ -62,7 +62,7 @@ def _targets(report: BenchmarkReport) -> Table:
 
 
 def _comparisons(report: BenchmarkReport) -> Iterator[Table]:
-    """Yield a table a set of conversations: who kept what after how many folds."""
+    """Yield one table for each set of conversations: what each system kept after how many folds."""
     contenders = {**report.ours, **report.peers}
     names = dict.fromkeys(name for entry in contenders.values() for name in _sets_of(entry))
     for name in names:
@@ -77,7 +77,7 @@ def _comparisons(report: BenchmarkReport) -> Iterator[Table]:
 
 
 def _people(name: str, contenders: Mapping[str, Json]) -> Table:
-    """Return what is left of what people wrote about these conversations."""
+    """Return the comparison with what people wrote about these conversations."""
     table = _table(f"{name}, by what people wrote", "who", *_OF_PEOPLE.values(), justify="right")
     for contender, entry in contenders.items():
         figures = _sets_of(entry).get(name, {}).get("people")
@@ -96,7 +96,7 @@ def _add_contender(table: Table, contender: str, figures: Mapping[str, Json]) ->
 
 
 def _course_cells(figures: Mapping[str, Json]) -> tuple[str, str, str]:
-    """Return what is counted over all folds: inventions, overlong summaries, seconds a fold."""
+    """Return the totals over all folds: inventions, overlong summaries, seconds for a fold."""
     invented = [figures.get(name) for name in ("invented_names", "invented_numbers")]
     cost = figures.get("cost")
     seconds = cost.get("fold_p50_s") if isinstance(cost, dict) else None
@@ -108,7 +108,7 @@ def _course_cells(figures: Mapping[str, Json]) -> tuple[str, str, str]:
 
 
 def _sets_of(entry: Json) -> dict[str, dict[str, Json]]:
-    """Return the sets of conversations in a contender's figures; none in other figures."""
+    """Return the sets of conversations in a system's figures, or an empty dictionary for other figures."""
     if not isinstance(entry, dict):
         return {}
     return {name: value for name, value in entry.items() if isinstance(value, dict) and "after_folds" in value}
@@ -125,7 +125,9 @@ def _figures(title: str, entry: Json) -> Table:
 
 
 def _flat(entry: Mapping[str, Json], path: str = "") -> Iterable[tuple[str, str]]:
-    """Yield every figure with its path; a dictionary of plain values is one line, a list of them a line each."""
+    """Yield every figure with its path. A dictionary of plain values is one line; a list of dictionaries is one line
+    for each.
+    """
     plain = {name: value for name, value in entry.items() if not isinstance(value, dict) and not _is_rows(value)}
     if plain:
         shown = ", ".join(f"{name} {_cell(value)}" for name, value in plain.items() if not _is_prose(value))

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least `share` (0 to 1) of the values don't pass. Raises ValueError for none."""
+    """Return the smallest value such that at least `share` (0-1) of the values are not larger. Raises ValueError if
+    empty.
+    """
     if not values:
         raise ValueError("no values")
     ordered = sorted(values)
@@ -18,10 +20,10 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def mean_of_sum(total: float, whole: int) -> float | None:
-    """Return the mean of `whole` shares whose sum is `total`, or None of nothing."""
+    """Return the mean of `whole` shares whose sum is `total`, or None if `whole` is 0."""
     return round(total / whole, 4) if whole else None
 
 
 def share_of(count: int, whole: int) -> float | None:
-    """Return `count / whole`, rounded for people, or None of nothing."""
+    """Return `count / whole`, rounded for display, or None if `whole` is 0."""
     return round(count / whole, 4) if whole else None

@@ -1,7 +1,7 @@
-"""A fake OpenAI endpoint that answers after a fixed time, to measure what waiting for a model costs.
+"""A fake OpenAI endpoint that answers after a fixed time, to measure the cost of waiting for a model.
 
-Whole answers come after `answer_s`; streamed ones begin at once and go on until the caller disconnects. It implements
-just enough HTTP for these clients, on 127.0.0.1 only.
+A whole answer comes after `answer_s`. A streamed answer begins at once and continues until the caller disconnects. The
+stub implements just enough HTTP for these clients, and listens only on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 MODEL = "stub"
 SUMMARY = "They talked about the evening, and nothing was decided."
-# How long a streamed reply goes on at most, piece by piece.
+# The maximum number of pieces of a streamed reply, and the seconds between them.
 _PIECES = 2_000
 _PIECE_S = 0.01
 
 
 @asynccontextmanager
 async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ChatEndpoint]:
-    """Serve the stub until the block is left."""
+    """Run the stub server until the `async with` block ends."""
     open_calls: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

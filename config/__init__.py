@@ -1,6 +1,6 @@
-"""The settings of an operator: put together from the packages, read from files and the environment, and documented.
+"""The operator's settings: combined from all packages, read from files and the environment, and documented.
 
-`schema` puts the packages' settings together. `sources` reads files and variables, `load` lays them over one another.
-`problems` says in plain sentences what is wrong, `retired` what became of keys that are gone. `document` writes
-`default.toml` and `docs/settings.md` out of the schema. The way in is `load.load()`.
+`schema` combines the packages' settings classes. `sources` reads files and environment variables, and `load` merges
+them. `problems` describes mistakes in plain sentences. `retired` lists removed keys and what replaced them. `document`
+generates `default.toml` and `docs/settings.md` from the schema. Start at `load.load()`.
 """

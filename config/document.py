@@ -1,6 +1,6 @@
-"""Writes `default.toml` and `docs/settings.md` out of the schema: every setting, its meaning, bounds and default.
+"""Generates `default.toml` and `docs/settings.md` from the schema: every setting, its meaning, bounds and default.
 
-Run `python -m config.document` after changing a settings class; tests compare both files with the schema.
+Run `python -m config.document` after changing a settings class. Tests compare both files with the schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULTS = Path(__file__).with_name("default.toml")
 REFERENCE = Path(__file__).parents[1] / "docs" / "settings.md"
 WIDTH = 110
 
-# What people really change, in the order in which they do: the first screen of `default.toml`.
+# The settings that most people change, the most frequently changed first. They are the first screen of `default.toml`.
 COMMON = (
     "discord.token",
     "llm.base_url",
@@ -69,7 +69,7 @@ Roomtone reads its settings once: a change takes effect when it starts again (th
 `roomtone memory prune`, read them each time). It reports all mistakes at once.
 """
 
-# By the end of a key's name.
+# The unit of a setting, by the end of its key.
 _UNITS = {
     "_s": "seconds",
     "_s_per_hour": "seconds an hour",
@@ -84,19 +84,19 @@ _UNITS = {
 
 
 def render() -> str:
-    """Return the whole of `default.toml`."""
+    """Return the complete text of `default.toml`."""
     return "\n\n".join([_HEADER + "\n".join(_common()), *map(_toml_section, _sections())]) + "\n"
 
 
 def render_reference() -> str:
-    """Return the whole of `docs/settings.md`."""
+    """Return the complete text of `docs/settings.md`."""
     return (
         "\n".join([_REFERENCE_HEADER, *(line for name in _sections() for line in _reference(name)), *_retired()]) + "\n"
     )
 
 
 def main() -> None:
-    """Write both files in their places."""
+    """Write both files."""
     DEFAULTS.write_text(render(), encoding="utf-8")
     REFERENCE.write_text(render_reference(), encoding="utf-8")
 
@@ -118,7 +118,7 @@ def _settings(section: str) -> Iterator[Setting]:
 
 
 def _allowed(setting: Setting) -> str:
-    """Return what values a setting takes; nothing where its meaning says it."""
+    """Return a sentence about the values that a setting allows, or an empty string if its type sets no limits."""
     annotation = setting.field.annotation
     if get_origin(annotation) is Literal:
         return f"One of: {', '.join(map(str, get_args(annotation)))}."
@@ -138,7 +138,7 @@ def _allowed(setting: Setting) -> str:
 
 
 def _common() -> Iterator[str]:
-    """Yield the settings that people really change, in comments: a table of TOML may stand in a file only once."""
+    """Yield the settings that most people change, as comments, because TOML allows each table only once in a file."""
     before = ""
     for name in COMMON:
         setting = SETTINGS[(name.split(".")[0], name.split(".")[1])]
@@ -151,7 +151,7 @@ def _common() -> Iterator[str]:
 
 
 def _in_short(setting: Setting) -> str:
-    """Return the beginning of what a setting means, and its choices."""
+    """Return the first clause of the setting's description, and its choices."""
     meaning = re.split(r"[.:,](?:\s|$)| \(", setting.field.description or "", maxsplit=1)[0]
     choices = _allowed(setting).removeprefix("One of: ").rstrip(".") if _allowed(setting).startswith("One of") else ""
     return f"{meaning}: {choices}" if choices else meaning
@@ -204,7 +204,7 @@ def _table(settings: Iterable[Setting]) -> Iterator[str]:
 
 
 def _entry_type(annotation: Any) -> type[BaseModel] | None:
-    """Return the class of a list's entries, where they are tables."""
+    """Return the class of a list's entries if they are tables."""
     return next((each for each in get_args(annotation) if isinstance(each, type) and issubclass(each, BaseModel)), None)
 
 
@@ -225,7 +225,7 @@ def _range(setting: Setting) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return `text` so that Markdown shows it as it is, but for what stands in backticks."""
+    """Escape `text` so that Markdown shows it unchanged, except for the parts in backticks."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else re.sub(r"([*|<])", r"\\\1", part) for part in parts)
 

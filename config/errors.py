@@ -1,10 +1,10 @@
-"""The error of this package."""
+"""The error that reading the configuration raises."""
 
 from __future__ import annotations
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `problems` has one or two plain sentences for each mistake, all at once."""
+    """The configuration cannot be used. `problems` lists all mistakes, each described in one or two plain sentences."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("\n".join(problems))

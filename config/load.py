@@ -1,4 +1,5 @@
-"""Loads the settings: defaults, the operator's file, the environment, overrides. Each overrides the one before.
+"""Loads the settings from defaults, the operator's file, the environment and overrides. A later source overrides an
+earlier one.
 
 The defaults come from the schema. `default.toml` is written from the schema for people and is not read here, so an
 edited copy changes nothing.
@@ -48,10 +49,11 @@ def load(
 ) -> Settings:
     """Return the settings.
 
-    The operator's file is the one that ROOMTONE_CONFIG names, else `roomtone.toml` in `directory` if there is one.
-    `directory`: where to look for it and for `.env`; by default the working directory. `environ`: by default the
-    process's environment; it overrides `.env`. `overrides`: values by dotted name that override everything else, for
-    rehearsals and benchmarks; they may set internal fields. `notify` gets a sentence for each retired key that is set.
+    The operator's file is the one that ROOMTONE_CONFIG names, or else `roomtone.toml` in `directory` if it exists.
+    `directory`: where to look for that file and for `.env`; the default is the working directory. `environ`: the
+    environment variables, which override `.env`; the default is the process's environment. `overrides`: values by
+    dotted name that override everything else, for rehearsals and benchmarks; they may set internal fields. `notify` is
+    called with a sentence for each retired key that is set.
 
     Raises `ConfigError` with every mistake in all sources.
     """
@@ -80,7 +82,7 @@ def _operators_file(directory: Path, variables: Sequence[Variable]) -> SourceRea
 
 
 def _assemble(sources: Sequence[SourceReading]) -> Settings:
-    """Merge the sources, each over the one before, and validate the result."""
+    """Merge the sources (a later one overrides an earlier one) and validate the result."""
     problems = [problem for found in sources for problem in found.problems]
     tree: dict[str, Any] = {}
     origins: dict[Key, SettingOrigin] = {}
@@ -93,7 +95,7 @@ def _assemble(sources: Sequence[SourceReading]) -> Settings:
     try:
         settings = Settings.model_validate(tree)
     except ValidationError as exc:
-        # from None: the original message shows values, secrets among them.
+        # `from None`: the original error message contains values, including secrets.
         raise ConfigError((*problems, *from_validation(exc, origins))) from None
     if problems:
         raise ConfigError(tuple(problems))

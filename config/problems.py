@@ -1,6 +1,6 @@
 """Describes each mistake in a configuration in a plain sentence: the key, where it was set, what is wrong, an example.
 
-A sentence never shows a secret, nor a value that looks like one.
+The sentences never contain a secret, or a value that looks like one.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from config.schema import Key
 
 SHOWN_CHARS = 60
-# Two names that are as much alike as this: one was probably meant to be the other.
+# If two names are at least this similar, one was probably meant to be the other.
 _ALIKE = 0.65
 VARIABLE_PREFIX = "ROOMTONE_"
 
-# Discord's tokens have three parts, others a prefix; somebody may have pasted one into the wrong key.
+# Discord's tokens have three parts; other tokens start with a known prefix. Somebody may have pasted one into the wrong
+# key.
 _LOOKS_SECRET = re.compile(r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}|\b(sk|pk|ghp|hf|xox[a-z])[-_][\w-]{8,}")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingOrigin:
-    """Where a value was set. `place`: for example "roomtone.toml line 3". `variable`: its variable, if any."""
+    """Where a value was set. `place`: for example "roomtone.toml line 3". `variable`: the variable's name or None."""
 
     place: str
     variable: str | None = None
@@ -44,7 +45,7 @@ class SettingOrigin:
 
 BUILT_IN = SettingOrigin("the built-in defaults")
 
-# What each type of pydantic error demands. The words in braces come from the error's context.
+# The requirement behind each type of pydantic error. The words in braces come from the error's context.
 _DEMANDS: dict[str, str] = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
@@ -73,18 +74,18 @@ _DEMANDS: dict[str, str] = {
 
 
 def unknown_key(key: Key, origin: SettingOrigin) -> str:
-    """Return the sentence for a key in a file or an override that is no setting."""
+    """Return the sentence for an unknown key in a file or an override."""
     meant = _meant(key)
     hint = "" if meant is None else f" Did you mean {_named(meant)}?"
     return f"{'section ' if len(key) == 1 else ''}{_named(key)} in {origin.place} is not a setting.{hint}"
 
 
 def unknown_variable(name: str, place: str) -> str:
-    """Return the sentence for a ROOMTONE_ variable that is no setting."""
+    """Return the sentence for an unknown ROOMTONE_ variable."""
     written = name.removeprefix(VARIABLE_PREFIX).lower()
     meant = _meant(tuple(written.split("__")))
     if meant not in SETTINGS:
-        # Perhaps one underscore stands where two belong.
+        # The name may have one underscore where two are needed.
         flat = {setting.key: "_".join(setting.key) for setting in SETTINGS.values()}
         meant = max(flat, key=lambda each: difflib.SequenceMatcher(None, written, flat[each]).ratio())
         if difflib.SequenceMatcher(None, written, flat[meant]).ratio() < _ALIKE:
@@ -94,7 +95,7 @@ def unknown_variable(name: str, place: str) -> str:
 
 
 def not_a_section(key: Key, origin: SettingOrigin, value: object) -> str:
-    """Return the sentence for a plain value in the place of a section."""
+    """Return the sentence for a plain value where a section is expected."""
     name = ".".join(key)
     first = next(setting for setting in SETTINGS.values() if setting.key[: len(key)] == key)
     return (
@@ -109,13 +110,13 @@ def from_validation(error: ValidationError, origins: Mapping[Key, SettingOrigin]
     for detail in error.errors(include_url=False):
         key = _key_of(detail["loc"])
         sentence = _sentence(key, detail, origins)
-        # Pydantic reports each member of a union; the first is enough.
+        # Pydantic reports an error for each member of a union; the first one is enough.
         sentences.setdefault((key, "" if key in SETTINGS else sentence), sentence)
     return list(sentences.values())
 
 
 def example(setting: Setting, origin: SettingOrigin) -> str:
-    """Return a correct line for `setting`, in the notation of the place where it was set."""
+    """Return a correct line for `setting`, in the notation of the source where it was set."""
     value = _example_value(setting)
     if origin.variable is not None:
         return f"{origin.variable}={','.join(map(str, value)) if setting.collection else value}"
@@ -123,7 +124,7 @@ def example(setting: Setting, origin: SettingOrigin) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """Return `value` in TOML's notation; of a secret, an empty string."""
+    """Return `value` in TOML notation. A secret becomes an empty string."""
     match value:
         case SecretStr():
             return '""'
@@ -145,7 +146,7 @@ def toml_value(value: Any) -> str:
 
 def _named(key: Key) -> str:
     name = ".".join(key)
-    # A quoted key of TOML may hold a newline; a mistake stays on its line.
+    # A quoted TOML key may contain a newline, but a mistake is reported on one line.
     name = name if name.isprintable() else repr(name)
     return name if len(key) > 1 else f"[{name}]"
 
@@ -179,7 +180,7 @@ def _places(key: Key, origins: Mapping[Key, SettingOrigin]) -> str:
 
 
 def _key_of(location: tuple[int | str, ...]) -> Key:
-    """Return the key an error's location belongs to: pydantic adds union members and list places to it."""
+    """Return the key that an error's location belongs to. Pydantic adds union members and list indices to the key."""
     key: Key = ()
     for part in location:
         longer = (*key, str(part))
@@ -190,9 +191,10 @@ def _key_of(location: tuple[int | str, ...]) -> Key:
 
 
 def _meant(key: Key) -> Key | None:
-    """Return the setting or section that a wrong key was probably meant to be.
+    """Return the setting or section that was probably meant by an unknown key.
 
-    First a setting of the same section, then the same name elsewhere, then a section of a similar name.
+    Similar settings of the same section come first, then the same name in other sections, then sections with a similar
+    name.
     """
     neighbours = [each for each in SETTINGS if each[:-1] == key[:-1]]
     elsewhere = [each for each in SETTINGS if each[-1] == key[-1]]
@@ -207,7 +209,7 @@ def _meant(key: Key) -> Key | None:
 
 
 def _likeness(written: str, known: str) -> float:
-    """Return how much alike two names are, 0-1; one word of a longer name nearly counts as the whole."""
+    """Return how similar two names are (0-1). One word of a longer name counts almost as much as the whole name."""
     whole = difflib.SequenceMatcher(None, written, known).ratio()
     words = max(difflib.SequenceMatcher(None, written, word).ratio() for word in known.split("_"))
     return max(whole, 0.95 * words)
@@ -227,7 +229,7 @@ def _example_value(setting: Setting) -> Any:
 
 
 def _smallest(setting: Setting) -> Any:
-    """Return a value for a setting without a default: its lower bound where it has one."""
+    """Return an example value for a setting without a default: its lower bound, if it has one."""
     for constraint in setting.field.metadata:
         bound = getattr(constraint, "ge", getattr(constraint, "gt", None))
         if bound is not None:

@@ -1,7 +1,7 @@
-"""Settings that no longer exist, and what became of each.
+"""Lists settings that no longer exist, and what became of each.
 
-A retired key in somebody's file or environment is not a mistake. `load` reports what became of it and goes on; if
-another key took over, that key gets the value.
+A retired key in an operator's file or environment is not a mistake: `load` reports what became of the key and
+continues. If another key replaced it, that key gets the value.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """What became of a key. `fate` completes the sentence `<key> in <place> is no setting any more: …`.
+    """A retired key. `fate` completes the sentence `<key> in <place> is no setting any more: …`.
 
-    `successor`: the key that took over. `values`: the old values that it takes over (as text, in lower case), each with
-    its new value; None takes over every value unchanged.
+    `successor`: the key that replaced it. `values` maps the old values that the successor takes over (as lower-case
+    text) to their new values; None takes over every value unchanged.
     """
 
     fate: str
@@ -170,7 +170,9 @@ def describe_retired(key: Key, place: str) -> str:
 
 
 def successor_value(key: Key, value: object) -> tuple[Key, object] | None:
-    """Return the key that takes over `value`, with its new value; None if no key does."""
+    """Return the successor of a retired key and the value it gets from `value`, or None if no key takes over this
+    value.
+    """
     retired = RETIRED[key]
     if retired.successor is None:
         return None

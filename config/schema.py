@@ -1,4 +1,4 @@
-"""Every setting, put together from the packages' own settings classes, and how to walk through them."""
+"""Combines the packages' settings classes into one schema, and iterates over its settings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Section = TypeVar("Section", bound=BaseModel)
 
 
 def _defaults(section: type[Section]) -> Callable[[], Section]:
-    """Return what makes a section nobody wrote anything into."""
+    """Return the factory for a section that is not configured."""
     return lambda: section.model_validate({})
 
 
@@ -75,7 +75,7 @@ class Settings(BaseModel):
     tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
 
 
-# Names other programs use too; each sets one setting, less strongly than that setting's own variable.
+# Names that other programs use too. Each sets one setting, unless that setting's own variable is set.
 WELL_KNOWN_VARIABLES: dict[str, Key] = {
     "DISCORD_TOKEN": ("discord", "token"),
     "OPENAI_API_KEY": ("llm", "api_key"),
@@ -85,7 +85,7 @@ WELL_KNOWN_VARIABLES: dict[str, Key] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of the schema: `key` is its path, such as ("asr", "language")."""
+    """One setting of the schema. `key` is its path, such as ("asr", "language")."""
 
     key: Key
     field: FieldInfo
@@ -97,37 +97,37 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Return the environment variable that sets it, for example ROOMTONE_ASR__LANGUAGE."""
+        """Return the environment variable for this setting, for example ROOMTONE_ASR__LANGUAGE."""
         return variable_of(self.key)
 
     @property
     def default(self) -> Any:
-        """Return the value it has when nobody sets it."""
+        """Return the default value."""
         return self.field.get_default(call_default_factory=True)
 
     @property
     def internal(self) -> bool:
-        """Return whether no operator sets it."""
+        """Return whether operators cannot set this field."""
         return isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("internal"))
 
     @property
     def secret(self) -> bool:
-        """Return whether its value must never be shown."""
+        """Return whether the value must never be shown."""
         return _mentions(self.field.annotation, SecretStr)
 
     @property
     def collection(self) -> bool:
-        """Return whether it takes several values."""
+        """Return whether the setting takes several values."""
         return any(_mentions_origin(self.field.annotation, kind) for kind in (tuple, list, set, frozenset, dict))
 
 
 def variable_of(key: Key) -> str:
-    """Return the environment variable that sets `key`."""
+    """Return the environment variable for `key`."""
     return "ROOMTONE_" + "__".join(key).upper()
 
 
 def settings_of(model: type[BaseModel] = Settings, *, under: Key = ()) -> Iterator[Setting]:
-    """Yield every field below `model`, in the schema's order, those that are `internal` too."""
+    """Yield every field below `model` in the schema's order, including the `internal` ones."""
     for name, field in model.model_fields.items():
         section = section_type(field)
         if section is None:
@@ -150,12 +150,12 @@ SECTIONS: tuple[Key, ...] = tuple(dict.fromkeys(key[:-1] for key in SETTINGS))
 
 
 def is_section(key: Key) -> bool:
-    """Return whether settings lie below `key`."""
+    """Return whether `key` is a section, which contains settings."""
     return key not in SETTINGS and any(each[: len(key)] == key for each in SETTINGS)
 
 
 def secrets_in(value: object) -> Iterator[str]:
-    """Yield every secret that is set in `value`, however deep: what must appear in no log."""
+    """Yield every secret that is set in `value`, at any depth. These values must not appear in any log."""
     match value:
         case SecretStr():
             if value.get_secret_value():

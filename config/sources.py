@@ -1,6 +1,6 @@
 """Reads settings from TOML files, `.env` and environment variables.
 
-Each reader returns the values it found and the mistakes in them. `load` decides which value wins.
+Each reader returns the values and mistakes that it found. `load` decides which value wins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from config.schema import Key, Setting
 
-# The path of the operator's file. It is no setting.
+# This variable holds the path of the operator's file. It is not a setting.
 CONFIG_VARIABLE = "ROOMTONE_CONFIG"
 
 OVERRIDE = SettingOrigin("an override")
@@ -33,7 +33,7 @@ _ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.\-\"']+)\s*=")
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """A value that somebody set, and where."""
+    """A value from a source, and the place where it was set."""
 
     key: Key
     value: object
@@ -42,23 +42,23 @@ class GivenValue:
 
 @dataclass(slots=True)
 class SourceReading:
-    """The values of one source, and its mistakes."""
+    """The values and mistakes of one source."""
 
     given: list[GivenValue] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     # A sentence for each retired key that is set.
     notices: list[str] = field(default_factory=list)
-    # Values that retired switches pass on. They override `given`, so that what somebody switched off stays off.
+    # Values from retired switches. They override `given`, so that a feature that was switched off stays off.
     switches: list[GivenValue] = field(default_factory=list)
 
     def retire(self, key: Key, value: object, origin: SettingOrigin) -> None:
-        """Report a retired key, and pass its value on to the key that took over, if any."""
+        """Report a retired key, and set its successor if it has one."""
         self.notices.append(describe_retired(key, origin.place))
         passed_on = successor_value(key, value)
         if passed_on is None:
             return
         if RETIRED[key].values is None:
-            # A renamed key. First, so that the new name wins where both are set.
+            # A renamed key is handled first, so that the new name wins if both names are set.
             self.given.insert(0, GivenValue(*passed_on, origin))
         else:
             self.switches.append(GivenValue(*passed_on, origin))
@@ -74,15 +74,15 @@ class Variable:
 
     @property
     def origin(self) -> SettingOrigin:
-        """Return where a setting with this variable's value was set."""
+        """Return the origin of a setting that this variable sets."""
         return SettingOrigin(f"{self.name} ({self.place})", self.name)
 
 
 def read_toml(path: Path, *, name: str) -> SourceReading:
-    """Read one TOML file. `name`: what messages call it."""
+    """Read one TOML file. `name`: the file's name in messages."""
     found = SourceReading()
     try:
-        # Some editors put a mark before UTF-8.
+        # Some editors start UTF-8 files with a byte order mark.
         text = path.read_text(encoding="utf-8-sig")
         tree = tomllib.loads(text)
     except FileNotFoundError:
@@ -104,7 +104,7 @@ def read_toml(path: Path, *, name: str) -> SourceReading:
 
 
 def read_overrides(overrides: Mapping[str, object]) -> SourceReading:
-    """Read values given by the program itself, by dotted name; it may set internal fields too."""
+    """Read the values that the program itself sets, by dotted name. They may set internal fields too."""
     found = SourceReading()
     for name, value in overrides.items():
         key = tuple(name.split("."))
@@ -118,14 +118,14 @@ def read_overrides(overrides: Mapping[str, object]) -> SourceReading:
 
 
 def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
-    """Return the variables of a `.env` file, and its mistakes. A missing file has none."""
+    """Return the variables of a `.env` file and its mistakes. A missing file has neither."""
     variables: list[Variable] = []
     problems: list[str] = []
     try:
         with path.open(encoding="utf-8") as stream:
             for binding in parse_stream(stream):
                 if binding.error:
-                    # Not the line itself: it may hold a token.
+                    # The message does not quote the line, because the line may contain a token.
                     place = f".env line {binding.original.line}"
                     problems.append(f"{place} is not NAME=value. For example: DISCORD_TOKEN=…")
                 elif binding.key is not None and binding.value is not None:
@@ -139,9 +139,9 @@ def read_env_file(path: Path) -> tuple[list[Variable], list[str]]:
 
 
 def read_variables(variables: Iterable[Variable]) -> SourceReading:
-    """Read the settings among `variables`; of two with one name the later wins.
+    """Read the settings among `variables`. If a name occurs twice, the later value wins.
 
-    An empty variable counts as not set, because compose files and shells make one of an absent variable.
+    An empty variable counts as not set, because compose files and shells set absent variables to an empty string.
     """
     found = SourceReading()
     by_name = {variable.name: variable for variable in variables if variable.value.strip()}
@@ -182,9 +182,9 @@ def _flatten(tree: Mapping[str, object], under: Key, name: str, lines: Mapping[K
 
 
 def _lines_of_keys(text: str) -> dict[Key, int]:
-    """Return the line number of each table and assignment, which tomllib does not give.
+    """Return the line number of each table and assignment, because tomllib does not report line numbers.
 
-    A line inside a long string may be taken for one; the number is only for messages.
+    A line inside a multi-line string may be mistaken for an assignment. The numbers are used only in messages.
     """
     lines: dict[Key, int] = {}
     table: Key = ()
@@ -202,7 +202,7 @@ def _split(dotted: str) -> Key:
 
 
 def _parsed(setting: Setting, text: str) -> object:
-    """Return a variable's text as a value for the schema. Lists: separated by commas, or in TOML's notation."""
+    """Convert a variable's text to a value for the schema. Lists are comma-separated or written in TOML notation."""
     if not setting.collection:
         return text
     if text[:1] in ("[", "{"):

@@ -1,4 +1,4 @@
-"""Sound as all of `voice` passes it: mono int16 PCM at one of two sample rates."""
+"""The audio format that all of `voice` uses: mono int16 PCM at one of two sample rates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 # Whisper and Silero both need 16 kHz; libopus decodes directly to it, so received sound is never resampled.
 LISTEN_RATE_HZ = 16_000
-# Discord's own rate.
+# Discord's sample rate.
 DISCORD_RATE_HZ = 48_000
 # One Opus frame as Discord sends it.
 FRAME_MS = 20

@@ -1,7 +1,7 @@
-"""A circuit breaker: stop calling a service that keeps failing, then try it again with one call.
+"""A circuit breaker: it stops calls to a service that keeps failing, and later allows one trial call.
 
-Pure: times are handed in, as monotonic seconds. Libraries (purgatory, aiobreaker, pybreaker) read the clock themselves
-and wrap the call, which does not fit streams that fail over halfway.
+Pure: callers pass the times in, as monotonic seconds. Libraries (purgatory, aiobreaker, pybreaker) read the clock
+themselves and wrap the call, which does not suit streams that fail halfway.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-# One failure may be a hiccup. After two in a row nobody should wait for a third.
+# One failure may be an accident. After two in a row nobody should have to wait for a third.
 FAILURE_THRESHOLD = 2
 OPEN_S = 60.0
-# While one trial call is under way, the others are refused: so long at most, should it never report its outcome.
+# While a trial call is running, all other calls are refused. A trial that never reports its outcome blocks them for
+# this many seconds at most.
 TRIAL_S = 20.0
 
 
 class CircuitState(Enum):
-    """Whether calls go through: all (closed), none (open), or one trial call (half-open)."""
+    """Which calls are allowed: all (closed), none (open), or one trial call (half-open)."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -26,10 +27,11 @@ class CircuitState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A service that is not called at present, or a part that is missing.
+    """A service that is currently not called, or a missing part of the program.
 
-    `since`: when the first failure in a row happened. `retry_at`: when it is tried again; None if the next call tries
-    it, or nothing ever will. Both in monotonic seconds. `problem`: a plain sentence with the remedy.
+    `since`: when the first of the failures in a row happened. `retry_at`: when the service is tried again; None if the
+    next call tries it, or if it is never tried again. Both are monotonic seconds. `problem`: a plain sentence with the
+    remedy.
     """
 
     since: float
@@ -38,10 +40,10 @@ class Outage:
 
 
 class CircuitBreaker:
-    """One service's failures in a row. Not thread-safe.
+    """Counts one service's failures in a row. Not thread-safe.
 
-    It opens after `failure_threshold` failures in a row, for `open_s` seconds; each failed trial doubles that, up to
-    `longest_open_s` (by default it does not grow).
+    The breaker opens for `open_s` seconds after `failure_threshold` failures in a row. Each failed trial doubles the
+    time, up to `longest_open_s` (by default the time does not grow).
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class CircuitBreaker:
 
     @property
     def state(self) -> CircuitState:
-        """Return the state after the last call; an open breaker becomes half-open in `admits`."""
+        """Return the state after the last call. An open breaker becomes half-open in `admits`."""
         return self._state
 
     @property
@@ -73,12 +75,12 @@ class CircuitBreaker:
 
     @property
     def problem(self) -> str:
-        """Return the last failure's sentence, empty after a success."""
+        """Return the sentence about the last failure, or an empty string after a success."""
         return self._problem
 
     @property
     def outage(self) -> Outage | None:
-        """Return the outage, or None while the breaker is closed. It lasts until a trial call succeeds."""
+        """Return the outage, or None while the breaker is closed. An outage lasts until a trial call succeeds."""
         return None if self._state is CircuitState.CLOSED else Outage(self._since, self._retry_at, self._problem)
 
     def admits(self, now: float) -> bool:
@@ -98,9 +100,9 @@ class CircuitBreaker:
         self._next_open_s = self._open_s
 
     def record_failure(self, now: float, problem: str, *, permanent: bool = False) -> float:
-        """Count a failure and return for how many seconds the breaker is open now; 0 if it stays closed.
+        """Count a failure. Return for how many seconds the breaker is now open, or 0 if it stays closed.
 
-        `problem`: a plain sentence with the remedy. `permanent`: trying again cannot help, so it opens at once.
+        `problem`: a plain sentence with the remedy. `permanent`: a retry cannot help, so the breaker opens at once.
         """
         if not self._failures:
             self._since = now

@@ -1,7 +1,7 @@
 """An endpoint with OpenAI's API: its address, its client, and plain sentences for its failures.
 
-Recognisers, voices, embeddings and vision models all use it. Each adapter makes its own requests, sets its deadline and
-checks the response.
+Recognisers, voices, embeddings and vision models all use this module. Each adapter makes its own requests, sets its
+deadline and checks the response.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import httpx
 import openai
 
 OPENAI_URL = "https://api.openai.com/v1"
-# A TCP connection that takes longer is a wrong address or a dead host, not a slow model.
+# If a TCP connection takes longer than this, the address is wrong or the host is down. A slow model cannot be the
+# cause.
 CONNECT_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Which endpoint and model. `base_url` empty is OpenAI itself; `timeout_s` is for one call."""
+    """Address and model of an endpoint. An empty `base_url` means OpenAI itself. `timeout_s` applies to one call."""
 
     base_url: str
     model: str
@@ -27,11 +28,11 @@ class Endpoint:
 
     @property
     def where(self) -> str:
-        """Return the address."""
+        """Return the address for messages."""
         return address(self.base_url)
 
     def open(self) -> openai.AsyncOpenAI:
-        """Return a client that the caller closes."""
+        """Return a client, which the caller must close."""
         return open_client(self.base_url, self.api_key, timeout_s=self.timeout_s)
 
 
@@ -50,14 +51,14 @@ class Remedies:
 
 
 def address(base_url: str) -> str:
-    """Return the address of a `base_url` setting; empty is OpenAI itself."""
+    """Return the address for a `base_url` setting. An empty setting means OpenAI itself."""
     return base_url or OPENAI_URL
 
 
 def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.AsyncOpenAI:
-    """Return a client that the caller closes. It never retries: the caller decides."""
+    """Return a client, which the caller must close. It never retries, because the caller decides about retries."""
     return openai.AsyncOpenAI(
-        # The library insists on some key; servers without keys ignore it.
+        # The library requires a key. Servers without keys ignore it.
         api_key=api_key or "none",
         base_url=address(base_url),
         timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
@@ -66,9 +67,9 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
 
 
 def describe_failure(error: Exception, remedies: Remedies) -> str:
-    """Return the cause and the remedy, to follow the name of what failed in a sentence; no full stop.
+    """Return the cause and the remedy as the end of a sentence that begins with the name of what failed. No full stop.
 
-    Keys and the request's content never appear in it.
+    The text never contains keys or the request's content.
     """
     section = remedies.section
     match error:

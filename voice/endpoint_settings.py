@@ -1,6 +1,6 @@
-"""The types of settings for an endpoint's address and key.
+"""The types of the settings for an endpoint's address and key.
 
-They are checked when settings are read, so that a typo is reported at the start with the setting's name.
+They are validated when settings are read, so that a typo is reported at the start with the setting's name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _checked_url(url: str) -> str:
         parts = urlsplit(url)
         valid = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0)
     except ValueError:
-        # A port that is no number, or half a bracket of an IPv6 address.
+        # For example a port that is not a number, or an unclosed bracket of an IPv6 address.
         valid = False
     if not valid or not url.isprintable():
         raise ValueError("it is no address that begins with http:// or https://")

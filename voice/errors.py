@@ -1,10 +1,10 @@
-"""The errors of this package, named by who must act."""
+"""The errors of this package."""
 
 from __future__ import annotations
 
 
 class VoiceError(Exception):
-    """Base of all errors here. The message is a plain sentence with the remedy."""
+    """Base class of all errors in this package. The message is a plain sentence with the remedy."""
 
 
 class LinkError(VoiceError):

@@ -1,1 +1,1 @@
-"""How much of a long conversation Roomtone and other systems remember."""
+"""Measures how much of a long conversation Roomtone and other systems remember."""

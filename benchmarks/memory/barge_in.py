@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from compaction.settings import CompactionSettings
     from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
 
-# Five interruptions a summary. In life both are a hundred times slower.
+# Five interruptions happen during each summary. In reality both times are about a hundred times longer.
 TURN_S = 0.05
 SUMMARY_S = 0.25
-# Time for the folds that still run at the end.
+# Seconds to wait for the folds that are still running at the end.
 SETTLE_S = 30.0
 
 
@@ -41,7 +41,7 @@ class BargeInResult:
 
 
 class _SlowSummariser:
-    """The extractive summariser at the pace of a language model."""
+    """The extractive summariser, made as slow as a language model."""
 
     def __init__(self) -> None:
         self._summariser = ExtractiveSummariser()
@@ -80,7 +80,7 @@ async def measure_barge_in(
 
         async def reply() -> None:
             build_payload(memory.context(current=contender.turn, max_input_tokens=MAX_INPUT_TOKENS))
-            # The simulated model works; the interruption comes before it finishes.
+            # This stands for a model's reply, which is always interrupted before it ends.
             await asyncio.sleep(SETTLE_S)
 
         for line in lines:

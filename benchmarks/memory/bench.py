@@ -51,10 +51,10 @@ _UNFINISHED = "This run was not finished when this was written."
 async def run(
     options: MemoryBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
-    """Measure everything that is possible on this machine. `on_part` gets the unfinished report after each part.
+    """Run every measurement that is possible on this machine. `on_part` gets the unfinished report after each part.
 
     Raises EndpointError when a configured endpoint does not answer, and TranscriptFormatError when supplied
-    conversations cannot be read. Everything else that is missing becomes a remark in the report.
+    conversations cannot be read. Anything else that is missing becomes a remark in the report.
     """
     measuring = _Measuring(options, progress, ConversationSets(options), describe_machine(), on_part)
     with logging_disabled():
@@ -100,7 +100,7 @@ class _Measuring:
     remarks: list[str] = field(default_factory=list)
 
     def remark(self, sentence: str) -> None:
-        """Show a sentence now and put it into the report."""
+        """Show a sentence now and add it to the report."""
         self.remarks.append(sentence)
         self.progress.say(sentence)
 
@@ -116,12 +116,12 @@ class _Measuring:
         )
 
     def part_done(self) -> None:
-        """Hand over the results so far, because a run may take an hour and may fail."""
+        """Report the results so far, because a run may take an hour and may fail."""
         if self.on_part is not None:
             self.on_part(self.report(unfinished=True))
 
     async def measure_ours(self, stack: AsyncExitStack) -> None:
-        """Measure what only Roomtone has: the cost for a reply, and its search."""
+        """Measure Roomtone alone: the cost that memory adds to a reply, and its search."""
         self.ours["reply_path"] = await measure_reply_path(self.options.turns, CompactionSettings(), self.progress)
         embedder = await find_embedder(self.options, stack, self.remark)
         await self._measure_search_speed(embedder)
@@ -144,7 +144,9 @@ class _Measuring:
             self.ours["search_speed_with_embeddings"] = await measure_search_speed(fused, filled, self.progress)
 
     async def measure_barge_in(self, pythons: Mapping[PeerLibrary, Path]) -> None:
-        """Interrupt every reply of a conversation, for Roomtone and each library, all with equally slow summaries."""
+        """Interrupt every reply of a conversation, once with Roomtone and once with each library. All have equally slow
+        summaries.
+        """
         conversation = generate_evening(self.options.seed, TemplateSet.TUNING, lines=_BARGE_IN_TURNS)
         self.progress.step("constant barge-in, ours", total=len(conversation.lines))
         ours = await measure_barge_in(conversation, CompactionSettings(), self.progress)
@@ -163,7 +165,7 @@ class _Measuring:
         self.part_done()
 
     async def race(self, entrant: SystemSpec) -> None:
-        """Play all conversations to one system. If another library fails, the run reports that and goes on."""
+        """Play all conversations to one system. If another library fails, the run reports the failure and continues."""
         side = self.ours if entrant.ours else self.peers
         figures: dict[str, Json] = {}
         try:

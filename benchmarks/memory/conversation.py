@@ -1,4 +1,4 @@
-"""The values that a memory is measured with: a conversation, the facts planted in it, and questions about it.
+"""The data types that describe a conversation, the facts planted in it, and questions about it.
 
 `synthetic_evenings` generates conversations, and `transcripts` reads supplied ones.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConversationLine:
-    """One contribution. `at`: UTC epoch seconds. `by_bot`: the assistant said it."""
+    """One line of a conversation. `at`: UTC epoch seconds. `by_bot`: the assistant said it."""
 
     speaker: str
     text: str
@@ -31,7 +31,7 @@ class FactStatement:
 class PlantedFact:
     """One fact worth remembering. `key` names its subject; nothing else in the conversation uses that name.
 
-    `statements` are in order. The first states the fact and each later one corrects it, so the last one is current.
+    `statements` are in order. The first one states the fact and each later one corrects it, so the last one is current.
     """
 
     kind: str

@@ -26,7 +26,7 @@ class PlannedConversation:
 
     @property
     def turns(self) -> int:
-        """Return how many of its turns are played."""
+        """Return how many turns of the conversation are played."""
         return turns_needed(max(self.folds))
 
 
@@ -49,7 +49,7 @@ class ConversationSets:
                 )
 
     def sets(self, *, needs_model: bool) -> dict[str, list[PlannedConversation]]:
-        """Return the sets for systems that need a language model (fewer and shorter) or for those that do not."""
+        """Return the sets of conversations. Systems that need a language model get fewer and shorter conversations."""
         options = self._options
         longest = options.model_folds if needs_model else options.folds
         count = options.model_evenings if needs_model else options.evenings

@@ -1,6 +1,6 @@
-"""Finds what a run needs: a language model, and the other libraries in environments of their own.
+"""Finds what a run needs: a language model, an embedder, and other libraries in their own environments.
 
-Anything missing becomes a remark, and the run goes on without it.
+If something is missing, the report gets a remark and the run continues without it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 async def find_endpoint(
     options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None], progress: Progress
 ) -> ChatEndpoint | None:
-    """Return the model's endpoint, or None with a remark if there is none. `stack` stops a server started here.
+    """Return the model's endpoint, or None with a remark if there is none. A server that is started here stops with
+    `stack`.
 
     Raises EndpointError when a configured endpoint does not answer.
     """
@@ -58,7 +59,9 @@ async def find_endpoint(
 async def find_pythons(
     options: MemoryBenchOptions, stack: AsyncExitStack, remark: Callable[[str], None], progress: Progress
 ) -> dict[PeerLibrary, Path]:
-    """Return the Python interpreters of the libraries that could be installed, with a remark for each other one."""
+    """Return the Python interpreters of the libraries that could be installed, with a remark for each failed
+    installation.
+    """
     if not options.peers:
         remark("Other libraries were left out.")
         return {}

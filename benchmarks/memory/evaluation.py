@@ -1,6 +1,6 @@
-"""Play one conversation to one memory system, and judge it at checkpoints.
+"""Play one conversation to one memory system, and judge the system at checkpoints.
 
-At each checkpoint all systems are judged on the same turns: after n folds of ten turns, the turns before 10 n. The 52
+At each checkpoint all systems are judged on the same turns: after n folds of ten turns, the first 10 n turns. The 52
 turns after them are still word for word in every system's window.
 """
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from benchmarks.memory.systems import FoldCost, MemorySystem, StoredSegments
     from benchmarks.progress import Progress
 
-# One turn more than the first compaction needs: some libraries count the summary as a message.
+# One turn more than the first compaction needs, because some libraries count the summary as a message.
 _SLACK_TURNS = 2
-# Small budgets too: below the smallest, not even the newest turns fit, and the payload must still keep the limit.
+# Token budgets that payloads must keep. They include small ones; below 1,024 tokens not even the newest turns fit.
 _BUDGETS_TOKENS = (1_024, 2_048, 4_096, MAX_INPUT_TOKENS)
 _SENTENCE_ENDS = (".", "!", "?", "…", '"', "”", ")")
 
@@ -35,8 +35,8 @@ _SENTENCE_ENDS = (".", "!", "?", "…", '"', "”", ")")
 class Checkpoint:
     """The result after a number of folds.
 
-    `entities` of `entities_due` names and values of the facts were in the text. `stored` is None for a system that
-    stores nothing beside its text.
+    `entities_due`: the names and values of the facts; `entities`: how many of them are in the text. `stored` is None
+    for a system that stores nothing besides its text.
     """
 
     folds_due: int
@@ -52,7 +52,7 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class EvaluationRun:
-    """One system in one conversation. `summaries`: how many summaries were checked, which is all of them."""
+    """The results of one system in one conversation. `summaries`: how many summaries were checked (all of them)."""
 
     checkpoints: list[Checkpoint] = field(default_factory=list)
     summaries: int = 0
@@ -67,12 +67,12 @@ class EvaluationRun:
 
 
 def turns_needed(folds: int) -> int:
-    """Return the least number of turns of a conversation for so many folds."""
+    """Return how many turns a conversation needs for `folds` folds."""
     return RECENT_WINDOW + _SLACK_TURNS + folds * BATCH_SIZE
 
 
 def folds_possible(conversation: RecordedConversation) -> int:
-    """Return the number of folds that the conversation is long enough for."""
+    """Return how many folds are possible in the conversation."""
     return max(0, (len(conversation.lines) - RECENT_WINDOW - _SLACK_TURNS) // BATCH_SIZE)
 
 
@@ -137,7 +137,7 @@ async def _checkpoint(
     contender: MemorySystem, conversation: RecordedConversation, judge: FactJudge, folds: int, *, claims: bool
 ) -> Checkpoint:
     standing = await contender.standing()
-    # A system that is behind still has these turns word for word.
+    # A system whose summary lags behind still has these turns word for word.
     cursor = min(folds * BATCH_SIZE, standing.cursor)
     due = judge.due(cursor, turns_needed(folds))
     text = standing.injected[:MAX_SUMMARY_CHARS] if claims else standing.injected
@@ -157,7 +157,7 @@ async def _checkpoint(
 
 
 def _stored_tally(judge: FactJudge, stored: StoredSegments, due: Sequence[PlantedFact], cursor: int) -> FactTally:
-    """Return what the system stores anywhere, counting old values that are not marked as replaced."""
+    """Judge everything that the system stores. An old value counts if it is not marked as replaced."""
     holding = judge.tally(stored.holding, due, cursor)
     return replace(judge.tally(stored.everything, due, cursor), stale=holding.stale)
 

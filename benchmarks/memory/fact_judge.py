@@ -22,7 +22,7 @@ _PRONOUN = re.compile(r"^(?:[-*•]\s*)?(?:she|he|they|her|his|their)\b", re.IGN
 
 
 class Attribution(StrEnum):
-    """Whether a text names who said something."""
+    """Whether a text attributes a fact to the right person, to a wrong person, or to nobody."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -40,7 +40,7 @@ class FactVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FactTally:
-    """What one text states of all facts planted before some turn. `corrected` of them had an old value."""
+    """What one text states of all facts planted before a given turn. `corrected`: how many facts had an old value."""
 
     facts: int
     kept: int
@@ -65,7 +65,9 @@ EMPTY_TALLY = FactTally(0, 0, 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """The text about a key: its sentence, and the next one if that goes on about it. `lead` is the text before."""
+    """The text about a key: its sentence, and the next sentence if it continues the subject. `lead`: the text before
+    it.
+    """
 
     text: str
     lead: str

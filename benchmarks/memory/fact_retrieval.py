@@ -1,4 +1,6 @@
-"""Measure whether search finds facts that left the summary: each fact's question, in 1,200 characters of results."""
+"""Measure whether search finds facts that left the summary. Each fact's question may return 1,200 characters of
+results.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,10 @@ _QUOTES = 10
 
 @dataclass(frozen=True, slots=True)
 class FoundFacts:
-    """The result of searching for the facts due.
+    """The result of searching for all facts that are due.
 
-    `old_first`: corrected facts whose old value came first without a mark, or alone. `with_summary`: facts that the
-    summary states or the search found.
+    `old_first`: corrected facts whose old value came first without a mark, or alone. `with_summary`: facts that are in
+    the summary or were found by the search.
     """
 
     facts: int
@@ -44,7 +46,7 @@ class FoundFacts:
 
 
 async def find_facts(conversation: RecordedConversation, retriever: Retriever, folds: int, summary: str) -> FoundFacts:
-    """Search for every fact that is due after so many folds. `retriever` must contain the turns up to there."""
+    """Search for every fact that is due after `folds` folds. `retriever` must contain the turns up to that point."""
     judge = FactJudge(conversation.facts, conversation.speakers)
     cursor = folds * BATCH_SIZE
     total = FoundFacts(0, 0, 0, 0, 0)
@@ -67,7 +69,7 @@ async def find_facts(conversation: RecordedConversation, retriever: Retriever, f
 
 
 def fit_summary_size(texts: Sequence[str]) -> list[str]:
-    """Return the first texts that are together no longer than a summary."""
+    """Return as many of the first texts as fit into the length of a summary."""
     kept: list[str] = []
     room = MAX_SUMMARY_CHARS
     for text in texts:

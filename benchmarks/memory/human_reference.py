@@ -19,7 +19,7 @@ _QUOTES = 10
 _TOKEN = re.compile(r"\w+")
 _CAPITAL = re.compile(r"(?<!\w)[A-ZÀ-Þ][\w'’-]+(?:\s+[A-ZÀ-Þ][\w'’-]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-# Frequent words of answers that carry no information.
+# Frequent words in answers that carry no information.
 _EMPTY_WORDS = frozenset(
     re.findall(
         r"\w+", "a an the of in on at to and or for with by from is are was were be her his their its it they she he"
@@ -31,10 +31,10 @@ _EMPTY_WORDS = frozenset(
 class ReferenceRecall:
     """Counts over one or more conversations.
 
-    `entities` of `entities_due`: names and numbers of people's summaries that are in the injected text. `questions`:
-    those whose evidence has left the window. `answer_words`: the share of the answer's words in the injected text,
-    summed over the questions; `answer_words_found`: the same in 1,200 characters of search results. `evidence_found`:
-    questions with a turn of their evidence among the first ten results.
+    `entities_due`: names and numbers in people's summaries; `entities`: how many of them are in the injected text.
+    `questions`: questions whose evidence has left the window. `answer_words`: the share of the answer's words in the
+    injected text, summed over the questions. `answer_words_found`: the same for 1,200 characters of search results.
+    `evidence_found`: questions with a turn of their evidence among the first ten results.
     """
 
     entities: int = 0
@@ -60,7 +60,7 @@ async def measure_reference_recall(
 ) -> ReferenceRecall:
     """Compare `text` with what people wrote about the turns before `cursor`.
 
-    `retriever` contains at least those turns; None measures no search.
+    `retriever` must contain at least those turns. If it is None, no search is measured.
     """
     entities = _entities_due(conversation, cursor)
     recall = ReferenceRecall(entities=sum(mentions(text, entity) for entity in entities), entities_due=len(entities))
@@ -91,9 +91,9 @@ def _share_told(answer: str, text: str) -> float:
 
 
 def _entities_due(conversation: RecordedConversation, cursor: int) -> Sequence[str]:
-    """Return the names and numbers of people's summaries of turns before `cursor` that these turns contain.
+    """Return the names and numbers that people's summaries mention and the turns before `cursor` contain.
 
-    Of a summary of the whole conversation, only what had been said by then counts.
+    A summary of the whole conversation counts only with the names and numbers that had been said by then.
     """
     said = " ".join(f"{line.speaker}: {line.text}" for line in conversation.lines[:cursor])
     due = [each for each in conversation.summaries if each.start < cursor]

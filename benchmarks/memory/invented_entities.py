@@ -1,7 +1,8 @@
 """Find names and numbers in a summary that nobody said.
 
-It shares no code with `compaction.summary.grounding` on purpose, so that it can check it. A name is a capitalised word
-inside a sentence, or one at its beginning that acts like a person; a number is digits or number words in any form.
+This module deliberately shares no code with `compaction.summary.grounding`, because it checks that code. A name is a
+capitalised word inside a sentence, or one at the beginning that is followed by a verb such as 'said'. A number is
+digits or number words in any form.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _numbered(text: str, *, start: int, step: int = 1) -> dict[str, int]:
-    """Return each word with its number: the first is `start` times `step`."""
+    """Map each word to its number. The first word's number is `start` times `step`."""
     return {word: step * number for number, word in enumerate(text.split(), start)}
 
 
@@ -59,7 +60,7 @@ _ORDINALS = _numbered(
     "sixteenth seventeenth eighteenth nineteenth twentieth",
     start=1,
 ) | {"thirtieth": 30}
-# 'One of them' and 'the first to go' are figures of speech, unless written in digits.
+# Number words up to this value are ignored, because 'one of them' and 'the first to go' are figures of speech.
 _LOOSE = 3
 
 
@@ -72,7 +73,7 @@ class InventedEntities:
 
 
 class SourceText:
-    """Everything that was said or shown up to a moment, which a summary may use."""
+    """Everything that was said or shown so far, which a summary may therefore mention."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._words: set[str] = set()
@@ -81,7 +82,7 @@ class SourceText:
             self.add(text)
 
     def add(self, text: str) -> None:
-        """Allow a summary to use one more text."""
+        """Add a text whose names and numbers a summary may mention."""
         self._words.update(_stems(text))
         self._numbers.update(_numbers(text, told=True))
 
@@ -102,7 +103,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Return a word without case, genitive and plural."""
+    """Return a word in lower case without a genitive or plural ending."""
     lowered = word.casefold().replace("’", "'")
     lowered = lowered.removesuffix("'s").removesuffix("'")
     return lowered[:-1] if len(lowered) > 3 and lowered.endswith("s") else lowered
@@ -123,7 +124,9 @@ def _names(sentence: str) -> set[str]:
 
 
 def _numbers(text: str, *, told: bool) -> set[str]:
-    """Return the numbers of a text as digits. `told`: it is source text, so return every form a summary may use."""
+    """Return the numbers in a text as digits. `told`: the text is a source, so return every form that a summary may
+    use.
+    """
     found: set[str] = set()
     for match in _DIGITS.finditer(text):
         whole = match.group().replace(",", "")
@@ -153,7 +156,7 @@ def _numbers(text: str, *, told: bool) -> set[str]:
 
 
 def _retold(parts: list[str]) -> set[str]:
-    """Return 19:30 for 7:30, and the other way round."""
+    """Return the other forms of a clock time, such as 19:30 for 7:30."""
     if len(parts) != 2 or not parts[0] or int(parts[0]) > 23:
         return set()
     hour, minute = int(parts[0]), parts[1]

@@ -15,12 +15,12 @@ CHECKPOINTS = (5, 20, 100)
 class MemoryBenchOptions:
     """The options of one run. The defaults are a full run.
 
-    `folds`: the most folds for systems without a language model; `model_folds` for those with one, because a small
-    local model takes half a minute for a fold. `evenings`: generated evenings of each template set; `model_evenings`
-    for systems with a language model, only from the held-out set unless `model_tuning`. `only`: names of systems; None
-    means all. `base_url` and `model` name an existing endpoint; without them one is started if possible. `transcripts`:
-    a directory of conversations to use instead of generated ones. `peers`: install and run other libraries too;
-    `peers_dir` keeps their environments for the next run.
+    `folds`: the maximum number of folds for systems without a language model. `model_folds`: the same for systems with
+    one, because a small local model takes half a minute for a fold. `evenings`: generated evenings of each template
+    set. `model_evenings`: the same for systems with a language model; they use only the held-out set unless
+    `model_tuning` is set. `only`: names of systems; None means all. `base_url` and `model` name an existing endpoint;
+    without them the run starts a model if possible. `transcripts`: a directory of conversations to use instead of
+    generated ones. `peers`: install and run other libraries too. `peers_dir` keeps their environments for the next run.
     """
 
     folds: int = 100
@@ -45,5 +45,5 @@ class MemoryBenchOptions:
 
 
 def checkpoints(longest: int) -> tuple[int, ...]:
-    """Return the numbers of folds at which systems are judged; the last is `longest`."""
+    """Return the numbers of folds at which systems are judged. The last one is `longest`."""
     return (*(folds for folds in CHECKPOINTS if folds < longest), longest)

@@ -1,7 +1,8 @@
-"""Measures what remembering costs a reply: the check whether a fold is due, and building the payload, at 10,000 turns.
+"""Measures how much time memory adds to a reply at 10,000 turns: checking whether a fold is due, and building the
+payload.
 
-Both happen between a person's last word and the model's first. They are measured call by call, with a new turn before
-each. Counting tokens is measured separately, because every memory needs it.
+Both happen between a person's last word and the model's first. Each call is measured, with a new turn before it.
+Counting tokens is measured separately, because every memory needs it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from compaction.settings import CompactionSettings
 
-# Replies at the full length. Each follows a new turn, and every tenth commits a fold.
+# Replies that are measured at the full length. Each one follows a new turn, and every tenth one commits a fold.
 _REPLIES = 1_000
 _SYSTEM = ("You take part in a voice conversation.",)
 _STATM = Path("/proc/self/statm")
@@ -39,7 +40,7 @@ class _Samples:
 
 
 async def measure_reply_path(turns: int, settings: CompactionSettings, progress: Progress) -> dict[str, Json]:
-    """Return the cost for a reply at `turns` turns, and how much of the session is in memory on the way there."""
+    """Return the cost that memory adds to a reply at `turns` turns, and the growth of the session's memory use."""
     lines = generate_evening(0, TemplateSet.TUNING, lines=turns + _REPLIES).lines
     progress.step("what the reply pays", total=len(lines))
     growth: list[Json] = []
@@ -65,7 +66,7 @@ async def measure_reply_path(turns: int, settings: CompactionSettings, progress:
             [trigger + payload for trigger, payload in zip(samples.trigger_ms, samples.payload_ms, strict=True)]
         ),
         "tokenising_ms": _spread(samples.tokenising_ms),
-        # Processor time, as on an idle machine.
+        # CPU time, which is the time on an idle machine.
         "trigger_and_payload_cpu_ms": _spread(samples.cpu_ms),
         "growth": growth,
     }
@@ -87,7 +88,7 @@ def _sample(contender: RoomtoneMemory, meter: _Meter, samples: _Samples) -> None
 
 @dataclass(slots=True)
 class _Meter:
-    """Counts tokens as the bot does, and measures the time."""
+    """Counts tokens as the bot does, and measures how long the counting takes."""
 
     seconds: float = 0.0
     cpu_s: float = 0.0

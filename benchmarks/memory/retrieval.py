@@ -1,4 +1,4 @@
-"""The port through which a memory search is measured, and a plain search to compare with."""
+"""The interface of a memory search that can be measured, and a plain search to compare with."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from benchmarks.memory.conversation import ConversationLine
 
-# A quote is a turn with its neighbours, because an answer without its question says little.
+# A quote is a turn together with its neighbours, because an answer without its question says little.
 _NEIGHBOURS = 1
 _TERM = re.compile(r"\w+")
-# Words of questions that match everything.
+# Frequent words in questions, which would match every turn.
 _EMPTY_WORDS = frozenset(
     re.findall(r"\w+", "a an the is are was were do does did of for in on at to what when where who which how much we")
 )
@@ -24,7 +24,7 @@ _EMPTY_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One result: its text as a model would see it, and its central turn. `replaced`: shown as corrected later."""
+    """One result. `text`: as a model would see it. `seq`: the central turn. `replaced`: marked as corrected later."""
 
     seq: int
     text: str
@@ -36,10 +36,10 @@ class Retriever(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its name in the report."""
+        """Return the name of the search in the report."""
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
-        """Add more turns; the first has seq 0."""
+        """Add more turns. The first turn has seq 0."""
 
     async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
         """Return at most `limit` quotes, best first."""
@@ -53,9 +53,9 @@ async def plain_windows() -> AsyncIterator[PlainWindows]:
 
 
 class PlainWindows:
-    """BM25 over each turn with its neighbours, in SQLite's FTS5: a baseline.
+    """A baseline: BM25 over each turn with its neighbours, in SQLite's FTS5.
 
-    It knows nothing about corrections; an old value ranks like a new one.
+    It ignores corrections, so an old value ranks like a new one.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -69,7 +69,7 @@ class PlainWindows:
         return "plain BM25 over windows"
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
-        # The last indexed turns get new neighbours.
+        # Index the last turns again, because they have new neighbours now.
         self._indexed = max(0, self._indexed - _NEIGHBOURS)
         self._database.execute("DELETE FROM windows WHERE rowid > ?", (self._indexed,))
         self._lines.extend(lines)

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from compaction.ports import Embedder
 
 SESSION = SessionId("bench")
-# Passages embedded and stored in one go.
+# Passages that are embedded and stored in one batch.
 _BATCH = 64
-# Random vectors stored in one transaction.
+# Random vectors that are stored in one transaction.
 _PIECE = 1_000
 
 
 class RoomtoneSearch:
-    """A `Retriever` over one database: full text, and similarity of meaning if there is an embedder."""
+    """A `Retriever` over one database: full-text search, and search by meaning if there is an embedder."""
 
     def __init__(self, database: Database, embedder: Embedder | None = None) -> None:
         self._database = database
@@ -59,14 +59,14 @@ class RoomtoneSearch:
         return f"memory_search, full text and {self._embedder.model}"
 
     def with_embedder(self, embedder: Embedder) -> RoomtoneSearch:
-        """Return a search over the same database that compares meanings too."""
+        """Return a search over the same database that also searches by meaning."""
         return RoomtoneSearch(self._database, embedder)
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
-        """Store more turns, many in one transaction. Not needed where a memory stores its turns here itself.
+        """Store more turns, many in one transaction. Not needed if a memory stores its turns in this database itself.
 
-        The rows equal those of the store's own indexing, which needs five statements for each turn and so ten minutes
-        for 100,000. A test compares the two.
+        The stored rows equal those of the store's own indexing. That needs five statements for each turn, which takes
+        ten minutes for 100,000 turns. A test compares the two.
         """
         told = [_turn(line, self._added + number) for number, line in enumerate(lines)]
         if not told:
@@ -88,7 +88,7 @@ class RoomtoneSearch:
         self._last_words = words[-1]
 
     async def embed_all(self) -> int:
-        """Embed every passage without an embedding; return their number."""
+        """Embed every passage that has no embedding yet, and return how many were embedded."""
         if self._embedder is None:
             return 0
         count = 0
@@ -103,7 +103,7 @@ class RoomtoneSearch:
         return count
 
     async def embed_at_random(self, width: int, progress: Progress) -> None:
-        """Give every passage a random vector, which is as slow to search as a real one but made at once."""
+        """Give every passage a random vector, which takes as long to search as a real one but is made at once."""
         assert self._embedder is not None, "vectors are of some model"
         model = self._embedder.model
         random = np.random.default_rng(0)
@@ -137,7 +137,7 @@ async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterato
 
 
 def _passages(told: Sequence[Turn], words: Sequence[str], *, preceding: str) -> list[dict[str, object]]:
-    """Return the rows that `bot.store.indexing` would make of these turns."""
+    """Return the rows that `bot.store.indexing` would store for these turns."""
     return [
         {
             "session_id": SESSION,
@@ -160,7 +160,7 @@ def _turn(line: ConversationLine, seq: int) -> Turn:
 
 
 def _quote(found: RecallHit) -> SearchHit:
-    """Return a result as a model reads it: who said what, with the neighbouring turns."""
+    """Return a result as a model reads it: the turn and its neighbours, each with its speaker."""
     told = "\n".join(f"{part.speaker}: {part.text}" for turn in found.turns for part in turn.parts)
     text = told or f"{found.speaker}: {found.text}"
     return SearchHit(-1 if found.seq is None else found.seq, text, replaced=found.superseded_by is not None)

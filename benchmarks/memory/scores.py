@@ -1,4 +1,4 @@
-"""Turns the results of a system into figures for the report: shares over all conversations of a kind."""
+"""Converts the results of a system into figures for the report: shares over all conversations of one kind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
 
 
 def kept_share(figures: dict[str, Json], folds: int) -> float | None:
-    """Return the share of facts in the injected text after so many folds, or None if there were fewer folds."""
+    """Return the share of facts in the injected text after `folds` folds, or None if there were fewer folds."""
     after = figures.get("after_folds")
     at = after.get(str(folds)) if isinstance(after, dict) else None
     share = at.get("kept") if isinstance(at, dict) else None
@@ -68,7 +68,7 @@ def found_scores(found: Iterable[FoundFacts]) -> dict[str, Json]:
 
 
 def recall_scores(recall: ReferenceRecall, *, searched: bool) -> dict[str, Json]:
-    """Return the figures of the comparison with people's summaries. `searched`: include those of a search."""
+    """Return the figures of the comparison with people's summaries. `searched`: include the figures of the search."""
     figures: dict[str, Json] = {
         "entities_of_summaries": share_of(recall.entities, recall.entities_due),
         "entities_due": recall.entities_due,

@@ -1,4 +1,4 @@
-"""Measures whether memory search finds facts that left the summary: Roomtone's over its real store, and a plain one."""
+"""Measures whether memory search finds facts that left the summary, for Roomtone's search and for a plain one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 async def measure_search_accuracy(
     sets: Mapping[str, Sequence[PlannedConversation]], embedder: Embedder | None, progress: Progress
 ) -> dict[str, dict[str, Json]]:
-    """Return the figures of each search by its name, with every planted fact searched for at every checkpoint."""
+    """Search for every planted fact at every checkpoint, and return the figures of each search by its name."""
     figures: dict[str, dict[str, Json]] = {}
     for name, heard in sets.items():
         progress.step(f"search, {name}", total=sum(each.turns for each in heard))

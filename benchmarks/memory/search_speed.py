@@ -1,4 +1,4 @@
-"""Measures how long a memory search takes in 100,000 turns, through the bot's own store."""
+"""Measures how long a memory search over 100,000 turns takes with the bot's own store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PIECE = 500
 
 @dataclass(frozen=True, slots=True)
 class FilledIndex:
-    """A filled index: how many turns in how many seconds, and questions about them."""
+    """A filled index: the number of turns, the seconds that filling took, and questions about the turns."""
 
     turns: int
     seconds: float
@@ -31,7 +31,7 @@ class FilledIndex:
 
 
 async def fill_index(retriever: Retriever, turns: int, progress: Progress) -> FilledIndex:
-    """Add so many turns of generated evenings."""
+    """Add `turns` turns of generated evenings."""
     progress.step(f"taking in {turns} turns", total=turns)
     questions: list[str] = []
     started = time.perf_counter()
@@ -43,18 +43,18 @@ async def fill_index(retriever: Retriever, turns: int, progress: Progress) -> Fi
             await retriever.add(lines[first : first + _PIECE])
             progress.advance(len(lines[first : first + _PIECE]))
     asked = list(dict.fromkeys(questions))
-    # Questions from all evenings, not only the first.
+    # Shuffle, so that the questions come from all evenings and not only from the first.
     Random(0).shuffle(asked)  # noqa: S311 - the same questions each time
     return FilledIndex(turns, round(time.perf_counter() - started, 1), tuple(asked[:_QUERIES]))
 
 
 async def measure_search_speed(retriever: Retriever, filled: FilledIndex, progress: Progress) -> dict[str, Json]:
-    """Return the duration of searches in a filled index."""
+    """Return how long searches in a filled index take."""
     progress.step(f"search in {filled.turns} turns", total=len(filled.questions))
     times_ms: list[float] = []
-    # The time on an idle machine, all threads together.
+    # CPU time of all threads together, which is the time on an idle machine.
     cpu_ms: list[float] = []
-    # Load what is read once and then kept in memory, before the measurement.
+    # Search once before the measurement, to load what is then kept in memory.
     await retriever.search(filled.questions[0], limit=_QUOTES)
     for question in filled.questions:
         begun, worked = time.perf_counter(), time.process_time()

@@ -1,7 +1,7 @@
 """Generates evenings: several people chat, and now and then somebody states a fact worth keeping.
 
-The same seed gives the same evening on every machine. Templates are files: you may look at `tuning` while improving a
-method, but never at `held_out`. The report has both.
+The same seed gives the same evening on every machine. Templates are files. You may look at `tuning` while improving a
+method, but never at `held_out`. The report shows results for both.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 # A fixed date, so that clock times in payloads are always the same.
 STARTED_AT = 1_764_957_600.0  # 2025-12-05 18:00 UTC
 BOT = "Roomtone"
-# Lines for each fact: 12 facts in 200 turns, as in the design note, and a few more for corrections.
+# There is one fact for this many lines: 12 facts in 200 turns, as in the design note, and a few more for corrections.
 FACT_EVERY_LINES = 16
 _CORRECTED_SHARE = 0.4
 _BARE_SHARE = 0.4
 _CORRECTION_AFTER_LINES = (12, 70)
 _BOT_SHARE = 0.04
-# Share of facts that stand between other words instead of alone.
+# The share of facts that are stated within a longer line instead of alone.
 _WRAPPED_SHARE = 0.5
 _PAUSE_S = (2.0, 14.0)
 
@@ -72,7 +72,7 @@ class _Growing:
 
 
 def generate_evening(seed: int, templates: TemplateSet, *, lines: int) -> RecordedConversation:
-    """Return one evening of about `lines` lines. Deterministic."""
+    """Return one evening of about `lines` lines. The same arguments give the same evening."""
     return _Writer(_load(templates), Random(f"{templates}-{seed}")).write(f"{templates}-{seed}", lines)  # noqa: S311
 
 
@@ -114,7 +114,7 @@ class _Writer:
         template = self._random.choice(self._templates.facts)
         pool = self._keys[template.keys]
         if not pool:
-            # Every template was used in this evening.
+            # All subjects of this template have been used in this evening.
             self._chat()
             return
         fact = _Growing(template, pool.pop(), self._random.choice(self._speakers), [])
@@ -181,7 +181,7 @@ def _spoken(value: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a sentence begins with a name, which keeps its capital inside another sentence."""
+    """Return whether a sentence begins with a name, which keeps its capital letter inside another sentence."""
     first = text.split()[0].rstrip(",'s")
     return first in _names()
 

@@ -1,4 +1,6 @@
-"""The list of memory systems: name, side, requirements, and how each is started for a conversation."""
+"""The list of memory systems: the name, the owner and the requirements of each, and how it is started for a
+conversation.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,15 @@ if TYPE_CHECKING:
     from benchmarks.memory.systems import MemorySystem
     from benchmarks.peers.environment import PeerLibrary
 
-# A small model on a busy machine is slow, and its speed is not what is measured.
+# The timeout is long, because a small model on a busy machine is slow and its speed is not measured here.
 MODEL_TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class SystemSpec:
-    """One memory system. `ours`: it is Roomtone's. `claims`: its text is a summary and can be wrong.
+    """One memory system. `ours`: it is Roomtone's. `claims`: its text is a summary, which can be wrong.
 
-    `enter` gets the start of the conversation in UTC epoch seconds.
+    `enter` is called with the start of the conversation in UTC epoch seconds.
     """
 
     name: str

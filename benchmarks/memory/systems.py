@@ -1,7 +1,8 @@
-"""The memory systems that are compared, behind one port: Roomtone's, a bare window, other libraries.
+"""The compared memory systems behind one interface: Roomtone's, a bare window, and other libraries.
 
-Each gets the same turns, one by one, with a reply requested after each, and keeps about 50 of them word for word. They
-differ in the text that stands for all earlier turns; at most 1,200 characters of it are judged.
+Each system gets the same turns, one by one, with a reply requested after each turn, and keeps about 50 turns word for
+word. The systems differ in the text that stands for all earlier turns. At most 1,200 characters of that text are
+judged.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser
 
-# Room for the window and the summary; the budget is judged by smaller ones of its own.
+# The token budget of a payload has room for the window and the summary. `evaluation` also checks smaller budgets.
 MAX_INPUT_TOKENS = 28_672
 _SYSTEM = "You take part in a voice conversation."
 
@@ -44,8 +45,8 @@ _SYSTEM = "You take part in a voice conversation."
 class MemorySnapshot:
     """The state of a system at one moment.
 
-    `injected`: the whole text that represents the turns before the window. `folds`: how often that text was made anew.
-    `cursor`: only this text represents the turns before it.
+    `injected`: the whole text that represents the turns before the window. `folds`: how often that text was rewritten.
+    `cursor`: the turns before it are represented only by that text.
     """
 
     injected: str
@@ -55,7 +56,7 @@ class MemorySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class StoredSegments:
-    """The text stored beside the injected one: all of it, and the part that is marked as still true."""
+    """The text stored besides the injected one: all of it, and the part that is marked as still true."""
 
     everything: str
     holding: str
@@ -76,13 +77,15 @@ class MemorySystem(Protocol):
     """A system that remembers one conversation."""
 
     async def hear(self, line: ConversationLine) -> None:
-        """Add one turn, which gets a reply. Return when every fold that is due has finished."""
+        """Add one turn and request a reply to it. Return when every fold that is due has finished."""
 
     async def standing(self) -> MemorySnapshot:
-        """Return the present state."""
+        """Return the current state."""
 
     async def stored(self) -> StoredSegments | None:
-        """Return what is stored about the turns before the window beside `injected`, or None if nothing ever is."""
+        """Return what is stored about the turns before the window besides `injected`, or None if the system never
+        stores any.
+        """
 
     @property
     def cost(self) -> FoldCost:
@@ -90,14 +93,14 @@ class MemorySystem(Protocol):
 
 
 class ConversationClock:
-    """The conversation's own time, plus the real time of the work."""
+    """A clock that shows the conversation's time plus the real time that the work takes."""
 
     def __init__(self, at: float) -> None:
         self._at = at
         self._offset_s = 0.0
 
     def advance_to(self, at: float) -> None:
-        """Advance the conversation's time, and with it the backoff of failed folds."""
+        """Advance the conversation's time, which also shortens the wait after a failed fold."""
         self._offset_s += max(0.0, at - self._at)
         self._at = max(self._at, at)
 
@@ -109,7 +112,7 @@ class ConversationClock:
 
 
 class RoomtoneMemory:
-    """Roomtone's own memory over its real store. Made by `open_roomtone_memory`."""
+    """Roomtone's own memory over its real store. Created by `open_roomtone_memory`."""
 
     def __init__(self, memory: SessionMemory, clock: ConversationClock, cost: FoldCost, database: Database) -> None:
         self.database = database
@@ -120,28 +123,28 @@ class RoomtoneMemory:
 
     @property
     def cost(self) -> FoldCost:
-        """Return what it took so far."""
+        """Return the cost so far."""
         return self._cost
 
     @property
     def memory(self) -> SessionMemory:
-        """Return the memory itself, for what is measured of it alone."""
+        """Return the memory itself, for measurements of Roomtone alone."""
         return self._memory
 
     async def hear(self, line: ConversationLine) -> None:
-        """Take in one turn, ask for context, and wait for the fold."""
+        """Add one turn, request the context for a reply, and wait for the fold."""
         self._clock.advance_to(line.at)
         self.turn = await add_turn(self._memory, line)
         self._memory.context(current=self.turn, max_input_tokens=MAX_INPUT_TOKENS)
         await self._memory.settle()
 
     async def standing(self) -> MemorySnapshot:
-        """Return the summary, and how far it goes."""
+        """Return the summary and the number of turns it covers."""
         summary = self._memory.summary
         return MemorySnapshot("" if summary is None else summary.text, len(self._memory.segments), self._memory.cursor)
 
     async def stored(self) -> StoredSegments:
-        """Return the facts and gists of all segments, and the facts that nothing replaced."""
+        """Return the facts and gists of all segments, and the facts that were not replaced."""
         segments = self._memory.segments
         facts = [(f"{segment.id}#{index}", fact) for segment in segments for index, fact in enumerate(segment.facts)]
         replaced = {ref for _, fact in facts for ref in fact.supersedes}
@@ -162,7 +165,7 @@ async def open_roomtone_memory(
     mode: Mode = Mode.SUMMARY,
     on_event: Callable[[CompactionEvent], None] | None = None,
 ) -> AsyncIterator[RoomtoneMemory]:
-    """Open a memory in a temporary database, and throw both away at the end."""
+    """Open a memory in a temporary database, and delete both at the end."""
     cost = FoldCost()
 
     def observe(event: CompactionEvent) -> None:
@@ -203,7 +206,7 @@ async def add_turn(memory: SessionMemory, line: ConversationLine) -> Turn:
 
 
 class LastTurnsBaseline:
-    """Nothing but the last 50 turns, as spec 1 found it: what is older is gone."""
+    """A baseline that keeps only the last 50 turns, as the bot did before spec 1. Older turns are lost."""
 
     def __init__(self) -> None:
         self._lines: list[ConversationLine] = []
@@ -211,29 +214,29 @@ class LastTurnsBaseline:
 
     @property
     def cost(self) -> FoldCost:
-        """Return what it took: nothing."""
+        """Return the cost, which is zero."""
         return self._cost
 
     async def hear(self, line: ConversationLine) -> None:
-        """Take in one turn."""
+        """Add one turn."""
         self._lines.append(line)
 
     async def standing(self) -> MemorySnapshot:
-        """Return the window, which has to speak for all that was before it; `folds` are those that others made."""
+        """Return the window as the injected text. `folds`: the number of folds that another system would have made."""
         folds = max(0, (len(self._lines) - RECENT_WINDOW - 1) // BATCH_SIZE)
         window = "\n".join(f"{line.speaker}: {line.text}" for line in self._lines[-RECENT_WINDOW:])
         return MemorySnapshot(window, folds, folds * BATCH_SIZE)
 
     async def stored(self) -> None:
-        """Return None: nothing is kept."""
+        """Return None, because nothing is stored."""
 
 
 def payload_tokens(memory: RoomtoneMemory, *, max_input_tokens: int) -> int:
-    """Return what a payload under this budget costs. Raises ContextOverflowError when nothing fits."""
+    """Return how many tokens a payload within this budget has. Raises ContextOverflowError when nothing fits."""
     context = memory.memory.context(current=memory.turn, max_input_tokens=max_input_tokens)
     return sum(part.tokens for part in build_payload(context, system=[_SYSTEM]))
 
 
 def format_line(line: ConversationLine) -> str:
-    """Return a line as every contender's model is shown it: clock time, speaker, words."""
+    """Return a line as every system's model sees it: clock time, speaker, words."""
     return f"[{datetime.fromtimestamp(line.at, UTC):%H:%M}] {line.speaker}: {line.text}"

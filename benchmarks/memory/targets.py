@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-# The fold after which summaries are compared.
+# Summaries are compared after this many folds.
 _TOLD_AFTER = 20
 
 
 def memory_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
-    """Return every target with what was measured; one that this run could not measure says so."""
+    """Return every target with its measured value. A target that this run could not measure says so."""
     return (
         _against_recursive(ours),
         at_least(
@@ -62,7 +62,7 @@ def _number(figures: Json, *path: str) -> float | None:
 
 
 def _count_of(ours: dict[str, Json], name: str) -> float:
-    """Return how many there are over all of our contenders, each once."""
+    """Return how many different items the figures of Roomtone's systems list under `name`."""
     found: set[str] = set()
     for figures in _of_sets(ours):
         each = figures.get(name)
@@ -86,13 +86,13 @@ def _of_sets(ours: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _search_p95(ours: dict[str, Json]) -> float | None:
-    """Return the time of the search with all that it can have."""
+    """Return the time of the most complete search that was measured: the one with embeddings if there is one."""
     fused = _number(ours, "search_speed_with_embeddings", "p95_ms")
     return _number(ours, "search_speed", "p95_ms") if fused is None else fused
 
 
 def _best_search(ours: dict[str, Json]) -> float | None:
-    """Return what is told or found by the last of our searches, the one with all that it can have."""
+    """Return the share of facts that the summary or the last search has. The last search is the most complete one."""
     searches = [name for name in ours if name.startswith("search: ")]
     if not searches:
         return None

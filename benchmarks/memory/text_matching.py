@@ -1,7 +1,7 @@
-"""How a summary is read by the judge: sentences, and whether words occur in them.
+"""How the judge reads a summary: it splits sentences and checks whether words occur in them.
 
-Written for the benchmark alone. It shares nothing with the code under test, so that one cannot be wrong in the
-other's favour.
+This module is written only for the benchmark. It shares nothing with the code under test, so that an error in one
+cannot hide an error in the other.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# A sentence ends at its mark before white space, or at the end of a line. 'e.g.' and '7.30' don't end one.
+# A sentence ends at a full stop or another end mark before white space, or at the end of a line. 'e.g.' and '7.30' do
+# not end one.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=\S)|\n+")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|mr|mrs|ms|dr|st|vs|no|approx)\.$", re.IGNORECASE)
 
 
 def read_sentences(text: str) -> list[str]:
-    """Return the sentences of a text, in order, without blank ones."""
+    """Return the sentences of a text in order, without blank ones."""
     found: list[str] = []
     carried = ""
     for piece in _SENTENCE_END.split(text):
         whole = f"{carried} {piece}".strip() if carried else piece.strip()
         carried = ""
-        # 'No.' is an answer far more often than a number here, so only an abbreviation with letters before counts.
+        # 'No.' alone is usually an answer and not the abbreviation of 'number', so it ends a sentence.
         if _ABBREVIATION.search(whole) and not re.fullmatch(r"(?:\w+: )?no\.", whole, re.IGNORECASE):
             carried = whole
         elif whole:
@@ -32,7 +33,7 @@ def read_sentences(text: str) -> list[str]:
 
 
 def mentions(text: str, phrase: str) -> bool:
-    """Return whether a text has these words in this order, whatever the case, and not inside other words."""
+    """Return whether a text contains these words in this order, as whole words and in any case."""
     return _phrase(phrase).search(text) is not None
 
 
@@ -43,5 +44,5 @@ def _phrase(phrase: str) -> re.Pattern[str]:
 
 
 def mentions_any(text: str, phrases: tuple[str, ...]) -> bool:
-    """Return whether a text has one of these."""
+    """Return whether a text contains one of these phrases."""
     return any(mentions(text, phrase) for phrase in phrases)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-# Transcripts without times: people take a turn every few seconds.
+# For transcripts without times: the seconds from one turn to the next.
 _TURN_S = 6.0
 _SUFFIXES = frozenset({".json", ".jsonl"})
 _LOCOMO_SESSION = re.compile(r"session_(\d+)")
@@ -37,9 +37,9 @@ _FORMATS = (
 
 
 def read_conversations(folder: Path) -> list[RecordedConversation]:
-    """Return every conversation in a directory, in the order of file names, subdirectories included.
+    """Return every conversation in a directory and its subdirectories, in the order of file names.
 
-    Raises TranscriptFormatError with one sentence a file that can't be read.
+    Raises TranscriptFormatError with one sentence for each file that cannot be read.
     """
     if not folder.is_dir():
         raise TranscriptFormatError(f"{folder} is not a directory. Give one that holds {_FORMATS}.")
@@ -102,7 +102,7 @@ def _parsed(text: str, path: Path) -> Iterator[RecordedConversation]:
 
 
 def _parsed_lines(text: str, path: Path) -> Iterator[RecordedConversation]:
-    """Read JSON lines: QMSum's, a meeting each, or our own, a turn each."""
+    """Read JSON lines. In QMSum's format each line is a meeting; in Roomtone's, each line is a turn."""
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and '"meeting_transcripts"' in lines[0]:
         for number, line in enumerate(lines, start=1):
@@ -153,20 +153,20 @@ def _locomo_questions(sample: dict[str, Any], seqs: dict[str, int]) -> Iterator[
     for entry in sample.get("qa", ()):
         if entry.get("category") == _LOCOMO_UNANSWERABLE or "answer" not in entry:
             continue
-        # Some entries hold several ids in one string.
+        # Some entries contain several ids in one string.
         ids = _LOCOMO_EVIDENCE.findall(" ".join(map(str, entry.get("evidence", ()))))
         evidence = tuple(seqs[each] for each in ids if each in seqs)
         yield ReferenceQuestion(str(entry["question"]), str(entry["answer"]), evidence)
 
 
 def _locomo_time(text: str, lines: list[ConversationLine]) -> float:
-    """Return '1:56 pm on 8 May, 2023' as epoch seconds; what can't be read follows what was before."""
+    """Convert '1:56 pm on 8 May, 2023' to epoch seconds. An unreadable time follows that of the previous turn."""
     after = lines[-1].at + _TURN_S if lines else STARTED_AT
     try:
         told = datetime.strptime(text.strip(), "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
     except ValueError:
         return after
-    # Turns are in the order of their numbers whatever the clock says.
+    # Sessions are in the order of their numbers, so a time never goes back.
     return max(told, after) if lines else told
 
 

@@ -1,1 +1,1 @@
-"""Other libraries, each run in its own environment and process."""
+"""Other libraries to compare with, each run in its own environment and process."""

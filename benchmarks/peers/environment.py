@@ -1,6 +1,6 @@
-"""An environment of its own for another library: made with exact versions, used, thrown away.
+"""A separate Python environment for another library, with exact versions.
 
-What the library needs must not meet what Roomtone needs, and a benchmark must not change what is installed.
+The library's requirements must not conflict with Roomtone's, and a benchmark must not change what is installed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
 
 FOLDER = Path(__file__).parent
-# Hundreds of megabytes on a slow line.
+# An installation downloads hundreds of megabytes, perhaps over a slow connection.
 INSTALL_TIMEOUT_S = 1_800.0
 _READY = "ready"
 
 
 @dataclass(frozen=True, slots=True)
 class PeerLibrary:
-    """One other library: its name in reports, what is installed, and the module beside `peer_server` that drives it."""
+    """A library: its name in reports, its requirements file, and the module next to `peer_server` that drives it."""
 
     name: str
     requirements: Path
@@ -38,9 +38,9 @@ PEERS = (LANGCHAIN, PIPECAT)
 
 
 async def peer_python(library: PeerLibrary, parent: Path, progress: Progress) -> Path:
-    """Return the interpreter of the library's environment under `parent`, made there if it isn't yet.
+    """Return the Python interpreter of the library's environment below `parent`, and create the environment if needed.
 
-    Raises PeerError with the reason when it can't be made.
+    Raises PeerError with the reason if the environment cannot be created.
     """
     digest = hashlib.sha256(library.requirements.read_bytes()).hexdigest()[:12]
     place = parent / f"{library.name}-{digest}-{sys.version_info.major}.{sys.version_info.minor}"

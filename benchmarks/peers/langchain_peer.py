@@ -1,7 +1,7 @@
-"""LangChain's `SummarizationMiddleware`, driven as an agent drives it: its hook before each model call.
+"""LangChain's `SummarizationMiddleware`, called as an agent calls it: before each model call.
 
-Defaults but for what all contenders share: the same endpoint, temperature 0, the same window, and a sentence in the
-prompt that says how long the summary may be. Runs in its own environment, see `peer_server`.
+All settings are the defaults except those that all systems share: the same endpoint, temperature 0, the same window,
+and a sentence in the prompt that limits the length of the summary. Runs in its own environment, see `peer_server`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph.message import add_messages
 
 PREFIX = "Here is a summary of the conversation to date:\n\n"
-# As many as the longest summary has, so that length is not what decides.
+# Enough tokens for the longest summary, so that the length does not decide the comparison.
 MAX_SUMMARY_TOKENS = 400
 TIMEOUT_S = 600.0
 
 
 class LangChainPeer:
-    """An agent's messages, summarised by the middleware."""
+    """An agent's messages, which the middleware summarises."""
 
     def __init__(self, middleware: SummarizationMiddleware, recent: int) -> None:
         self.version = f"langchain {version('langchain')}"
@@ -34,7 +34,7 @@ class LangChainPeer:
         self._failures = 0
 
     async def hear(self, text: str, *, by_bot: bool) -> None:
-        """Add a message and let the middleware do what it does before a model call."""
+        """Add a message and call the middleware as before a model call."""
         self._add(text, by_bot=by_bot)
         try:
             await self._before_model()
@@ -42,7 +42,7 @@ class LangChainPeer:
             self._failures += 1
 
     async def standing(self) -> dict[str, Any]:
-        """Return the summary as it stands among the messages."""
+        """Return the current summary among the messages."""
         return {
             "summary": self._summary(),
             "folds": self._folds,
@@ -51,7 +51,7 @@ class LangChainPeer:
         }
 
     async def barge_in(self, turns: list[dict[str, Any]], turn_s: float) -> dict[str, Any]:
-        """Begin a reply at each turn and cut it off at the next."""
+        """Start a reply at each turn and cancel it before the next turn."""
         asked = 0
         for turn in turns:
             self._add(turn["text"], by_bot=turn["by_bot"])
@@ -65,7 +65,7 @@ class LangChainPeer:
         return {"asked": asked, "applied": self._folds, "behind": behind}
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because there is nothing to release."""
 
     def _add(self, text: str, *, by_bot: bool) -> None:
         message = AIMessage(text) if by_bot else HumanMessage(text)
@@ -98,7 +98,7 @@ async def open_peer(request: dict[str, Any]) -> LangChainPeer:
     recent, batch = request["recent"], request["batch"]
     middleware = SummarizationMiddleware(
         model=model,
-        # One message more than the window and a batch, for the summary is a message too.
+        # One message more than the window and a batch, because the summary is a message too.
         trigger=("messages", recent + batch + 2),
         keep=("messages", recent + 1),
         summary_prompt=DEFAULT_SUMMARY_PROMPT.replace("<messages>", limit, 1),

@@ -1,7 +1,8 @@
-"""The other end of `benchmarks.peers.process`, in a peer's own environment: JSON lines in, JSON lines out.
+"""The counterpart of `benchmarks.peers.process` in the other library's environment: it reads and writes JSON lines.
 
-Run as `python peer_server.py MODULE`. The module beside this file has `async def open_peer(request) -> peer`, and the
-peer has `hear`, `standing`, `barge_in` and `close`. Nothing of Roomtone is imported: it is not installed there.
+Run as `python peer_server.py MODULE`. The module next to this file has `async def open_peer(request) -> peer`, and the
+peer has `hear`, `standing`, `barge_in` and `close`. This file imports nothing of Roomtone, which is not installed in
+that environment.
 
     {"op": "open", "base_url", "model", "api_key", "max_chars", "recent", "batch"} -> {"version"}
     {"op": "hear", "text", "by_bot"}                                 -> {}   when everything due is folded
@@ -20,7 +21,7 @@ from typing import Any
 
 
 async def serve(module_name: str, answers: int) -> None:
-    """Answer requests until stdin ends. A failure is answered, not raised: `{"error"}`."""
+    """Answer requests until stdin ends. A failure is not raised; the answer is then `{"error"}`."""
     module = importlib.import_module(module_name)
     peer: Any = None
     try:
@@ -49,7 +50,7 @@ async def serve(module_name: str, answers: int) -> None:
 
 
 if __name__ == "__main__":
-    # Libraries print; only answers may go where answers are read.
+    # Libraries print to stdout, so redirect stdout to stderr and keep the original stdout for the answers.
     channel = os.dup(1)
     os.dup2(2, 1)
     asyncio.run(serve(sys.argv[1], channel))

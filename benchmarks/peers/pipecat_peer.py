@@ -1,7 +1,7 @@
 """Pipecat's context summarisation, in a real pipeline: user aggregator, language model service, assistant aggregator.
 
-Defaults but for what all contenders share: the same endpoint, temperature 0, the same window, and a sentence in the
-prompt that says how long the summary may be. Runs in its own environment, see `peer_server`.
+All settings are the defaults except those that all systems share: the same endpoint, temperature 0, the same window,
+and a sentence in the prompt that limits the length of the summary. Runs in its own environment, see `peer_server`.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ POLL_S = 0.01
 
 @dataclass
 class Mark(DataFrame):
-    """Passes through the pipeline behind what was queued before it."""
+    """A frame that arrives at the end of the pipeline after all frames queued before it."""
 
 
 class End(FrameProcessor):
-    """The end of the pipeline: says when a mark arrives."""
+    """The end of the pipeline, which reports when a mark arrives."""
 
     def __init__(self) -> None:
         super().__init__()
         self.arrived = asyncio.Event()
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
-        """Pass the frame on."""
+        """Note the arrival of a mark, and pass the frame on."""
         await super().process_frame(frame, direction)
         if isinstance(frame, Mark):
             self.arrived.set()
@@ -64,7 +64,7 @@ class End(FrameProcessor):
 
 
 class PipecatPeer:
-    """A running pipeline whose context is summarised."""
+    """A running pipeline whose context Pipecat summarises."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.version = f"pipecat-ai {version('pipecat-ai')}"
@@ -105,7 +105,7 @@ class PipecatPeer:
         self._running: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Run the pipeline."""
+        """Start the pipeline and wait until it runs."""
         started = asyncio.Event()
 
         async def on_started(*_: object) -> None:
@@ -118,7 +118,9 @@ class PipecatPeer:
         await asyncio.wait_for(started.wait(), 30)
 
     async def hear(self, text: str, *, by_bot: bool) -> None:
-        """Add a message; begin and end a reply without words, which is when the summariser looks; wait for it."""
+        """Add a message and an empty reply, and wait until a summary is finished. A reply's end triggers the
+        summariser.
+        """
         self._end.arrived.clear()
         await self._worker.queue_frames(
             [
@@ -134,7 +136,7 @@ class PipecatPeer:
                 await asyncio.sleep(POLL_S)
 
     async def standing(self) -> dict[str, Any]:
-        """Return the summary as it stands in the context."""
+        """Return the current summary in the context."""
         return {
             "summary": self._summary(),
             "folds": self._applied,
@@ -143,7 +145,7 @@ class PipecatPeer:
         }
 
     async def barge_in(self, turns: list[dict[str, Any]], turn_s: float) -> dict[str, Any]:
-        """Begin a real reply at each turn and interrupt it before the next."""
+        """Start a real reply at each turn and interrupt it before the next turn."""
         for turn in turns:
             await self._worker.queue_frame(
                 LLMMessagesAppendFrame(messages=[_message(turn["text"], by_bot=turn["by_bot"])], run_llm=True)
@@ -155,7 +157,7 @@ class PipecatPeer:
         return {"asked": self._asked, "applied": self._applied, "behind": behind}
 
     async def close(self) -> None:
-        """End the pipeline."""
+        """Stop the pipeline."""
         if self._running is not None:
             await self._worker.queue_frame(EndFrame())
             done, _ = await asyncio.wait({self._running}, timeout=10)

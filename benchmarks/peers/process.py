@@ -1,6 +1,6 @@
-"""A peer library at work in a process of its own, asked over its standard input and output.
+"""Runs another library in its own process and talks to it over standard input and output.
 
-The other end is `peer_server`, which says what is asked and answered.
+The other end is `peer_server`, which documents the messages.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from benchmarks.peers.environment import PeerLibrary
     from benchmarks.report import Json
 
-# A fold by a slow local model, several attempts at it included.
+# Enough for a fold by a slow local model, including several attempts.
 ANSWER_TIMEOUT_S = 2_000.0
 _STOP_TIMEOUT_S = 20.0
-# A longer wait than this was for a model, not for the pipe.
+# If `hear` took longer than this, it waited for a model and not only for the pipe.
 _FOLD_LEAST_S = 0.2
 
 
 class PeerProcess:
-    """One peer with one conversation. Made by `peer_process`; a `Contender`."""
+    """Another library that remembers one conversation (a `MemorySystem`). Created by `peer_process`."""
 
     def __init__(self, library: PeerLibrary, process: asyncio.subprocess.Process) -> None:
         self._library = library
@@ -44,7 +44,7 @@ class PeerProcess:
         self.version = ""
 
     async def open(self, endpoint: ChatEndpoint) -> None:
-        """Begin the conversation. Raises PeerError."""
+        """Start the conversation. Raises PeerError."""
         answer = await self._ask(
             op="open",
             base_url=endpoint.base_url,
@@ -58,11 +58,11 @@ class PeerProcess:
 
     @property
     def cost(self) -> FoldCost:
-        """Return what it took so far; the reply waits for it where the library makes it wait."""
+        """Return the cost so far. Fold times are the waits that the library imposes on a reply."""
         return self._cost
 
     async def hear(self, line: ConversationLine) -> None:
-        """Take in one turn; return when everything is folded that was due. Raises PeerError."""
+        """Add one turn, and return when every fold that is due has finished. Raises PeerError."""
         started = time.monotonic()
         await self._ask(op="hear", text=format_line(line), by_bot=line.by_bot)
         self._heard += 1
@@ -71,7 +71,7 @@ class PeerProcess:
             self._cost.fold_s.append(took_s)
 
     async def standing(self) -> MemorySnapshot:
-        """Return the summary, and how far it goes. Raises PeerError."""
+        """Return the summary and the number of turns it covers. Raises PeerError."""
         answer = await self._ask(op="standing")
         folds, failures, messages = (_integer(answer, name) for name in ("folds", "failures", "messages"))
         self._cost.failures = failures
@@ -79,10 +79,12 @@ class PeerProcess:
         return MemorySnapshot(str(answer["summary"]), folds, max(0, self._heard - verbatim))
 
     async def stored(self) -> None:
-        """Return None: what is summarised is gone."""
+        """Return None, because the libraries do not store summarised turns."""
 
     async def barge_in(self, lines: Sequence[ConversationLine], *, turn_s: float) -> dict[str, Json]:
-        """Let every reply be talked over; return how many folds were asked, applied, and what is behind."""
+        """Interrupt every reply. Return how many folds were requested and applied, and how many turns the summary is
+        behind.
+        """
         turns = [{"text": format_line(line), "by_bot": line.by_bot} for line in lines]
         answer = await self._ask(op="barge_in", turns=turns, turn_s=turn_s)
         return {name: _integer(answer, name) for name in ("asked", "applied", "behind")}
@@ -111,7 +113,7 @@ def _integer(answer: dict[str, object], name: str) -> int:
 
 @asynccontextmanager
 async def peer_process(library: PeerLibrary, python: Path, endpoint: ChatEndpoint) -> AsyncIterator[PeerProcess]:
-    """Run a peer for one conversation. Raises PeerError when it doesn't start."""
+    """Run another library for one conversation. Raises PeerError if it does not start."""
     process = await asyncio.create_subprocess_exec(
         str(python),
         str(FOLDER / "peer_server.py"),
@@ -119,7 +121,7 @@ async def peer_process(library: PeerLibrary, python: Path, endpoint: ChatEndpoin
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        # A whole conversation is one line when barge-in is measured.
+        # The limit is large, because the barge-in measurement sends a whole conversation in one line.
         limit=1 << 24,
     )
     try:

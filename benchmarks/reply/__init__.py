@@ -1,1 +1,1 @@
-"""How fast, how steadily and when the bot replies."""
+"""Measures when the bot replies, how fast, and how steadily it sends sound."""

@@ -1,6 +1,8 @@
-"""`roomtone bench reply`: how long people wait for an answer, whether they are meant to get one, and how it stops.
+"""`roomtone bench reply`: how long people wait for a reply, whether the bot replies when it should, and how fast it
+stops.
 
-This module only runs the parts: recordings come from `recordings`, scripted talk from `dialogues`, the bot from `room`.
+This module only runs the parts. Recordings come from `recordings`, scripted conversations from `dialogues`, and the bot
+from `room`.
 """
 
 from __future__ import annotations
@@ -41,9 +43,9 @@ _READ = "Real recordings are mostly read speech, whose sentences break off where
 async def run(
     options: ReplyBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
-    """Measure what was asked for. `on_part` gets the unfinished report after each part.
+    """Measure the chosen parts. `on_part` gets the unfinished report after each part.
 
-    Raises `ScenarioError` for a folder without a manifest, and what the bot raises where a model of it is missing.
+    Raises `ScenarioError` for a folder without a manifest, and the bot's own errors if one of its models is missing.
     """
     measuring = _Measuring(options, progress, load(), load_recordings(options.speech), describe_machine(), on_part)
     measuring.remark(_READ if measuring.recordings.real else _SYNTHETIC)
@@ -56,7 +58,7 @@ async def run(
 
 @dataclass(slots=True)
 class _Measuring:
-    """One run, and what it has found so far."""
+    """One run and its results so far."""
 
     options: ReplyBenchOptions
     progress: Progress
@@ -68,12 +70,12 @@ class _Measuring:
     remarks: list[str] = field(default_factory=list)
 
     def remark(self, sentence: str) -> None:
-        """Tell a sentence now and in the report."""
+        """Show a sentence now and add it to the report."""
         self.remarks.append(sentence)
         self.progress.say(sentence)
 
     def report(self, *, unfinished: bool = False) -> BenchmarkReport:
-        """Return what is measured so far."""
+        """Return the report of the results so far."""
         more = (_UNFINISHED,) if unfinished else ()
         return BenchmarkReport(
             bench="reply",
@@ -85,7 +87,7 @@ class _Measuring:
         )
 
     async def all_parts(self) -> None:
-        """Measure one part after the other."""
+        """Measure the chosen parts one after the other."""
         options, said = self.options, self.recordings
         if options.wants("deciding"):
             self._found("deciding", dict(measure_decisions()))
@@ -125,7 +127,7 @@ class _Measuring:
             self._found("pacing", pacing.as_json())
 
     def _found(self, name: str, figures: dict[str, Json]) -> None:
-        """Take a part's figures; whoever waits may have what there is, for a run takes minutes, and may break."""
+        """Store a part's figures and pass on the unfinished report, because a run takes minutes and may fail."""
         self.ours[name] = figures
         if self.on_part is not None:
             self.on_part(self.report(unfinished=True))

@@ -1,4 +1,4 @@
-"""Four people speaking at the same time: how long after the end of each utterance its text stands."""
+"""Measures how soon each utterance becomes text when four people speak at the same time."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 SPEAKERS = 4
-# People take a breath between two things that they say; and do not begin in step.
+# People pause between two utterances, and they do not all start at the same time.
 _GAP_S = 1.5
 _STAGGER_S = 0.9
-# The last words become text within this.
+# Seconds to wait for the text of the last utterances.
 _SETTLE_S = 10.0
 
 
 async def measure_speakers(
     recordings: Sequence[SpeechRecording], *, settings: Mapping[str, object], progress: Progress
 ) -> dict[str, Json]:
-    """Let four people say the recordings, each their share, and take the times of the bot's own log lines."""
+    """Let four people speak the recordings in equal shares, and read the times from the bot's own log lines."""
     progress.step("four people at the same time", total=len(recordings))
     async with open_room(people=SPEAKERS, settings=settings) as room:
         begun, worked = time.monotonic(), time.process_time()
@@ -46,12 +46,12 @@ async def measure_speakers(
         "recordings": len(recordings),
         "utterances": len(lines),
         "dropped": {reason: dropped.count(reason) for reason in sorted(set(dropped))},
-        # From when the end of the speech was sure to its text: what the recogniser and its queue cost.
+        # From the detected end of speech to its text: the time in the recogniser and its queue.
         "final_text_ms": spread([_ms(line, "queue_ms") + _ms(line, "recognise_ms") for line in lines]),
         "end_of_speech_to_text_ms": spread([_ms(line, "end_to_text_ms") for line in lines]),
         "in_the_model_ms": spread([_ms(line, "compute_ms") for line in lines]),
         "recognised_ahead": share_of(sum(bool(line.get("early")) for line in lines), len(lines)),
-        # Of one core, of the whole process: bot, local Discord and people.
+        # The share of one core that the whole process uses: the bot, the local Discord and the people.
         "cpu_share": round(cpu_share, 3),
         "warned_of": [*troubles],
     }

@@ -1,7 +1,7 @@
-"""Measure whether the bot replies when addressed, and only then: the room's decider on scripted dialogues.
+"""Measure whether the bot replies when addressed, and only then: runs the room's decider on scripted dialogues.
 
-There is no audio: texts are as a recogniser wrote them, and a reply takes its usual time. Whether a language model
-would stay silent after all is not counted.
+There is no audio. Texts are as a recogniser would write them, and a reply takes its usual time. A language model might
+still decide to stay silent; this is not counted.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     from benchmarks.reply.dialogues import Dialogue, DialogueLine
     from benchmarks.report import Json
 
-# Of each kind of mistake so many examples are told.
+# The report shows at most this many wrong decisions as examples.
 _EXAMPLES = 24
 
 
 class DialogueResponder(Protocol):
-    """Whoever decides in one talk. Told every line in order."""
+    """Decides for one dialogue which lines to answer. It gets every line in order."""
 
     def hears(self, line: DialogueLine) -> bool:
-        """Return whether the bot answers this line, and assume that it then does."""
+        """Return whether the bot answers this line. If so, assume that the answer is given."""
 
 
 @dataclass(slots=True)
 class DecisionCounts:
-    """What was decided. `missed` and `unwanted` are texts by kind; `company_s`: time in which not all was for it."""
+    """The decisions of a run. `owed`, `answered`, `unowed` and `unwanted` count lines by kind. `company_s`: the seconds
+    of dialogues with more than one person.
+    """
 
     owed: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
@@ -49,16 +51,16 @@ class DecisionCounts:
 
     @property
     def recall(self) -> float | None:
-        """Return which share of what was for it was answered."""
+        """Return the share of the lines addressed to the bot that it answered."""
         return share_of(self.answered.total(), self.owed.total())
 
     @property
     def unwanted_in_10_min(self) -> float | None:
-        """Return how many answers nobody had asked for came in ten minutes of company."""
+        """Return how many unwanted answers the bot gave in ten minutes with more than one person."""
         return round(self.unwanted.total() * 600 / self.company_s, 3) if self.company_s else None
 
     def note(self, line: DialogueLine, *, answers: bool) -> None:
-        """Take note of one decision."""
+        """Record one decision."""
         if line.owed is ReplyExpected.YES:
             self.owed[line.kind] += 1
             self.answered[line.kind] += answers
@@ -69,7 +71,7 @@ class DecisionCounts:
             self.mistakes.append(f"{'unwanted' if answers else 'missed'}, {line.kind}: {line.text}")
 
     def figures(self, *, examples: bool) -> dict[str, Json]:
-        """Return them for the report. `examples`: with what was decided wrongly, which is for tuning."""
+        """Return the figures for the report. `examples`: include the wrongly decided lines, for tuning."""
         told: dict[str, Json] = {
             "utterances": self.owed.total() + self.unowed.total(),
             "owed": self.owed.total(),
@@ -87,7 +89,7 @@ class DecisionCounts:
 
 
 class RoomtoneDecider:
-    """The bot's own decider in one talk, with the settings that it has out of the box."""
+    """The bot's own decider in one dialogue, with its default settings."""
 
     def __init__(self, talk: Dialogue) -> None:
         self._talk = talk
@@ -106,7 +108,8 @@ class RoomtoneDecider:
             engaged=self._engagement.is_engaged(speaker_id, at=line.started_s),
         )
         if self._is_hushed(line, engaged=situation.engaged):
-            # Whoever calls it by name later has let it talk again before.
+            # Only the engagement ends here. A later call by name is answered: the caller is assumed to have ended the
+            # silence.
             self._engagement.clear()
             return False
         decision = decide(HeardText(line.text, by_bot=line.by_bot), situation)
@@ -116,20 +119,20 @@ class RoomtoneDecider:
         return decision.answer
 
     def _is_hushed(self, line: DialogueLine, *, engaged: bool) -> bool:
-        """Return whether the bot is told to be silent, by somebody it listens to."""
+        """Return whether somebody whom the bot listens to asks it to be silent."""
         has_its_ear = engaged or mentions_name(line.text, self._wake_names)
         return not line.by_bot and has_its_ear and asks_for_silence(strip_name(line.text, self._wake_names))
 
 
 def score_dialogues(all_talks: Iterable[Dialogue], room_of: Callable[[Dialogue], DialogueResponder]) -> DecisionCounts:
-    """Let a room of its own hear each talk, and return what was decided."""
+    """Play each dialogue to its own decider, and return the decisions."""
     verdicts = DecisionCounts()
     for talk in all_talks:
         room = room_of(talk)
         ignored: set[str] = set()
         for line in talk.lines:
             answers = room.hears(line)
-            # Nobody goes on with a bot that has not answered them.
+            # A follow-up does not count if the bot did not answer the same person before: nobody would say it then.
             if line.kind == "follow_up" and line.speaker in ignored:
                 continue
             verdicts.note(line, answers=answers)
@@ -141,7 +144,7 @@ def score_dialogues(all_talks: Iterable[Dialogue], room_of: Callable[[Dialogue],
 
 
 def measure_decisions() -> dict[str, Json]:
-    """Return the figures of both parts; of the held-out one only counts, so that nobody tunes to it."""
+    """Return the figures of both dialogue sets. The held-out set has only counts, so that nobody tunes to its lines."""
     return {
         part.value: score_dialogues(load_dialogues(part), RoomtoneDecider).figures(examples=part is DialogueSet.TUNING)
         for part in DialogueSet

@@ -1,9 +1,10 @@
-"""Scripted conversations in which every utterance says whether the bot owes an answer to it.
+"""Scripted conversations in which every line says whether the bot should answer it.
 
-Chatter of the memory benchmark's evenings, into which episodes are put: calls by name (as a recogniser writes it) with
-what is said after the answer, talk about the bot, words that sound like its name, questions to others, other bots,
-being told to be quiet. And conversations written whole. Templates are files: `tuning` may be looked at while deciding
-is improved, `held_out` never, and both are reported. The same part is the same talks, on every machine.
+Most dialogues are the memory benchmark's generated chatter with inserted episodes: calls by name (as a recogniser
+writes it) with follow-ups, talk about the bot, words that sound like its name, questions to other people, other bots,
+and requests to be quiet. Others are complete handwritten conversations. Templates are files. You may look at `tuning`
+while improving the decisions, but never at `held_out`; the report shows both. The same set gives the same dialogues on
+every machine.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BOT = "Roomtone"
-# Lines of a made-up talk, and how many of them go by between two episodes: seven calls and as many traps in ten
-# minutes, which is a busy evening for a bot.
+# Lines of a generated dialogue, and how many lines lie between two episodes. This makes seven calls and seven traps in
+# ten minutes, which is a busy evening for a bot.
 LINES = 90
 _BETWEEN = (4, 9)
 COMPANIES = (2, 3, 4, 5, 3, 2, 4, 3, 2, 4, 5, 3, 2, 3, 4, 5)
 _FOLLOW_UPS = (0, 0, 1, 1, 2)
 _THANKS_SHARE = 0.25
-# Traps by how often they come, of 10 episodes that are none of the bot's business.
+# How often each trap occurs among 10 traps. A trap is an episode that the bot should not answer.
 _TRAPS = (("about", 3), ("similar", 1), ("others", 2), ("to_all", 1), ("to_bots", 1), ("by_bots", 1), ("hushes", 1))
 _CALL_SHARE = 0.5
-# 170 words a minute, and the breath before; answers of the bot take a little longer.
+# Speech has 170 words a minute, with a pause before each line. A bot's answer takes a little longer.
 _WORDS_PER_S = 2.8
 _PAUSE_S = (0.3, 3.0)
 ANSWER_S = 4.0
@@ -40,14 +41,14 @@ _LINE = re.compile(r"(?P<speaker>[^:|]+): (?P<text>.+) \| (?P<owed>yes|no|may)")
 
 
 class DialogueSet(StrEnum):
-    """Which templates talks are made of."""
+    """The set of templates that dialogues are made of."""
 
     TUNING = "tuning"
     HELD_OUT = "held_out"
 
 
 class ReplyExpected(StrEnum):
-    """Whether an utterance is for the bot. MAY: neither an answer nor silence would be wrong."""
+    """Whether the bot should answer a line. MAY: both an answer and silence are right."""
 
     YES = "yes"
     NO = "no"
@@ -56,9 +57,9 @@ class ReplyExpected(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DialogueLine:
-    """One utterance: how a recogniser wrote it, and from when to when it was said, in seconds of its talk.
+    """One line: its text as a recogniser writes it, and its start and end in seconds of the dialogue.
 
-    `kind`: which episode it belongs to.
+    `kind`: the kind of episode that the line belongs to.
     """
 
     speaker: str
@@ -72,7 +73,7 @@ class DialogueLine:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """One conversation. `people`: who is in the channel besides the bot, other bots not counted."""
+    """One conversation. `people`: the people in the channel, without the bot and other bots."""
 
     name: str
     people: tuple[str, ...]
@@ -83,26 +84,26 @@ class Dialogue:
 
 @dataclass(slots=True)
 class _Script:
-    """A talk while it is written."""
+    """A dialogue while it is being written."""
 
     random: Random
     lines: list[DialogueLine] = field(default_factory=list)
     now_s: float = 0.0
 
     def say(self, speaker: str, text: str, owed: ReplyExpected, kind: str, *, by_bot: bool = False) -> None:
-        """Add an utterance behind a breath; where an answer is owed its time goes by."""
+        """Add a line after a pause. If the bot should answer it, leave time for the answer."""
         started = self.now_s + self.random.uniform(*_PAUSE_S)
         ended = started + max(0.6, len(text.split()) / _WORDS_PER_S)
         self.lines.append(DialogueLine(speaker, text, owed, kind, round(started, 2), round(ended, 2), by_bot))
         self.now_s = ended + (ANSWER_S if owed is ReplyExpected.YES else 0.0)
 
     def done(self, name: str, people: Sequence[str], bots: Sequence[str]) -> Dialogue:
-        """Return the talk."""
+        """Return the finished dialogue."""
         return Dialogue(name, tuple(people), tuple(bots), tuple(self.lines), round(self.now_s, 2))
 
 
 def load_dialogues(part: DialogueSet) -> tuple[Dialogue, ...]:
-    """Return all talks of a part. Deterministic."""
+    """Return all dialogues of a set. The result is the same each time."""
     table = _load(part)
     made = [_made(part, table, number, size) for number, size in enumerate(COMPANIES, start=1)]
     return (*made, _alone(part, table), *(_written(part, each) for each in table["conversation"]))
@@ -130,7 +131,7 @@ def _made(part: DialogueSet, table: dict[str, Any], number: int, size: int) -> D
 
 @dataclass(slots=True)
 class _Writer:
-    """Puts episodes into a talk."""
+    """Adds episodes to a dialogue."""
 
     script: _Script
     random: Random
@@ -138,7 +139,7 @@ class _Writer:
     people: list[str]
 
     def episode(self) -> None:
-        """Add a call with what follows, or something that is none of the bot's business."""
+        """Add either a call with its follow-ups, or a trap."""
         if self.random.random() < _CALL_SHARE:
             self._call()
             return
@@ -161,7 +162,7 @@ class _Writer:
             self.script.say(self.table["bots"][0], self._filled(kind), ReplyExpected.NO, kind, by_bot=True)
         elif kind == "hushes":
             self.script.say(speaker, self._filled(kind), ReplyExpected.MAY, kind)
-            # Without its name nothing is for it now, whatever it sounds like.
+            # After a request to be quiet, a line without the bot's name is not for the bot.
             self.script.say(speaker, self._filled("follow_ups"), ReplyExpected.NO, "hushed")
         elif kind == "others":
             person = self.random.choice([name for name in self.people if name != speaker])
@@ -170,7 +171,7 @@ class _Writer:
             self.script.say(speaker, self._filled(kind), ReplyExpected.NO, kind)
 
     def _heard_name(self) -> str:
-        """Return the name as a recogniser writes it, right or wrong as often as it does."""
+        """Return the bot's name as a recogniser writes it, with the same frequency of errors."""
         heard: dict[str, int] = self.table["heard"]
         return self.random.choices(list(heard), list(heard.values()))[0]
 
@@ -181,7 +182,7 @@ class _Writer:
 
 
 def _alone(part: DialogueSet, table: dict[str, Any]) -> Dialogue:
-    """Return a talk of one person with the bot: everything is for it."""
+    """Return a dialogue of one person with the bot, in which every line is for the bot."""
     script = _Script(Random(f"{part}-alone"))  # noqa: S311 - nothing secret about a conversation
     for text in table["alone"]:
         script.say("Kim", text, ReplyExpected.YES, "alone")
@@ -189,7 +190,7 @@ def _alone(part: DialogueSet, table: dict[str, Any]) -> Dialogue:
 
 
 def _written(part: DialogueSet, entry: dict[str, Any]) -> Dialogue:
-    """Return a conversation that was written whole."""
+    """Return a handwritten conversation."""
     script = _Script(Random(f"{part}-{entry['name']}"))  # noqa: S311 - nothing secret about a conversation
     for number, text in enumerate(entry["talk"].strip().splitlines(), start=1):
         line = _LINE.fullmatch(text.strip())

@@ -1,7 +1,7 @@
 """Measure how soon the bot falls silent when somebody speaks over it, as another participant hears it.
 
-The overlap counts as speech once 700 ms of it were voiced, by the recording's own loudness. The bot's silence begins
-after the last voiced frame that the listener receives. Both are measured outside the bot.
+The overlap counts as speech after 700 ms of voiced sound, judged by the recording's own loudness. The bot's silence
+begins after the last voiced frame that the listener receives. Both are measured outside the bot.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 QUALIFIES_AFTER_S = 0.7
 _SOUND_TIMEOUT_S = 8.0
-# How long the bot may speak before somebody breaks in.
+# Seconds of the bot's answer before somebody interrupts it.
 _LISTENS_S = 1.2
 _STOP_TIMEOUT_S = 6.0
 _GAP_S = 1.0
 
 
 async def measure_interruption(repeats: int, *, settings: Mapping[str, object], progress: Progress) -> dict[str, Json]:
-    """Let one person ask and then talk over the answer, again and again."""
+    """Let one person ask a question and then talk over the answer, `repeats` times."""
     progress.step("answers that are talked over", total=repeats)
     question, interruption = find_recording(QUESTION), find_recording(INTERRUPTION)
     qualifies_s = await asyncio.to_thread(voiced_after_s, interruption.path, QUALIFIES_AFTER_S)
@@ -55,7 +55,7 @@ async def measure_interruption(repeats: int, *, settings: Mapping[str, object], 
 
 
 def _answer(call: ChatCall) -> str:
-    """Answer the question at length and whatever was said over it briefly."""
+    """Give a long answer to the question, and a short one to the interruption."""
     last = str(call.messages[-1].get("content", "")) if call.messages else ""
     return LONG_ANSWER if "colour" in last or "color" in last else SHORT_ANSWER
 
@@ -63,7 +63,9 @@ def _answer(call: ChatCall) -> str:
 async def _interrupt(
     room: BenchmarkRoom, question: SpeechRecording, interruption: SpeechRecording, qualifies_s: float
 ) -> float | None:
-    """Return how many milliseconds after the overlap qualified the bot was silent; None if it spoke on, or never."""
+    """Return the milliseconds from the qualified overlap to the bot's silence, or None if the bot spoke on or never
+    spoke.
+    """
     replies = len(room.record.replies)
     asked = await room.say(question.path)
     try:
@@ -80,7 +82,7 @@ async def _interrupt(
         return None
     reply = next(one for one in room.record.replies[replies:] if one.interrupted)
     silent_at = room.heard.last_voiced_at(since=asked.speech_ended_at, until=reply.ended_at + _GAP_S / 2)
-    # What was said over it is answered too; that is over before the next question.
+    # The bot answers the interruption too. Wait for the end of that answer before the next question.
     await room.record.wait_until(lambda: len(room.record.replies) > replies + 1, timeout_s=_STOP_TIMEOUT_S)
     await asyncio.sleep(_GAP_S)
     return None if silent_at is None else (silent_at - qualified_at) * 1000

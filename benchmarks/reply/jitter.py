@@ -1,4 +1,4 @@
-"""How steady a talkspurt came: the times between its packets against the 20 ms they stand for. Pure."""
+"""Measures the jitter of a talkspurt: the times between its packets compared with their 20 ms of sound. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEQUENCES = 0x1_0000
 
 
 def talkspurts(arrivals: Iterable[PacketArrival]) -> list[list[PacketArrival]]:
-    """Cut one sender's packets into talkspurts: after a silence frame a pause may follow, and is no jitter."""
+    """Split one sender's packets into talkspurts at silence frames. A pause after a silence frame is not jitter."""
     spurts: list[list[PacketArrival]] = [[]]
     for arrival in arrivals:
         if arrival.silence:
@@ -27,9 +27,9 @@ def talkspurts(arrivals: Iterable[PacketArrival]) -> list[list[PacketArrival]]:
 
 
 def jitter_ms(spurts: Iterable[Sequence[PacketArrival]]) -> list[float]:
-    """Return by how much each packet's distance to the one before was off, in milliseconds.
+    """Return the deviation of each packet's distance from the previous packet, in milliseconds.
 
-    What a receiver has to buffer against: RFC 3550's |D(i-1, i)|, unsmoothed.
+    A receiver has to buffer against this deviation. It is RFC 3550's |D(i-1, i)|, unsmoothed.
     """
     return [
         1000 * abs(after.at - before.at - FRAME_S * _steps(before, after))
@@ -39,7 +39,7 @@ def jitter_ms(spurts: Iterable[Sequence[PacketArrival]]) -> list[float]:
 
 
 def lateness_ms(spurts: Iterable[Sequence[PacketArrival]]) -> Iterator[float]:
-    """Yield by how much each packet was later than the most timely one of its talkspurt, in milliseconds."""
+    """Yield how many milliseconds late each packet came, relative to the most punctual packet of its talkspurt."""
     for spurt in spurts:
         due, drifts = 0, []
         for before, after in pairwise(spurt):
@@ -50,5 +50,5 @@ def lateness_ms(spurts: Iterable[Sequence[PacketArrival]]) -> Iterator[float]:
 
 
 def _steps(before: PacketArrival, after: PacketArrival) -> int:
-    """Return how many frames lie between two packets; less than nothing where they overtook each other."""
+    """Return how many frames lie between two packets. The result is negative if they arrived in the wrong order."""
     return (after.sequence - before.sequence + _SEQUENCES // 2) % _SEQUENCES - _SEQUENCES // 2

@@ -1,7 +1,8 @@
-"""From the end of what somebody said to the first voiced sound of the answer that another participant receives.
+"""Measures the time from the end of a question to the first voiced sound of the answer, as another participant hears
+it.
 
-Stage by stage: each ends with an event that the bot reports or logs, and together they are the whole. What is done
-ahead of its time takes no time here, as it takes none in life.
+The time is divided into stages. Each stage ends with an event that the bot reports or logs, and the stages add up to
+the whole. Work that the bot does ahead of time takes no time here, because nobody waits for it.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ if TYPE_CHECKING:
     from rehearsal.runner.observations import ObservedReply, ObservedUtterance
 
 STAGES = ("endpointing", "recogniser", "decision_and_context", "model", "synthesis", "sending")
-# The answer to a recording comes within this, or it is counted as none.
+# Seconds to wait for an answer. After this time the recording counts as unanswered.
 _ANSWER_TIMEOUT_S = 8.0
-# Between an answer and the next recording.
+# Seconds between an answer and the next recording.
 _GAP_S = 0.7
-# The bot's mark for the first frame may be set just after the frame left; frames are under way for this long at most.
+# The bot may record the time of the first frame just after the frame left. A frame travels for at most `_TAIL_S`.
 _LEAD_S, _TAIL_S = 0.1, 1.0
-# What the recogniser's first call and everybody's first packet cost is no part of any later one.
+# Answers that are not measured, because the recogniser's first call and everybody's first packet take longer.
 _WARM_UP = 1
 
 
 @dataclass(frozen=True, slots=True)
 class LatencySample:
-    """One answer, in milliseconds from the end of the voice in the recording. `stages` in the order of `STAGES`."""
+    """The times of one answer in milliseconds, from the end of the voice in the recording. `stages`: as in `STAGES`."""
 
     total_ms: float
     to_text_ms: float
@@ -60,7 +61,9 @@ async def measure_latency(
     first_token_ms: float,
     progress: Progress,
 ) -> dict[str, Json]:
-    """Speak each recording to the bot and take the time until its answer is heard. `listener` finds their ends."""
+    """Speak each recording to the bot and measure the time until its answer is heard. `listener` finds the recordings'
+    ends.
+    """
     ends = {one.path: await asyncio.to_thread(listener.hear, one.path) for one in set(recordings)}
     progress.step("answers, one recording after the other", total=len(recordings))
     samples: list[LatencySample] = []
@@ -83,7 +86,7 @@ async def measure_latency(
         "unanswered": unanswered,
         "answered_before_the_end": share_of(cut, len(recordings)),
         "model_server_first_token_ms": first_token_ms,
-        # As `pauses` tells it of all: whether these recordings are like the rest.
+        # The same figure as in `pauses`, to show whether these recordings are typical.
         "end_known_after_without_network_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in ends.values()]),
         "total_ms": spread([each.total_ms for each in samples]),
         "to_text_ms": spread([each.to_text_ms for each in samples]),
@@ -94,7 +97,7 @@ async def measure_latency(
 
 
 async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
-    """Say a recording and wait until its answer has been spoken."""
+    """Speak a recording and wait until the bot has answered it."""
     before = len(room.record.utterances)
     said = await room.say(recording.path)
 
@@ -112,7 +115,7 @@ async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
 
 
 def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> LatencySample | None:
-    """Return the stages of one answer; None where there is none. `end_s`: where the voice ends in the recording."""
+    """Return the stages of one answer, or None without an answer. `end_s`: where the voice ends in the recording."""
     reply, end = answered.reply, answered.said.started_at + end_s
     if reply is None:
         return None
@@ -146,7 +149,7 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
 
 
 def stages_between(begun: float, moments: Sequence[float]) -> dict[str, float]:
-    """Return the milliseconds of each stage; one that was over before the stage before it took none."""
+    """Return the milliseconds of each stage. A stage that ended before the previous one takes 0 ms."""
     stages: dict[str, float] = {}
     reached = begun
     for stage, moment in zip(STAGES, moments, strict=True):

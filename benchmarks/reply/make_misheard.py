@@ -1,11 +1,11 @@
-"""How a recogniser writes the bot's name: `python -m benchmarks.reply.make_misheard`.
+"""Finds out how a recogniser writes the bot's name: `python -m benchmarks.reply.make_misheard`.
 
-Run by hand; what it prints stands in `talks/*.toml`. Voices of several accents call the bot, once clearly and once
-through noise; the recogniser of the settings hears them with and without the name in its glossary, as a room that was
-just joined and one that knows its names. What it writes where the name was said is counted, whatever its case. The two
-parts have voices and sentences of their own; some of what is written is the same all the same, as in life.
+Run it by hand; the results are stored in `talks/*.toml`. Voices of several accents call the bot, once clearly and once
+with noise. The configured recogniser transcribes each call with and without the name in its glossary, like a room that
+the bot has just joined and one whose names it knows. The program counts what the recogniser wrote in place of the name,
+in lower case. The two sets have their own voices and sentences. Some results occur in both sets, as in reality.
 
-Needs what `rehearsal.scenarios.make_audio` needs, and five minutes.
+Needs the same as `rehearsal.scenarios.make_audio`, and five minutes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognizer
     from voice.audio import Pcm
 
-# Kokoro's voices: the first letter is the language that each speaks by birth, and its accent in English.
+# Kokoro's voices. The first letter is the voice's native language, which gives its accent in English.
 VOICES = {
     DialogueSet.TUNING: (
         "af_bella", "af_nicole", "am_adam", "am_onyx", "bf_alice", "bm_daniel", "ef_dora", "ff_siwis", "hf_alpha",
@@ -60,15 +60,15 @@ SENTENCES = {
         "Is that right, Roomtone?",
     ),
 }
-# A hair dryer in the next room.
+# About as loud as a hair dryer in the next room.
 NOISE_SHARE = 0.12
 _RATE_HZ = 48_000
 _WORD = re.compile(r"[\w'’-]+")
 
 
 async def main() -> None:
-    """Print what was written where the name was said, right or wrong, with how often, as JSON."""
-    # What is made meanwhile is told beside the outcome, not in it.
+    """Print as JSON what the recogniser wrote in place of the name, and how often."""
+    # Log to stderr, so that stdout contains only the result.
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     settings = load()
     counted: dict[str, Counter[str]] = {}
@@ -82,7 +82,7 @@ async def main() -> None:
 
 
 def _spoken(part: DialogueSet, folder: Path) -> list[tuple[str, Path]]:
-    """Let every voice say every sentence, and return each sentence with its clip. Blocking."""
+    """Let every voice speak every sentence, and return each sentence with its audio file. Blocks."""
     folder.mkdir()
     lines = [(voice, text) for voice in VOICES[part] for text in SENTENCES[part]]
     people = [f'[people.{voice}]\nname = "{voice}"\nvoice = "{voice}"\n' for voice in VOICES[part]]
@@ -110,7 +110,7 @@ async def _written(clips: Sequence[tuple[str, Path]], recognizer: Recognizer) ->
 
 
 def _heard_ways(clip: Path) -> Iterator[Pcm]:
-    """Yield a clip as it is, and through noise."""
+    """Yield a clip unchanged, and with noise."""
     pcm = resample(read_sound(clip), _RATE_HZ, LISTEN_RATE_HZ)
     yield pcm
     noise = np.random.default_rng(len(pcm)).normal(0, np.abs(pcm).max() * NOISE_SHARE / 3, len(pcm))
@@ -118,7 +118,7 @@ def _heard_ways(clip: Path) -> Iterator[Pcm]:
 
 
 def name_in(text: str, sentence: str) -> str:
-    """Return what stands in `text` where `sentence` has the name; empty where the rest was not understood."""
+    """Return what `text` has in place of the name in `sentence`, or an empty string if the other words differ."""
     before, _, after = sentence.partition(BOT)
     first, last = _words(before), _words(after)
     found = list(_WORD.finditer(text))

@@ -1,7 +1,7 @@
-"""The outside of many rooms: a local Discord and a person in each, and the process in which the one bot is.
+"""The environment of many rooms: a local Discord and a person for each room, and the process that runs the one bot.
 
-The person listens, and says something again and again, so that the bot's recogniser has work; the bot is told to
-speak through it. Times are taken where packets reach the media server.
+The person listens, and repeats a sentence so that the bot's recogniser has work. The bot's settings make it speak
+through the interruptions. Times are taken where packets reach the media server.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 _PERSON_ID = 2001
 _FIRST_GUILD_ID, _FIRST_CHANNEL_ID = 5001, 6001
-# Loading the models on a busy machine takes the longest.
+# Loading the models on a busy machine takes longest.
 _ANSWER_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 30.0
 _SOUND_TIMEOUT_S = 20.0
-# A person says something again after this long: with ten rooms the recogniser is asked about once a second.
+# Seconds between a person's sentences. With ten rooms, the recogniser is called about once a second.
 _SAY_EVERY_S = 8.0
-# Every answer lasts longer than the whole measurement.
+# Every answer is longer than the whole measurement.
 _SENTENCE = "Then we went on along the river, and whoever was tired sat down under a tree and looked at the water. "
 _SENTENCES = 150
-# Nobody's words end an answer here: what is measured is a bot that speaks.
+# These settings prevent interruptions, because the measurement needs a bot that is always speaking.
 _SETTINGS = {
     "llm.model": MODEL,
     "compaction.summariser": "extractive",
@@ -49,7 +49,7 @@ _SETTINGS = {
 
 
 class ManyRooms:
-    """All rooms that are open by now. `arrivals`: the bot's packets of each, in order."""
+    """All rooms that are open so far. `arrivals`: the bot's packets in each room, in order."""
 
     def __init__(self, stack: AsyncExitStack, process: asyncio.subprocess.Process, clip: Clip, model_url: str) -> None:
         self._stack = stack
@@ -98,7 +98,7 @@ class ManyRooms:
             await asyncio.sleep(_SAY_EVERY_S)
 
     async def ask(self, **request: object) -> dict[str, Any]:
-        """Ask the bot's process. Raises `BenchmarkError`."""
+        """Send a request to the bot's process and return the answer. Raises `BenchmarkError`."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -114,7 +114,7 @@ class ManyRooms:
         return answer
 
     async def hush(self) -> None:
-        """Let nobody say anything more."""
+        """Stop the people from speaking."""
         for saying in self._saying:
             saying.cancel()
         await asyncio.gather(*self._saying, return_exceptions=True)
@@ -122,7 +122,7 @@ class ManyRooms:
 
 @asynccontextmanager
 async def open_many_rooms(clip: Path) -> AsyncIterator[tuple[ManyRooms, Path]]:
-    """Lend rooms, none of them open yet, and a folder for the bot's data. `clip`: what people say, again and again."""
+    """Yield a `ManyRooms` without open rooms, and a folder for the bot's data. `clip`: what people say repeatedly."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-rooms-")))
         model = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda _: _SENTENCE * _SENTENCES)))

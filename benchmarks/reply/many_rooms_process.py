@@ -1,11 +1,11 @@
-"""One bot in many rooms, in its own process (`python -m benchmarks.reply.many_rooms_process`), measured from outside.
+"""Runs one bot in many rooms, in its own process (`python -m benchmarks.reply.many_rooms_process`).
 
-Each room is in a local Discord of its own, which the process that started this one holds. The bot is the real one;
-rooms but the first have their own connection to their Discord and share everything else. JSON lines both ways:
+Each room is in its own local Discord, which the parent process runs. The bot is the real one. Every room but the first
+has its own connection to its Discord; everything else is shared. The processes exchange JSON lines:
 
     {"op": "start", "settings": {...}, "discord": {...}}    -> {"ok": true}    the bot runs and is in its first room
-    {"op": "enter", "discord": {...}}                       -> {"ok": true}    it is in one more
-    {"op": "busy", "block_ms": 40, "share": 0.4}            -> {"ok": true}    from now on its loop is blocked so
+    {"op": "enter", "discord": {...}}                       -> {"ok": true}    the bot is in one more room
+    {"op": "busy", "block_ms": 40, "share": 0.4}            -> {"ok": true}    its event loop is blocked like this
     {"op": "figures"}                                       -> {"rss_mb", "cpu_s", "threads"}
     {"op": "stop"}                                          -> {"ok": true}    and the process ends
 """
@@ -45,7 +45,7 @@ _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 class ManyRoomsBot:
-    """The bot and its rooms. Everything it holds is on `stack`."""
+    """The bot and its rooms. `stack` closes everything that this object opens."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
@@ -69,7 +69,7 @@ class ManyRoomsBot:
         await self._join(self._running.client, discord)
 
     async def enter(self, discord: Fields) -> None:
-        """Enter one more room, in a Discord of its own."""
+        """Enter one more room, in its own Discord."""
         assert self._parts is not None, "started before"
         assert self._running is not None, "started before"
         client = await self._stack.enter_async_context(
@@ -88,7 +88,7 @@ class ManyRoomsBot:
         await self._running.supervisor.join(place)
 
     def keep_busy(self, block_ms: float, share: float) -> None:
-        """Block the event loop for so long again and again, that share of the time."""
+        """Block the event loop for `block_ms` at a time, again and again, for this share of the time."""
         if self._blocking is not None:
             self._blocking.cancel()
             self._blocking = None
@@ -96,7 +96,7 @@ class ManyRoomsBot:
             self._blocking = asyncio.create_task(_block(block_ms / 1000, share), name="busy-loop")
 
     def end(self) -> None:
-        """Leave the loop alone."""
+        """Stop blocking the event loop."""
         self.keep_busy(0.0, 0.0)
 
 
@@ -120,7 +120,7 @@ def _pointed(settings: DiscordSettings, discord: Fields) -> DiscordSettings:
 
 
 def figures() -> dict[str, float]:
-    """Return what this process costs now: resident memory, processor seconds so far, threads."""
+    """Return the current cost of this process: resident memory, CPU seconds so far, threads."""
     resident_pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return {
         "rss_mb": round(resident_pages * _PAGE_MB, 2),
@@ -130,7 +130,7 @@ def figures() -> dict[str, float]:
 
 
 async def serve(answers: int) -> None:
-    """Answer requests until one says stop, or stdin ends. A failure is answered, not raised."""
+    """Answer requests until `stop` or the end of stdin. A failure is not raised; the answer then contains `error`."""
     async with AsyncExitStack() as stack:
         roomful = ManyRoomsBot(stack)
         stack.callback(roomful.end)
@@ -163,7 +163,7 @@ async def _answered(roomful: ManyRoomsBot, request: Fields) -> Fields:
 
 
 if __name__ == "__main__":
-    # Logs and libraries write where they like; only answers may go where answers are read.
+    # Logs and libraries write to stdout, so redirect stdout to stderr and keep the original stdout for the answers.
     channel = os.dup(1)
     os.dup2(2, 1)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReplyBenchOptions:
-    """The choices of one run; the defaults are a whole one.
+    """The options of one run. The defaults are a full run.
 
-    `speech`: a folder of real recordings with a manifest; without it the bundled scenarios' sound is spoken.
-    `recordings`: how many are answered one by one, `crowd_recordings`: how many four people speak at the same time,
-    `interruptions`: how many answers are talked over. `pauses_recordings`: how many are cut into utterances faster than
-    they are spoken; 0 is all. `rooms`: how many rooms talk at once at last, each number of them for `pacing_s` seconds.
-    `first_token_ms`: what the model's server takes for its first token; it is told apart. `only`: the parts to
-    measure, all without.
+    `speech`: a folder of real recordings with a manifest; without it the audio of the bundled scenarios is used.
+    `recordings`: how many recordings are answered one by one. `crowd_recordings`: how many are spoken by four people at
+    the same time. `interruptions`: how many answers are interrupted. `pauses_recordings`: how many recordings are cut
+    into utterances (faster than real time); 0 means all. `rooms`: the maximum number of simultaneous rooms. `pacing_s`:
+    seconds of measurement for each number of rooms. `first_token_ms`: the delay of the model's server before its first
+    token, which is reported separately. `only`: the parts to measure; empty means all.
     """
 
     speech: Path | None = None
@@ -33,10 +33,10 @@ class ReplyBenchOptions:
 
     @classmethod
     def quick(cls, **chosen: object) -> ReplyBenchOptions:
-        """Return a run of a minute or two, for whoever wants to see that everything works."""
+        """Return the options for a short run of a minute or two, which only checks that everything works."""
         small = {"recordings": 2, "crowd_recordings": 4, "interruptions": 1, "pauses_recordings": 3, "rooms": 2}
         return cls(**{**small, "pacing_s": 3.0, **chosen})  # type: ignore[arg-type]
 
     def wants(self, part: str) -> bool:
-        """Return whether this part is to be measured."""
+        """Return whether this part has to be measured."""
         return not self.only or part in self.only

@@ -1,7 +1,7 @@
 """Measure how steadily one process sends in many rooms at once, and what each room costs.
 
-Measured from outside, by the kernel's receive times of the packets. In every room the bot speaks without a pause while
-a person talks over it, and its event loop is blocked for 40 ms again and again.
+The measurement uses the kernel's receive times of the packets, outside the bot. In every room the bot speaks without a
+pause while a person talks over it. Its event loop is repeatedly blocked for 40 ms.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
     from benchmarks.reply.many_rooms import ManyRooms
     from benchmarks.report import Json
 
-# How the loop is kept busy besides its own work: so long at a time, and this share of all time.
+# The event loop is blocked this long at a time, and for this share of all time, in addition to its own work.
 BLOCK_MS = 40.0
 BLOCK_SHARE = 0.4
-# Joining, and a first answer in a new room, are no part of the steady state.
+# Seconds after opening a room that are not measured, because joining and the first answer are not the steady state.
 _SETTLE_S = 3.0
-# What the models take for their first work is no room's; in this time everybody has spoken twice.
+# Seconds for the models' first work, which no room should be charged for. Everybody speaks twice in this time.
 _WARM_UP_S = 18.0
 
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """How `rooms` rooms went for a while. `jitter` and `late`: milliseconds; `late` against each talkspurt's own clock.
+    """The figures of `rooms` simultaneous rooms, in milliseconds. `late` is relative to each talkspurt's earliest
+    packet.
 
-    `cpu_share`: of one core, the deliberate blocking included.
+    `cpu_share`: the share of one core, including the deliberate blocking.
     """
 
     rooms: int
@@ -54,14 +55,14 @@ class Steadiness:
 
 @dataclass(frozen=True, slots=True)
 class PacingFigures:
-    """What was found, by the number of rooms. `quiet`: the most rooms once more, with nothing blocking the loop."""
+    """The results for each number of rooms. `quiet`: the maximum number again, without blocking the event loop."""
 
     steps: tuple[Steadiness, ...]
     quiet: Steadiness
     memory_a_room_mb: float | None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the figures as a report has them."""
+        """Return the figures for the report."""
         return {
             "blocked_ms": BLOCK_MS,
             "blocked_share": BLOCK_SHARE,
@@ -74,9 +75,10 @@ class PacingFigures:
 async def measure_pacing(
     *, rooms: int = 10, seconds: float = 20.0, progress: Progress, clip: Path | None = None
 ) -> PacingFigures:
-    """Let one process talk in 1, 2, 5 and so on up to `rooms` rooms, each number for `seconds`.
+    """Let one process speak in 1, 2, 5 and so on up to `rooms` rooms, for `seconds` each.
 
-    `clip`: what people say meanwhile; a bundled sentence without. Raises `BenchmarkError` when rooms cannot be opened.
+    `clip`: what people say meanwhile; the default is a bundled sentence. Raises `BenchmarkError` if rooms cannot be
+    opened.
     """
     counts = counts_up_to(rooms)
     progress.step("rooms that all talk at once", total=len(counts) + 1)
@@ -97,15 +99,15 @@ async def measure_pacing(
 
 
 def counts_up_to(rooms: int) -> list[int]:
-    """Return the numbers of rooms to measure: 1, 2, 5, 10, 20, 50 …, and the most at last."""
+    """Return the numbers of rooms to measure: 1, 2, 5, 10, 20, 50 and so on, and finally `rooms` itself."""
     usual = [factor * ten for ten in (1, 10, 100) for factor in (1, 2, 5)]
     return [*(count for count in usual if count < rooms), rooms]
 
 
 def growth_mb(steps: Sequence[Steadiness]) -> float | None:
-    """Return the memory that each further room took, by the last two steps; None for a single one.
+    """Return the memory for each additional room, from the last two steps, or None if there is only one step.
 
-    What the models take once, when they first have work of several rooms at a time, is in the steps before.
+    The models need extra memory once when several rooms use them for the first time. The earlier steps contain it.
     """
     if len(steps) < 2:
         return None

@@ -1,7 +1,7 @@
-"""Measure how often a pause within speech is taken for its end, and how late a real end is detected.
+"""Measure how often a pause within speech is mistaken for its end, and how late a real end is detected.
 
-It runs faster than real time: a room's listener with its models gets the recording frame by frame, after an Opus round
-trip. The clock is the sound's own, so the figures do not depend on the machine.
+The measurement runs faster than real time: a room's listener with its models gets the recording frame by frame, after
+an Opus round trip. Times are those of the recording, so the figures do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -40,19 +40,21 @@ if TYPE_CHECKING:
     from voice.listening.utterance import ListeningEvent
 
 _FRAME_S = 0.02
-# Room tone behind a recording: longer than any silence that ends speech.
+# Seconds of silence after a recording: longer than any silence that ends speech.
 _SILENCE_S = 2.0
-# Each recording is heard twice, the second time with its windows half a window later: where they begin decides about
-# two pauses in seventy.
+# Each recording is processed twice. The second time its windows are shifted by half a window, because their position
+# changes the decision for two pauses in seventy.
 _LEADS = (0, WINDOW_SAMPLES // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class PauseResult:
-    """One recording as the listener cut it. `pauses`: how likely each sounded finished, and whether it was the end.
+    """How the listener cut one recording. `pauses`: for each pause, the probability that the speaker had finished, and
+    whether it was the end.
 
-    `end_s`: where its voice ends, by its loudness or by the voice-activity model, whichever is earlier: behind some
-    recordings there is noise, and counting from its end would flatter. `end_known_s`: when the end was known.
+    `end_s`: where the voice ends, by its loudness or by the voice-activity model, whichever is earlier. Some recordings
+    end with noise, and counting from the end of the noise would make the figures too good. `end_known_s`: when the end
+    was detected.
     """
 
     utterances: int
@@ -62,12 +64,12 @@ class PauseResult:
 
     @property
     def cuts(self) -> int:
-        """Return how many pauses inside were taken for the end."""
+        """Return how many pauses within the speech were mistaken for the end."""
         return self.utterances - 1
 
     @property
     def inside(self) -> int:
-        """Return how many pauses there were before the end."""
+        """Return how many pauses there were within the speech."""
         return sum(not is_end for _, is_end in self.pauses)
 
 
@@ -79,7 +81,7 @@ async def measure_pauses(
     parameters: EndpointingParameters = ENDPOINTING,
     progress: Progress,
 ) -> dict[str, Json]:
-    """Return how the pauses of these recordings are judged, with the settings given."""
+    """Return how the listener judges the pauses of these recordings with these parameters."""
     progress.step("pauses inside speech", total=len(recordings))
     listener = PauseListener(models, turn_model=turn_model, parameters=parameters)
     heard: list[PauseResult] = []
@@ -99,7 +101,7 @@ async def measure_pauses(
 
 
 class PauseListener:
-    """The models of a room, for one recording after the other. Not thread-safe. Raises `VoiceError`."""
+    """A room's models, which process one recording after the other. Not thread-safe. Raises `VoiceError`."""
 
     def __init__(
         self, models: ModelsSettings, *, turn_model: bool = True, parameters: EndpointingParameters = ENDPOINTING
@@ -112,18 +114,20 @@ class PauseListener:
 
     @property
     def has_turn_model(self) -> bool:
-        """Whether pauses are judged by their sound, and not by their length alone."""
+        """Whether the end-of-turn model judges pauses. Otherwise only their length counts."""
         return self._turn is not None
 
     def hear(self, path: Path, *, lead_samples: int = 0) -> PauseResult:
-        """Return how a recording is cut, behind so much silence. Blocking: ten seconds take a quarter of a second."""
+        """Return how a recording is cut, after `lead_samples` of silence. Blocks: ten seconds take a quarter of a
+        second.
+        """
         decoder = Decoder(rate_hz=LISTEN_RATE_HZ)
         frames = [decoder.decode(packet) for packet in Clip.load(path).packets]
         lead, silence = np.zeros(lead_samples, np.int16), np.zeros(round(_SILENCE_S * LISTEN_RATE_HZ), np.int16)
         pcm = np.concatenate([lead, *frames, silence])
         ears = RoomListener(self._detector, self._parameters, judged=self.has_turn_model)
         utterances: list[Utterance] = []
-        # Every pause that began, with what was said of it; those that went on, or were cut, were inside.
+        # The probability and the time of every pause.
         asked: list[tuple[float | None, float]] = []
         for at in range(0, len(pcm) - LISTEN_FRAME_SAMPLES, LISTEN_FRAME_SAMPLES):
             now = at / LISTEN_RATE_HZ + _FRAME_S

@@ -1,4 +1,4 @@
-"""The recordings of a run with their texts: real ones from a folder, or those of the bundled scenarios."""
+"""The recordings of a run and their texts: real ones from a folder, or those of the bundled scenarios."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Whose sound is bundled with the package, spoken by three synthetic voices.
+# Scenarios whose audio is bundled with the package, spoken by three synthetic voices.
 BUNDLED = ("evening", "hello", "interrupted")
-# What is said over the bot's answer must be speech for longer than makes it an interruption.
+# The interruption must be long enough to count as one.
 INTERRUPTION = "I bought a green bicycle at the market this morning."
 QUESTION = "Roomtone, what colour is the bicycle that I bought?"
 
@@ -36,13 +36,13 @@ class SpeechRecording:
 
 @dataclass(frozen=True, slots=True)
 class RecordingSet:
-    """All recordings of a run, a round of their speakers after the other. `real`: people's, no synthetic voices'."""
+    """All recordings of a run, with the speakers taking turns. `real`: spoken by people, not by synthetic voices."""
 
     recordings: tuple[SpeechRecording, ...]
     real: bool
 
     def some(self, count: int) -> tuple[SpeechRecording, ...]:
-        """Return so many of them, evenly out of all; from the beginning again if there are fewer; all for 0."""
+        """Return `count` recordings, spread evenly over the set. If there are too few they repeat; 0 returns all."""
         every = self.recordings
         if not count or count == len(every):
             return every
@@ -52,7 +52,7 @@ class RecordingSet:
 
 
 def load_recordings(speech: Path | None) -> RecordingSet:
-    """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` with a manifest's mistakes."""
+    """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` if the manifest has mistakes."""
     if speech is not None:
         says = scenario_from_recordings(speech, lanes=1).says
         return RecordingSet(tuple(SpeechRecording(say.audio, say.who, say.say) for say in says), real=True)
@@ -74,7 +74,7 @@ def find_recording(text: str) -> SpeechRecording:
 
 
 def voiced_after_s(path: Path, seconds: float) -> float:
-    """Return how long after its first voiced frame `seconds` of a recording have been voiced. Blocking."""
+    """Return how many seconds after the first voiced frame `seconds` of sound have been voiced. Blocks."""
     voiced = np.flatnonzero(_voiced(read_sound(path)))
     wanted = round(seconds / FRAME_S)
     if len(voiced) < wanted:
@@ -83,7 +83,7 @@ def voiced_after_s(path: Path, seconds: float) -> float:
 
 
 def voice_end_s(sound: NDArray[np.int16]) -> float:
-    """Return when the last voiced frame of a sound (48 kHz mono) ends, in seconds from its beginning."""
+    """Return when the last voiced frame of a sound (48 kHz mono) ends, in seconds from its start."""
     voiced = np.flatnonzero(_voiced(sound))
     return float(voiced[-1] + 1) * FRAME_S if len(voiced) else 0.0
 

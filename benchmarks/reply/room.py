@@ -1,8 +1,8 @@
-"""The whole bot in a room of the local Discord, with people who play recordings and one who only listens.
+"""Runs the whole bot in a room of the local Discord, with people who play recordings and one who only listens.
 
-Protocol, encryption, audio, recognition and voice are real, as in a rehearsal; only the language model is a local
-server with fixed answers. The listener is another bot's account, so that a single speaker is alone with the bot, which
-then answers everything; what the listener receives is what another participant hears.
+Protocol, encryption, audio, recognition and voice are real, as in a rehearsal. Only the language model is a local
+server with fixed answers. The listener is another bot's account. A single speaker is therefore alone with the bot,
+which then answers everything. The listener receives what another participant would hear.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _FIRST_PERSON_ID, LISTENER_ID = 2001, 1002
 _ENTER_TIMEOUT_S = 60.0
 # Two ordinary sentences, so that a reply ends soon and the next recording can begin.
 SHORT_ANSWER = "Yes, I think so too."
-# Longer than anybody needs to interrupt it.
+# Long enough to be interrupted.
 LONG_ANSWER = (
     "That is a long story, and I will tell you all of it from the very beginning. First there was a bicycle shop at "
     "the corner of the old market, with a green door and a bell that rang whenever somebody came in. Then there was "
     "the owner, who knew every road around the lake and had an opinion about each of them. And in the end there was "
     "the bicycle itself, which had been standing in the window since the summer before."
 )
-# Warnings of the bot are told; everything else of its log is kept for the stages in it.
+# The report lists the bot's warnings. Other log lines are kept because the stages are read from them.
 _TROUBLE = frozenset({"warning", "error", "critical"})
 
 
 @dataclass(slots=True)
 class BenchmarkRoom:
-    """A bot in its room. `lines`: the bot's log; `record`: what it reported."""
+    """A bot in its room. `lines`: the bot's log. `record`: the events that the bot reported."""
 
     people: list[ScriptedPerson]
     listener: ScriptedPerson
@@ -61,17 +61,17 @@ class BenchmarkRoom:
 
     @property
     def heard(self) -> ReceivedSpeech:
-        """What the listener received of the bot."""
+        """The sound of the bot that the listener received."""
         return self.listener.heard(ROOMTONE_BOT_ID)
 
     @property
     def troubles(self) -> list[str]:
-        """Return the events of the bot's warnings, each once."""
+        """Return the event names of the bot's warnings, each once."""
         named = [str(line.get("event", "")) for line in self.lines if line.get("level") in _TROUBLE]
         return list(dict.fromkeys(named))
 
     async def say(self, path: Path, *, person: int = 0) -> ClipPlayback:
-        """Let somebody say a recording, at its own pace."""
+        """Let a person speak a recording in real time."""
         if path not in self.clips:
             self.clips[path] = await asyncio.to_thread(Clip.load, path)
         return await self.people[person].say(self.clips[path])
@@ -81,9 +81,9 @@ class BenchmarkRoom:
 async def open_room(
     *, people: int, settings: Mapping[str, object], first_token_s: float = 0.0
 ) -> AsyncIterator[BenchmarkRoom]:
-    """Start everything, wait until the bot hears everybody, and lend the room.
+    """Start everything, wait until the bot hears everybody, and yield the room.
 
-    Raises `RehearsalError`, or what the bot raises when a model of it is missing.
+    Raises `RehearsalError`, or the bot's own error if one of its models is missing.
     """
     with _log_kept() as lines:
         async with AsyncExitStack() as stack:
@@ -140,7 +140,7 @@ def _environment(discord: LocalDiscord) -> BotSetup:
 
 @contextmanager
 def _log_kept() -> Iterator[list[Mapping[str, Any]]]:
-    """Keep the log in memory while a room lives; writing it to a file would be measured too."""
+    """Keep the log in memory while the room is open, because writing it to a file would be measured too."""
     lines: list[Mapping[str, Any]] = []
 
     def keep(logger: object, name: str, event: Any) -> str:

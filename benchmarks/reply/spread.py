@@ -1,4 +1,4 @@
-"""How times are told: the median, the 95th percentile and the worst."""
+"""How times are reported: the median, the 95th percentile and the maximum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def spread(values: Sequence[float]) -> dict[str, Json]:
-    """Return the median, the 95th percentile and the worst of what was measured."""
+    """Return the median, the 95th percentile and the maximum of the measured values."""
     if not values:
         return {"count": 0}
     return {

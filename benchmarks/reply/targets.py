@@ -1,4 +1,4 @@
-"""The targets of the reply benchmark, read from what was found."""
+"""The targets of the reply benchmark, checked against its figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HELD_OUT = "held_out"
 
 
 def reply_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
-    """Return every target with what was measured; one that this run could not measure says so."""
+    """Return every target with its measured value. A target that this run could not measure says so."""
     total = ("answers", "besides_the_model_server_ms")
     deciding = ("deciding", HELD_OUT)
     return (
@@ -46,7 +46,7 @@ def reply_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
 
 
 def _pacing(ours: Mapping[str, Json]) -> Target:
-    """Return the target of the most rooms that were measured."""
+    """Return the pacing target, for the largest number of rooms that was measured."""
     pacing = ours.get("pacing")
     rooms = pacing.get("rooms") if isinstance(pacing, dict) else None
     most = max(rooms, key=int) if isinstance(rooms, dict) and rooms else "10"

@@ -1,1 +1,3 @@
-"""How well shared screens are watched: what is noticed, what is read, how fast, and what an hour costs."""
+"""Measures how well the bot watches shared screens: which changes and text it notices, how fast, and the cost of an
+hour.
+"""

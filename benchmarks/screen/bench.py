@@ -1,4 +1,6 @@
-"""`roomtone bench screen`: what is noticed of a shared screen, what is read of it, how fast, and what an hour costs."""
+"""`roomtone bench screen`: which changes and which text of a shared screen are noticed, how fast, and the cost of an
+hour.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ _SIMULATED = "The hour is simulated by the second; both ways of looking see the 
 
 
 async def run(options: ScreenBenchOptions, progress: Progress) -> BenchmarkReport:
-    """Measure everything. A reader that is missing shows as text that is not read; for the answers the bot's other
-    models must be there, and what it raises without them is raised."""
+    """Run every measurement. If the OCR reader is missing, the report shows that no text was read. The measurement of
+    replies needs the bot's other models and raises the bot's own errors if one is missing.
+    """
     machine = describe_machine()
     remarks = [_MADE_UP, _SIMULATED]
     if (busy := busy_sentence()) is not None:
@@ -73,7 +76,7 @@ def _targets(
 
 
 def _answers(beside: dict[str, Json]) -> tuple[Target, ...]:
-    """Return the targets of the answers that are given while a screen is shared: how late, and how many are missing."""
+    """Return the targets for replies during a screen share: how late they are, and how many are missing."""
     figures = beside.get("beside a share")
     told = figures if isinstance(figures, dict) else {}
     spread = told.get("besides_the_model_server_ms")
@@ -85,7 +88,7 @@ def _answers(beside: dict[str, Json]) -> tuple[Target, ...]:
 
 
 def _cost_ms() -> float:
-    """Return the processor time of checking and comparing one picture."""
+    """Return the CPU time for checking and comparing one picture."""
     data = jpeg(scene(1))
     before = check_frame(data).luma
     began = time.process_time()

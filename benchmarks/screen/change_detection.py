@@ -1,4 +1,4 @@
-"""Labelled pairs of screens: does the gate tell apart what matters from what doesn't, and where?"""
+"""Measures with labelled pairs of screens whether change detection tells relevant changes from irrelevant ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SEEN = frozenset({ChangeKind.TEXT, ChangeKind.VISUAL, ChangeKind.CUT})
 
 @dataclass(frozen=True, slots=True)
 class ScreenTransition:
-    """Two screens, one after the other, what kind of change that is, and which verdicts are right."""
+    """Two successive screens, the kind of change between them, and the verdicts that are right."""
 
     kind: str
     before: bytes
@@ -35,7 +35,7 @@ class ScreenTransition:
 
 
 def generate_transitions(scenes: int, seed: int) -> Iterator[ScreenTransition]:
-    """Yield every kind of change on every scene."""
+    """Yield every kind of change for every scene."""
     for number in range(scenes):
         rng = random.Random(seed * 1_000 + number)  # noqa: S311 - pictures, no secret
         back = scene(number + seed, brightness=rng.choice((40, 90, 160)), unrest=rng.choice((0, 15, 30, 60)))
@@ -63,7 +63,7 @@ def generate_transitions(scenes: int, seed: int) -> Iterator[ScreenTransition]:
 
 
 def measure_change_detection(scenes: int, seed: int, progress: Progress) -> dict[str, Json]:
-    """Return the share of right verdicts by kind, and the time that one takes."""
+    """Return the share of right verdicts, in total and for each kind of change."""
     pairs = list(generate_transitions(scenes, seed))
     progress.step("gate", total=len(pairs))
     tried, right = Counter[str](), Counter[str]()
@@ -77,7 +77,7 @@ def measure_change_detection(scenes: int, seed: int, progress: Progress) -> dict
 
 
 def _other(base: Image.Image, seed: int) -> Image.Image:
-    """Return another scene, clearly darker or lighter."""
+    """Return another scene that is clearly darker or lighter."""
     light = float(np.asarray(base.convert("L")).mean()) > 100
     return scene(seed + 500, brightness=30 if light else 190, unrest=30)
 

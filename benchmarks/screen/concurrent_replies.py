@@ -1,4 +1,4 @@
-"""How long people wait for an answer while a screen is shared that never stands still, and while none is."""
+"""Measures how long people wait for a reply while a constantly changing screen is shared, and while none is shared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PICTURES = 8
 
 
 async def measure_concurrent_replies(answers: int, progress: Progress) -> dict[str, Json]:
-    """Return the answers' times alone and beside a share, milliseconds."""
+    """Return the times of replies (in milliseconds) without and with a screen share."""
     settings, said = load(), load_recordings(None).some(answers)
     found: dict[str, Json] = {}
     for name in ("alone", "beside a share"):
@@ -48,13 +48,13 @@ async def measure_concurrent_replies(answers: int, progress: Progress) -> dict[s
 
 @asynccontextmanager
 async def _sharing(progress: Progress, *, wanted: bool) -> AsyncIterator[None]:
-    """Share a screen that changes with every picture, as fast as the page sends, in this very process."""
+    """Share a screen in this process. Each picture differs, and pictures come as fast as the page sends them."""
     if not wanted:
         yield
         return
 
     async def note(_: ScreenNote) -> None:
-        """Nobody reads it."""
+        """Ignore the note."""
 
     pictures = [
         jpeg(written(scene(number), [ScreenText(60 + 70 * number, 40 + 60 * number, 28, f"Wave {number * 37}")]))

@@ -1,6 +1,6 @@
-"""An hour of sharing, simulated: how many looks of a model it takes, and how long what happens waits to be seen.
+"""Simulates an hour of sharing: how often a vision model is called, and how long it takes until a new scene is seen.
 
-Ours looks when something has changed, by how much; others look at a fixed interval, whether anything has or not.
+Roomtone calls the model after a change, and sooner after a larger one. Other programs call it at a fixed interval.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 HOUR_S = 3_600
-# What somebody does with a screen for a while: the changes that a second of it brings, and how likely each is.
+# Activities on a screen: the changes in each second, with their probabilities.
 _PHASES: dict[str, dict[ChangeKind, float]] = {
     "plays": {ChangeKind.VISUAL: 0.8, ChangeKind.CUT: 0.01, ChangeKind.TEXT: 0.1},
     "reads": {ChangeKind.TEXT: 0.08, ChangeKind.VISUAL: 0.01},
@@ -27,20 +27,20 @@ _PHASES: dict[str, dict[ChangeKind, float]] = {
     "is away": {},
 }
 _PHASE_S = (20, 240)
-# What fixed-interval watchers use.
+# Intervals that programs with fixed intervals use.
 INTERVALS_S = (5, 10, 30)
 
 
 @dataclass(frozen=True, slots=True)
 class LookCounts:
-    """What one way of looking came to: the looks of an hour, and how long each cut waited to be seen."""
+    """The results of one method: the model calls in an hour, and the seconds until each new scene was seen."""
 
     looks: int
     cut_waits_s: tuple[float, ...]
 
 
 def simulate_hour(rng: random.Random) -> list[ChangeKind]:
-    """Return what changes in each second of an hour."""
+    """Return the change in each second of an hour."""
     seconds = [ChangeKind.FIRST]
     while len(seconds) < HOUR_S:
         phase = _PHASES[rng.choice(tuple(_PHASES))]
@@ -58,7 +58,7 @@ def simulate_hour(rng: random.Random) -> list[ChangeKind]:
 
 
 def adaptive_looks(seconds: list[ChangeKind], pace: LookIntervals) -> LookCounts:
-    """Return what our own way comes to."""
+    """Return the results of Roomtone's method."""
     pending, looked_at, looks = PendingChange(), float("-inf"), 0
     unseen: list[int] = []
     waits: list[float] = []
@@ -76,13 +76,13 @@ def adaptive_looks(seconds: list[ChangeKind], pace: LookIntervals) -> LookCounts
 
 
 def fixed_looks(seconds: list[ChangeKind], every_s: int) -> LookCounts:
-    """Return what looking at an interval comes to."""
+    """Return the results of looking at a fixed interval."""
     waits = [float(-second % every_s) for second, change in enumerate(seconds) if change is ChangeKind.CUT]
     return LookCounts(len(seconds) // every_s, tuple(waits))
 
 
 def measure_look_cost(hours: int, seed: int, progress: Progress) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return our figures and the others', by name."""
+    """Return the figures of Roomtone's method, and those of each fixed interval by name."""
     pace = LookIntervals()
     progress.step("hours", total=hours)
     our: list[LookCounts] = []

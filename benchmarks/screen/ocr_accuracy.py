@@ -1,4 +1,4 @@
-"""Character recognition on made-up screens: what of their text is read, what it costs, and how soon it is a note."""
+"""Measures OCR on generated screens: how much of their text is read, the cost, and how soon a note is taken."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 # The page sends two pictures a second.
 _FRAME_S = 0.5
 _NOTE_TIMEOUT_S = 30.0
-# A line counts as read when so much of it is right.
+# A line counts as read if at least this share of it is right.
 _READ = 0.9
 _PART = Box(0.03, 0.86, 0.42, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What one reading took: by the clock, and of the processor in the reader's own process."""
+    """The duration of one reading: wall-clock time, and CPU time in the reader's own process."""
 
     wall_s: float
     cpu_s: float
 
 
 async def measure_ocr_accuracy(readings: int, seed: int, progress: Progress) -> dict[str, Json]:
-    """Return how much text is read, letter by letter and line by line, and how long that takes."""
+    """Return how much text is read, by letters and by lines, and how long reading takes."""
     lines, letters = 0, 0.0
     wanted = 0
     whole: list[_Taken] = []
@@ -71,7 +71,7 @@ async def measure_ocr_accuracy(readings: int, seed: int, progress: Progress) -> 
 
 
 async def measure_latency(events: int, seed: int, progress: Progress) -> dict[str, Json]:
-    """Return how long it takes from a new line on the screen to its note, through a whole share."""
+    """Return the time from a new line on the screen to its note, through a complete share."""
     waits: list[float] = []
     missed = 0
     noted = asyncio.Event()
@@ -103,7 +103,7 @@ async def measure_latency(events: int, seed: int, progress: Progress) -> dict[st
                     60 + 37 * number % 500, 120 + 45 * number % 400, 28, f"{chat(rng)} {number * 7919 % 1000}"
                 )
                 began = time.perf_counter()
-                # The page looks every half second: on average half of that passes before a change is sent.
+                # The page sends a picture every half second, so a change waits half of that on average.
                 await asyncio.sleep(_FRAME_S / 2)
                 await share.offer(jpeg(written(back, [*texts, line])))
                 try:

@@ -1,4 +1,4 @@
-"""What a person can choose about the screen benchmark."""
+"""The options of the screen benchmark."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ScreenBenchOptions:
-    """The choices of one run; the defaults are a whole one.
+    """The options of one run. The defaults are a full run.
 
-    `scenes`: backgrounds that every transition is tried on; `readings`: screens that are read; `events`: changes whose
-    note is waited for; `answers`: answers of the bot that are timed alone and beside a share, 0 for none; `hours`:
-    hours of sharing that are simulated for the cost. `seed`: the same makes the same.
+    `scenes`: the number of backgrounds for each transition. `readings`: screens to read. `events`: changes whose notes
+    are awaited. `answers`: replies to measure without and with a share; 0 means none. `hours`: hours of sharing to
+    simulate for the cost. `seed`: the same seed gives the same screens.
     """
 
     scenes: int = 12
@@ -23,5 +23,5 @@ class ScreenBenchOptions:
 
     @classmethod
     def quick(cls) -> ScreenBenchOptions:
-        """Return a run of some seconds, to see that everything works."""
+        """Return the options for a run of some seconds, which only checks that everything works."""
         return cls(scenes=2, readings=2, events=2, answers=0, hours=1)

@@ -1,4 +1,4 @@
-"""Made-up screens with known text: a game's head-up display, a chat, an editor, over scenes of different unrest."""
+"""Generates screens with known text (a game's head-up display and a chat) over more or less noisy scenes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SIZE = (1280, 720)
-# What the page sends at.
+# The JPEG quality of the page's pictures.
 QUALITY = 70
 _NAMES = ("Ada", "Ben", "Cleo", "Dev", "Esme")
 _SAID = (
@@ -34,7 +34,7 @@ _HEROES = ("Winter Soldier", "Luna Snow", "Rocket", "Magneto", "Groot", "Storm")
 
 @dataclass(frozen=True, slots=True)
 class ScreenText:
-    """Words on a screen: where (points), how high (points), what."""
+    """Words on a screen, with their position and height in points."""
 
     left: int
     top: int
@@ -43,7 +43,7 @@ class ScreenText:
 
 
 def hud(rng: random.Random, *, height: int = 28) -> list[ScreenText]:
-    """Return a head-up display."""
+    """Return the texts of a head-up display."""
     return [
         ScreenText(60, 40, height, rng.choice(_PLACES)),
         ScreenText(60, 640, height, f"{rng.choice(_HEROES)}  HP {rng.randint(30, 99)}"),
@@ -53,18 +53,18 @@ def hud(rng: random.Random, *, height: int = 28) -> list[ScreenText]:
 
 
 def chat(rng: random.Random) -> str:
-    """Return a line of chat."""
+    """Return one chat line."""
     return f"[{rng.choice(_NAMES)}] {rng.choice(_SAID)}"
 
 
 def scene(seed: int, *, brightness: float = 90, unrest: float = 30) -> Image.Image:
-    """Return a scene without text; `unrest` is how much its surface varies (0-255)."""
+    """Return a scene without text. `unrest`: how much its surface varies (0-255)."""
     noise = np.random.default_rng(seed).normal(brightness, unrest, (90, 160, 3)).clip(0, 255).astype(np.uint8)
     return Image.fromarray(noise).resize(SIZE, Image.Resampling.BICUBIC)
 
 
 def written(image: Image.Image, texts: Sequence[ScreenText]) -> Image.Image:
-    """Return a copy of a picture with words on it."""
+    """Return a copy of a picture with the words written on it."""
     copy = image.copy()
     draw = ImageDraw.Draw(copy)
     for text in texts:
@@ -80,7 +80,7 @@ def written(image: Image.Image, texts: Sequence[ScreenText]) -> Image.Image:
 
 
 def jpeg(image: Image.Image, *, quality: int = QUALITY) -> bytes:
-    """Return a picture as the page sends it."""
+    """Return a picture as a JPEG file, as the page sends it."""
     file = io.BytesIO()
     image.save(file, "JPEG", quality=quality)
     return file.getvalue()

@@ -1,8 +1,8 @@
 """The encoder window and the token limit for a short utterance.
 
-Whisper always encodes 30 s. CTranslate2 can encode less, which costs a third for 3 s of speech and loses no words if
-enough silence follows. With 1 s of silence Whisper loops (word errors 21 %); with 3 s the rate is 7.9 %, with 6 s 6.5
-%, the same as with the whole window.
+Whisper always encodes 30 s. CTranslate2 can encode less. For 3 s of speech this costs a third, and no words are lost if
+enough silence follows the speech. With 1 s of silence Whisper loops (word error rate 21 %). With 3 s the rate is
+7.9 %. With 6 s it is 6.5 %, the same as with the whole window.
 """
 
 from __future__ import annotations

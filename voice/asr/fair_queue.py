@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 JobT = TypeVar("JobT")
-# None: no particular speaker. All jobs without a speaker share one turn.
+# None means no particular speaker. All jobs without a speaker share one turn.
 Speaker = int | None
 
 
@@ -29,7 +29,7 @@ class FairQueue(Generic[JobT]):
     """Holds entries until `next`. It has no limit of its own: see `shed_interim`."""
 
     def __init__(self) -> None:
-        # The first speaker is next; a served speaker moves to the end.
+        # The first speaker is served next. A served speaker moves to the end.
         self._finals: OrderedDict[Speaker, deque[Entry[JobT]]] = OrderedDict()
         self._interims: OrderedDict[Speaker, Entry[JobT]] = OrderedDict()
         self._count = 0

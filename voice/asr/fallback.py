@@ -1,6 +1,6 @@
-"""Two recognisers as one: when the first fails, the second takes the utterance.
+"""Combines two recognisers: when the first fails, the second takes the utterance.
 
-After some failures in a row a circuit breaker stops calls to the first; later one utterance tries it again.
+After some failures in a row a circuit breaker stops calls to the first recogniser. Later one utterance tries it again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FallbackRecognizer:
 
     @property
     def outage(self) -> Outage | None:
-        """The first recogniser's outage; None while it is used."""
+        """The outage of the first recogniser, or None while it is used."""
         return self._breaker.outage
 
     async def recognize(
@@ -52,7 +52,7 @@ class FallbackRecognizer:
         speaker_id: int | None = None,
         interim: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`. Raises the second's error when both fail."""
+        """See `Recognizer.recognize`. Raises the second recogniser's error when both fail."""
         if self._breaker.admits(self._monotonic()):
             if self._breaker.state is CircuitState.HALF_OPEN:
                 _log.info("recogniser_tried_again")

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST_TERM_CHARS = 40
-# The whole glossary: about 80 tokens, for every utterance.
+# Maximum length of the glossary: about 80 tokens, which every utterance costs.
 GLOSSARY_MAX_CHARS = 300
-# All but letters, digits and signs inside names. Nobody speaks the emoji and decoration of display names.
+# Everything except letters, digits and signs inside names. Nobody speaks the emoji and decoration of display names.
 _UNSPOKEN = re.compile(r"[^\w\s'’.&-]|_", re.UNICODE)
 _SPACE = re.compile(r"\s+")
 

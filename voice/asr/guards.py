@@ -65,7 +65,7 @@ PHANTOM_PHRASES = frozenset(
         "thanks for watching",
         "the end",
         "you",
-        # The same in the next most frequent languages of the training data.
+        # The same texts in the next most frequent languages of the training data.
         "sous-titres réalisés par la communauté d'amara.org",
         "untertitel der amara.org-community",
         "untertitel im auftrag des zdf für funk, 2017",
@@ -133,7 +133,9 @@ def judge(
 
 
 def breaks_off(text: str, *, speech_s: float) -> bool:
-    """Return whether `text` is too short for its speech, so that recognising it again is worthwhile. Do not drop it."""
+    """Return whether `text` is too short for its speech, so that recognising it again is worthwhile. The caller must
+    not drop the text for this reason.
+    """
     return speech_s >= BROKEN_OFF_AFTER_S and letter_count(text) < BROKEN_OFF_CHARS_PER_S * speech_s
 
 
@@ -142,7 +144,7 @@ def is_echo(text: str, own_words: str) -> bool:
     heard, own = _spoken(text).split(), _spoken(own_words).split()
     if len(heard) < ECHO_WORDS:
         return False
-    # An echo loses words, and some are misheard; one matching word alone is chance.
+    # An echo loses words, and some of its words are misheard. A single matching word is chance.
     blocks = SequenceMatcher(None, heard, own, autojunk=False).get_matching_blocks()
     same = sum(block.size for block in blocks if block.size > 1)
     return same >= ECHO_SHARE * len(heard)

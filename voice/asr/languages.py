@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 # Among 89 English utterances, none was taken for another language with a higher probability.
 SURE_PROBABILITY = 0.8
-# With less sound a sure detection is chance.
+# With less sound, even a sure detection may be chance.
 SURE_AFTER_S = 1.5
 # A detected language has at least half of the probability. A fallback had 0.0-0.2 when another language was spoken.
 FOUND_PROBABILITY = 0.5
@@ -32,12 +32,12 @@ class SpeakerLanguages:
     """Remembers the languages of a room's speakers. Owned by the room; not thread-safe."""
 
     def __init__(self, fixed: str | None = None) -> None:
-        """`fixed`: everybody's language by setting; None: detect each person's."""
+        """`fixed`: everybody's language as set by the operator. None: detect each person's language."""
         self._fixed = fixed
         self._people: dict[int, _Person] = {}
 
     def expected(self, user_id: int, *, speech_s: float) -> str | None:
-        """Return the language for the person's next utterance of `speech_s` seconds; None: detect it."""
+        """Return the language for the person's next utterance of `speech_s` seconds, or None to detect it."""
         if self._fixed is not None:
             return self._fixed
         person = self._people.get(user_id)

@@ -1,4 +1,4 @@
-"""The port of a speech recogniser."""
+"""The interface of a speech recogniser."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log: Any = structlog.get_logger()
 
 _REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model and asr.language")
-# Concurrent calls. More would be a backlog, which interim requests must not lengthen.
+# Maximum number of concurrent calls. More would be a backlog, which interim requests must not lengthen.
 CALLS_AT_ONCE = 8
 # Seconds that the endpoint may take for one utterance; then the local model recognises it.
 TIMEOUT_S = 6.0

@@ -129,7 +129,7 @@ class QueuedRecognizer:
     ) -> Recognition:
         self._check_running()
         await self._take_place(speaker_id, interim=interim)
-        # The recogniser may have been closed while this caller waited.
+        # The recogniser may have been closed while this caller was waiting.
         if self._dispatcher is None or self._dispatcher.done():
             self._places.release()
             self._check_running()

@@ -1,4 +1,4 @@
-"""What an operator can set about the speech recogniser."""
+"""The operator's settings for the speech recogniser."""
 
 from __future__ import annotations
 

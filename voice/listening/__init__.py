@@ -1,1 +1,1 @@
-"""Voice activity, endpointing, turn detection and coalescing. Start at `listener.RoomListener`."""
+"""Voice activity, endpointing, turn detection and coalescing of utterances. Start at `listener.RoomListener`."""

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-# Within this time the same words are an echo, a second client in the room, or a repetition by the recogniser. People
-# repeat an answer only after another question, which takes longer.
+# If the same person says the same words within this time, they are an echo, a second client in the room, or a
+# repetition by the recogniser. People repeat an answer only after another question, which takes longer.
 DUPLICATE_WITHIN_S = 2.0
 _EFFECT = re.compile(r"[\[(*♪][^\[\]()*♪]+[\])*♪][.!]?")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -23,7 +23,7 @@ class TimedText(Protocol):
 
     @property
     def user_id(self) -> int:
-        """The speaker."""
+        """The speaker's user id."""
 
     @property
     def text(self) -> str:
@@ -31,11 +31,11 @@ class TimedText(Protocol):
 
     @property
     def started_at(self) -> float:
-        """The acoustic start."""
+        """When the sound of the utterance starts."""
 
     @property
     def ended_at(self) -> float:
-        """The acoustic end."""
+        """When the sound of the utterance ends."""
 
 
 SpokenT = TypeVar("SpokenT", bound=TimedText)

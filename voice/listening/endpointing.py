@@ -1,12 +1,12 @@
-"""Endpointing: when one person's speech begins, pauses and ends. A state machine without audio or clock.
+"""Endpointing: decides when a person's speech begins, pauses and ends. A state machine without audio or clock.
 
-It gets every window of the person's time line in order, silence included. It counts windows instead of seconds, so the
+It gets every window of the person's time line in order, including silence. It counts windows instead of seconds, so the
 same sound gives the same utterances however it arrived. The listener keeps the audio; events name the windows of an
 utterance.
 
-How much silence ends an utterance may depend on whether the person sounds finished, which takes time to find out. Each
-pause asks this question (`SpeechPaused`) while more windows come in. The machine waits for the answer (`awaits_answer`)
-only when it has to decide, so a late answer delays an utterance but does not change it.
+How much silence ends an utterance may depend on whether the person sounds finished. That takes time to find out, so
+each pause asks this question (`SpeechPaused`) while more windows arrive. The machine waits for the answer
+(`awaits_answer`) only when it has to decide. A late answer therefore delays an utterance but does not change it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ REMAINDER_MIN_S = 0.1
 class EndpointingParameters:
     """The thresholds of endpointing. The room uses the defaults; tests and benchmarks vary them.
 
-    The shares of pauses that are cut are measured by `benchmarks/reply/pauses`. More silence before the end of an
-    utterance cuts less, and the answer comes later by as much.
+    `benchmarks/reply/pauses` measures which share of pauses is cut. More silence before the end of an utterance cuts
+    fewer pauses, but delays the answer by the same time.
     """
 
-    # Speech begins at this voice-activity probability (0-1), and pauses below `speech_off`. The second is lower, so
-    # that the state does not flicker.
+    # Speech begins at this voice-activity probability (0-1), and pauses below `speech_off`. The second value is lower,
+    # so that the state does not flicker.
     speech_on: float = 0.5
     speech_off: float = 0.35
     # Seconds of voiced sound before it counts as speech: a click or a cough is shorter.
@@ -52,17 +52,17 @@ class EndpointingParameters:
     # Over this probability (0-1) from the end-of-turn model the person counts as finished. The model takes comma
     # pauses for ends too: 0.95 cuts 7 % of the pauses inside speech, 0.94 8 %, 0.9 14 %.
     finished_probability: float = 0.94
-    # Seconds of silence that end the utterance of a person who sounds finished, as more than half of them do. 0.44
-    # cuts 10 % of the pauses inside speech, 0.5 8 %.
+    # Seconds of silence that end the utterance of a person who sounds finished, which is more than half of all cases.
+    # 0.44 cuts 10 % of the pauses inside speech, 0.5 8 %.
     finished_silence_s: float = 0.5
     # Seconds of silence that end the utterance of a person who does not sound finished.
     unfinished_silence_s: float = 1.0
-    # Seconds of sound kept after the last voiced one; at most end_silence_s.
+    # Seconds of sound kept after the last voiced sound; at most end_silence_s.
     tail_s: float = 0.2
-    # Seconds after which an unbroken utterance is cut at its quietest point: Whisper hears 30.
+    # Seconds after which an unbroken utterance is cut at its quietest point, because Whisper hears only 30 s.
     max_utterance_s: float = 30.0
-    # Seconds of sound that may still be on its way (batching, a busy loop) when packets stop. Sound that comes later
-    # is not lost: it counts as said so much later. This adds to every latency.
+    # Seconds of sound that may still be on its way (batching, a busy event loop) when packets stop. Sound that arrives
+    # later is not lost, but it is placed later on the time line. This value adds to every latency.
     late_packets_s: float = 0.02
 
 
@@ -102,7 +102,7 @@ class SpeechClosed:
 class SpeechPaused:
     """The person is silent. If they have finished, the utterance is `start` to `end`, voiced from `first` to `last`.
 
-    With turn detection, ask it now and call `Endpointer.answer`.
+    With turn detection, ask the model now and call `Endpointer.answer`.
     """
 
     start: int
@@ -137,7 +137,7 @@ class _Stretch:
     voiced: int
     armed: bool
     min_voiced: int
-    # Silent windows that end it, as far as is known now.
+    # The number of silent windows that end the speech, as far as is known now.
     limit: int
     paused: bool = False
     asking: bool = False
@@ -164,11 +164,11 @@ class Endpointer:
         self._end_silence = window_count(parameters.end_silence_s)
         self._finished_silence = window_count(parameters.finished_silence_s) if judged else self._end_silence
         self._unfinished_silence = window_count(parameters.unfinished_silence_s) if judged else self._end_silence
-        # From this many silent windows on, the answer is needed.
+        # The answer is needed from this many silent windows on.
         self._shortest = min(self._end_silence, self._finished_silence)
         self._arming_dip = min(window_count(ARMING_DIP_S), self._shortest)
         self._tail = min(window_count(parameters.tail_s), self._shortest)
-        # Not before the tail is complete, so that a sample-exact utterance can be recognised ahead.
+        # Wait until the tail is complete, so that exactly the samples of the later utterance can be recognised ahead.
         self._pause = max(window_count(parameters.pause_s), self._tail)
         # Rounded down, because the recogniser takes at most 30 s.
         self._longest = int(parameters.max_utterance_s / WINDOW_S)

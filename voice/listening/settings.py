@@ -1,4 +1,4 @@
-"""What an operator can set about hearing speech begin and end."""
+"""The operator's settings for detecting the beginning and end of speech."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class SpeakerListener:
         self._talkspurt_over = True
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
-        # Scored windows that wait for the answer to a pause.
+        # Scored windows that wait for the answer about a pause.
         self._undecided: deque[tuple[_Piece, float]] = deque()
         # Decided windows that an utterance may still need; `_kept_from` is the index of the first.
         self._kept: deque[_Piece] = deque()

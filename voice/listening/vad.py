@@ -1,8 +1,9 @@
-"""Voice activity: the probability that a window of sound holds speech. The port for callers, and Silero behind it.
+"""Voice activity: the probability that a window of sound contains speech. The interface for callers, and Silero behind
+it.
 
-The model is recurrent, so every speaker owns a `VadState`. One call takes the runs of several speakers. The model file
-in the recogniser's wheel scores one speaker's run at a time. The other file stacks the speakers, which halves the cost
-in a busy room. Callers see no difference.
+The model is recurrent, so every speaker has a `VadState`. One call takes the windows of several speakers. The model
+file in the recogniser's wheel scores one speaker at a time. The other file scores several speakers together, which
+halves the cost in a busy room. Callers see no difference.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# Silero v6's input at 16 kHz: 32 ms, and the last 64 samples of the previous window.
+# Silero v6's input at 16 kHz: a window of 32 ms, preceded by the last 64 samples of the previous window.
 WINDOW_SAMPLES = 512
 CONTEXT_SAMPLES = 64
 HIDDEN_SIZE = 128
@@ -42,14 +43,14 @@ def _zeros(size: int) -> NDArray[np.float32]:
 
 @dataclass(slots=True)
 class VadState:
-    """The model's memory of one speaker. Owned by the speaker's listener, written by the model."""
+    """The model's memory of one speaker. Owned by the speaker's listener and changed by the model."""
 
     hidden: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
     cell: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
     context: NDArray[np.float32] = field(default_factory=lambda: _zeros(CONTEXT_SAMPLES))
 
     def reset(self) -> None:
-        """Clear the memory: the next sound does not continue the last."""
+        """Clear the memory, because the next sound does not continue the last one."""
         self.hidden = _zeros(HIDDEN_SIZE)
         self.cell = _zeros(HIDDEN_SIZE)
         self.context = _zeros(CONTEXT_SAMPLES)
@@ -154,7 +155,7 @@ class StackedSileroVad:
 def _session(path: Path, wanted: set[str], remedy: str) -> onnxruntime.InferenceSession:
     """Load a model that takes the inputs `wanted`. Raises `VadError`."""
     options = onnxruntime.SessionOptions()
-    # A window is too little work to share: a second thread would only spin.
+    # A window is too little work to share; a second thread would only spin.
     options.inter_op_num_threads = 1
     options.intra_op_num_threads = 1
     options.enable_cpu_mem_arena = False

@@ -1,1 +1,1 @@
-"""Speech-to-speech over OpenAI's Realtime protocol. The way in is `port`; `protocol` is sans-I/O, `session` runs it."""
+"""Speech-to-speech over OpenAI's Realtime protocol. Start at `port`. `protocol` is sans-I/O, and `session` runs it."""

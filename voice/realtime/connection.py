@@ -1,6 +1,6 @@
-"""One connection to a Realtime endpoint over OpenAI's client: sends queued events and passes received ones on.
+"""One connection to a Realtime endpoint over OpenAI's client. It sends queued events and passes received events on.
 
-It does not interpret events; whoever ends it gives the reason.
+It does not interpret events. The caller of `end` gives the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from voice.errors import RealtimeError
     from voice.realtime.wire import ClientEvent
 
-# Events that may wait for the socket: minutes of sound. A socket further behind is stuck.
+# Events that may wait for the socket: minutes of sound. If more would wait, the socket is stuck.
 OUTGOING_EVENTS = 2_048
 SEND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
@@ -36,7 +36,7 @@ class ConnectionEnd:
 
 
 async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> AsyncRealtimeConnection:
-    """Return an open socket. Raises whatever the client raises, and `TimeoutError`."""
+    """Return an open socket. Raises the client library's errors, and `TimeoutError`."""
     options: dict[str, Any] = {
         "open_timeout": within_s,
         "close_timeout": CLOSE_TIMEOUT_S,
@@ -51,9 +51,9 @@ async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> As
 
 
 class RealtimeConnection:
-    """An open socket. `hold` runs it to its end; `translate` turns any exception into ours.
+    """An open socket. `hold` runs it to its end; `translate` turns any exception into a `RealtimeError`.
 
-    *Ownership*: `hold` owns its tasks and ends them; whoever called `dial` calls `close`.
+    *Ownership*: `hold` owns its tasks and ends them. The caller of `dial` must call `close`.
     """
 
     def __init__(self, socket: AsyncRealtimeConnection, *, translate: Callable[[BaseException], RealtimeError]) -> None:
@@ -80,14 +80,14 @@ class RealtimeConnection:
         task.add_done_callback(self._running.discard)
 
     def end(self, reason: str, error: RealtimeError | None = None) -> None:
-        """End the connection; only the first call counts."""
+        """End the connection. Only the first call has an effect."""
         if not self._over.done():
             self._over.set_result(ConnectionEnd(reason, error))
 
     async def hold(
         self, *, on_event: Callable[[Mapping[str, Any]], None], beside: Iterable[tuple[str, Coroutine[Any, Any, None]]]
     ) -> ConnectionEnd:
-        """Read and write until the connection ends; return why. `beside`: named coroutines to run meanwhile."""
+        """Read and write until the connection ends, and return why. `beside`: named coroutines to run meanwhile."""
         async with self._tasks:
             self.start(self._read(on_event), "realtime-read")
             self.start(self._write(), "realtime-write")
@@ -99,7 +99,7 @@ class RealtimeConnection:
         return end
 
     async def close(self) -> None:
-        """Close the socket. Never raises: the connection may be gone already."""
+        """Close the socket. Never raises, because the connection may already be closed."""
         with contextlib.suppress(Exception):
             async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
                 await self._socket.close()

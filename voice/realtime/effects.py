@@ -1,4 +1,4 @@
-"""The effects of a server event in the Realtime protocol: something to send, or something that happened."""
+"""The effects of a server event in the Realtime protocol: an event to send, or something that happened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SendEvent:
 
 @dataclass(frozen=True, slots=True)
 class InputTranscribed:
-    """Input `input_id` is item `item_id` and was transcribed as `text`; None: the server could not transcribe it."""
+    """The server transcribed input `input_id` (item `item_id`) as `text`. None: it could not transcribe the input."""
 
     input_id: int
     item_id: str
@@ -54,7 +54,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnded:
-    """The reply ended; `code` names the failure."""
+    """The reply ended. `code` names the failure, if any."""
 
     how: ResponseStatus
     code: str = ""
@@ -74,12 +74,12 @@ class SessionReady:
 
 @dataclass(frozen=True, slots=True)
 class SessionExpired:
-    """The server ended the session because of its age."""
+    """The server ended the session because it was too old."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """The server reported an error; the session goes on."""
+    """The server reported an error, but the session continues."""
 
     code: str
     message: str

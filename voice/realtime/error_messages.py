@@ -7,7 +7,7 @@ from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
 
 from voice.errors import RealtimeError
 
-# Error codes of the protocol that a person must fix.
+# Error codes of the protocol whose cause a person must fix.
 _LASTING = {
     "insufficient_quota": "The account at {where} has no quota left for speech-to-speech. Look at its billing.",
     "invalid_api_key": "{where} refused the key. Set realtime.api_key (or OPENAI_API_KEY) to a valid one.",
@@ -16,7 +16,7 @@ _LASTING = {
 
 
 def translate_error(error: BaseException, *, model: str, where: str) -> RealtimeError:
-    """Return an exception of connecting or of a connection as a sentence with the remedy."""
+    """Convert an exception of connecting or of a connection to an error whose message names the remedy."""
     match error:
         case RealtimeError():
             return error

@@ -1,21 +1,22 @@
-"""Count failures in a row of speech-to-speech: when to give it up, and when to try it again. Pure.
+"""Counts speech-to-speech failures in a row, and decides when to give the service up and when to try it again. Pure.
 
-Lost connections, failed replies and missing transcriptions are counted together, but a success resets only its own kind
-(so `voice.circuit_breaker` does not fit): a service that takes every connection and transcribes every word but never
-replies has failed, and so has one that replies but never transcribes.
+Lost connections, failed replies and missing transcriptions are counted together, but a success resets only its own
+kind. A service that takes every connection and transcribes every word but never replies has failed, and so has one that
+replies but never transcribes. Therefore `voice.circuit_breaker` does not fit.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# However often it fails, it is tried twice an hour.
+# The service is tried at least twice an hour, however often it fails.
 MAX_RETRY_DELAY_S: Final = 1_800.0
 
 
 class FailureBudget:
-    """One session's count. `failures_in_a_row`: the limit. `retry_delay_s`: the time until it is tried again, doubled
-    after each recovery that fails before a first reply."""
+    """One session's count. `failures_in_a_row`: the limit. `retry_delay_s`: the seconds until the service is tried
+    again, doubled each time that the service recovers but fails before its first reply.
+    """
 
     def __init__(self, *, failures_in_a_row: int, retry_delay_s: float) -> None:
         self._limit = failures_in_a_row
@@ -28,12 +29,12 @@ class FailureBudget:
 
     @property
     def failures(self) -> int:
-        """Return how many failures are not forgiven yet."""
+        """Return how many failures have not been reset by a success."""
         return self._connection_failures + self._reply_failures + self._transcription_failures
 
     @property
     def exhausted(self) -> bool:
-        """Return whether to give up. After a recovery the first failure is enough until there was a reply."""
+        """Return whether to give up. Between a recovery and the first reply after it, one failure is enough."""
         return self.failures >= (1 if self._on_probation else self._limit)
 
     @property
@@ -42,7 +43,7 @@ class FailureBudget:
         return min(self._first_delay_s * float(2**self._failed_recoveries), max(MAX_RETRY_DELAY_S, self._first_delay_s))
 
     def record_connection_failure(self) -> None:
-        """Count a connection that could not be made, or broke soon."""
+        """Count a connection that could not be opened or broke soon."""
         self._connection_failures += 1
 
     def record_reply_failure(self) -> None:
@@ -54,20 +55,22 @@ class FailureBudget:
         self._transcription_failures += 1
 
     def record_connection(self) -> None:
-        """A connection has lasted long enough to count as good."""
+        """Record that a connection has lasted long enough to count as good."""
         self._connection_failures = 0
 
     def record_transcription(self) -> None:
-        """An input was transcribed, or reported as impossible to transcribe: the connection works too."""
+        """Record that an input was transcribed, or reported as impossible to transcribe. This shows that the connection
+        works too.
+        """
         self._connection_failures = self._transcription_failures = 0
 
     def record_reply(self) -> None:
-        """A reply was complete. Transcription failures stay."""
+        """Record a complete reply. Transcription failures are not reset."""
         self._connection_failures = self._reply_failures = self._failed_recoveries = 0
         self._on_probation = False
 
     def record_recovery(self) -> None:
-        """The service was given up and accepts connections again."""
+        """Record that the service accepts connections again after it was given up."""
         self._failed_recoveries += self._on_probation
         self._connection_failures = self._reply_failures = self._transcription_failures = 0
         self._on_probation = True

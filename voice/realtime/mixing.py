@@ -1,4 +1,4 @@
-"""Mix several people's sound into one track, as a microphone in the room would record it. Pure."""
+"""Mixes several people's sound into one track, as a microphone in the room would record it. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# Longer pauses between speeches are cut to this.
+# Longer pauses between two sounds are shortened to this.
 LONGEST_PAUSE_S = 0.5
 
 
 def mix_speakers(sounds: Sequence[tuple[float, Pcm]], rate_hz: int) -> Pcm:
-    """Return `sounds` (start in seconds, mono int16) as one track, clipped where too loud.
+    """Return `sounds` (start in seconds, mono int16) as one track. Samples that are too loud are clipped.
 
     Silence in which nobody speaks is shortened to `LONGEST_PAUSE_S`.
     """

@@ -1,4 +1,4 @@
-"""The port of speech-to-speech, and the values that pass through it."""
+"""The interface of speech-to-speech, and the values that pass through it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ItemRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConversationItem:
-    """A text item of the conversation. `id`: at most 32 characters, chosen by the caller, unique in a session."""
+    """A text item of the conversation. `id`: chosen by the caller, at most 32 characters, unique in a session."""
 
     id: str
     role: ItemRole
@@ -44,7 +44,7 @@ class RealtimeTool:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What a new session starts with: instructions, the recent turns as items, and tools."""
+    """The content of a new session: instructions, the recent turns as items, and tools."""
 
     instructions: str
     items: tuple[ConversationItem, ...] = ()
@@ -66,8 +66,9 @@ ToolRunner = Callable[[RealtimeToolCall], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class InputTranscript:
-    """The transcription of one input, and its conversation items. `text` None: the model heard it, but there is no
-    transcription."""
+    """The transcription of one input, and its conversation items. `text` None: the model heard the input, but there is
+    no transcription.
+    """
 
     text: str | None
     item_ids: tuple[str, ...]
@@ -75,7 +76,7 @@ class InputTranscript:
 
 @dataclass(frozen=True, slots=True)
 class ReplyPiece:
-    """A piece of a reply as it arrives: sound at 24 kHz, words, or both. Words may run ahead of the sound."""
+    """A piece of a reply as it arrives: sound at 24 kHz, words, or both. Words may arrive before their sound."""
 
     item_id: str
     pcm: Pcm | None = None
@@ -84,9 +85,9 @@ class ReplyPiece:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeFailed:
-    """The session was given up, and the room replies through the other models now. `sentence`: plain, with the remedy.
+    """The session was given up, and the room now replies with the other models. `sentence`: plain, with the remedy.
 
-    `lasting`: it is not tried again, because somebody has to fix something first.
+    `lasting`: the session is not tried again, because somebody has to fix something first.
     """
 
     sentence: str
@@ -95,7 +96,7 @@ class RealtimeFailed:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeRestored:
-    """The session that was given up works again and has everything said in between."""
+    """The session that was given up works again. It has been sent everything that was said meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +110,25 @@ RealtimeNews: TypeAlias = RealtimeFailed | RealtimeRestored | RealtimeRenewed
 
 
 class Realtime(Protocol):
-    """One room's speech-to-speech session. What cannot be sent yet is kept."""
+    """One room's speech-to-speech session. Events that cannot be sent yet are kept."""
 
     @property
     def usable(self) -> bool:
-        """Return whether it works: not given up, or recovered."""
+        """Return whether the session works: it was never given up, or it has recovered."""
 
     def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
-        """Send `pcm` (mono int16, 16 kHz) to the model, after the text `speakers` that names who speaks.
+        """Send `pcm` (mono int16, 16 kHz) to the model, after the text `speakers` that names the people who speak.
 
-        Sending starts at once; await the transcription. Both raise `RealtimeError`.
+        Sending starts at once. Await the result for the transcription. Both raise `RealtimeError`.
         """
 
     def reply(self) -> AsyncGenerator[ReplyPiece, None]:
-        """Request a reply and yield it as it arrives. Raises `RealtimeError`, also after some pieces."""
+        """Request a reply and yield it as it arrives. Raises `RealtimeError`, perhaps after some pieces."""
 
     def interrupt(self, heard_ms: int) -> None:
-        """Cut the reply off after `heard_ms` of its sound; the model is told. Works after its last piece too."""
+        """Cut the reply off after `heard_ms` of its sound, and report this to the model. Works after the last piece
+        too.
+        """
 
     def add_item(self, item: ConversationItem) -> None:
         """Add a text item to the conversation."""

@@ -1,6 +1,7 @@
-"""The Realtime protocol as a sans-I/O state machine: commands and server events in, client events and effects out.
+"""The Realtime protocol as a sans-I/O state machine. It takes commands and server events, and returns client events and
+effects.
 
-It tracks which inputs are not transcribed yet and which reply is under way, so that a new connection can send them
+It tracks which inputs are not transcribed yet and which reply is in progress, so that a new connection can send them
 again. It reads no clock and waits for nothing; `voice.realtime.session` drives it. Event names are those of the GA
 protocol (`openai.types.realtime`).
 """
@@ -34,13 +35,13 @@ if TYPE_CHECKING:
     from voice.realtime.port import Briefing, RealtimeTool
     from voice.realtime.wire import ClientEvent, SessionConfiguration
 
-# Rounds of function calls in one reply; then the model must speak.
+# Maximum rounds of tool calls in one reply. After them the model must speak.
 TOOL_STEPS = 2
-# Said to the model of the new session when the old one ended in the middle of an reply.
+# Sent to the model of the new session when the old session ended in the middle of a reply.
 BROKEN_OFF = (
     "The connection broke while you spoke; your last words here were heard. Go on from there, without repeating."
 )
-# Errors from races with the server: what was requested had just happened by itself.
+# Error codes caused by races with the server: it had already done what was requested.
 HARMLESS = frozenset({"response_cancel_not_active", "item_not_found"})
 
 
@@ -56,41 +57,42 @@ class _PendingInput:
 
 @dataclass(slots=True)
 class _ActiveReply:
-    """The answer that is being made, or was made last. `sound`: the ms that came of each of its items, in order."""
+    """The current or the last reply. `sound`: for each of its items in order, the milliseconds that have arrived."""
 
     response_id: str | None = None
     over: bool = False
     steps: int = 0
-    # Of the response at hand: what tools owe, whether it called any, and whether it has ended.
+    # State of the current response: its unanswered tool calls, whether it called any tool, and whether it has ended.
     calls: set[str] = field(default_factory=set)
     called: bool = False
     done: bool = False
     sound: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     resumed: bool = False
-    # What stands on this connection for the part of it that came over the last one.
+    # Items on this connection that stand for the part of the reply that arrived over the previous connection.
     resumed_items: tuple[str, ...] = ()
 
     @property
     def has_sound(self) -> bool:
-        """Return whether any sound of it has arrived."""
+        """Return whether any sound of the reply has arrived."""
         return any(self.sound.values())
 
     def reset_response(self) -> None:
-        """Wait for another response; the tool calls of the last one are done."""
+        """Wait for another response, because the tool calls of the last one are finished."""
         self.response_id = None
         self.calls.clear()
         self.called = self.done = False
 
 
 class RealtimeProtocol:
-    """One room's conversation, over any number of connections in sequence."""
+    """One room's conversation, over any number of successive connections."""
 
     def __init__(self, configuration: SessionConfiguration) -> None:
         self._configuration = configuration
         self._ids = itertools.count(1)
         self._connected = False
-        # Inputs in order: those without an item id on this connection, and all without a transcription.
+        # Inputs in order. `_uncommitted`: without an item id on this connection. `_untranscribed`: without a
+        # transcription.
         self._uncommitted: list[_PendingInput] = []
         self._untranscribed: dict[int, _PendingInput] = {}
         self._reply: _ActiveReply | None = None
@@ -108,7 +110,7 @@ class RealtimeProtocol:
     # -- connections -----------------------------------------------------------------------------------------
 
     def on_connected(self, briefing: Briefing) -> list[ClientEvent]:
-        """Return the first events of a new connection: settings, recent turns, pending inputs, and a pending reply."""
+        """Return the first events of a new connection: settings, recent turns, pending inputs and the pending reply."""
         self._connected = True
         events = [session_update(self._configuration, briefing), *(create_item(item) for item in briefing.items)]
         for waiting in self._untranscribed.values():
@@ -126,7 +128,7 @@ class RealtimeProtocol:
         return events
 
     def on_disconnected(self) -> list[Effect]:
-        """Handle a lost connection. A reply that was resumed once already ends here."""
+        """Handle a lost connection. A reply that was already resumed once ends now."""
         self._connected = False
         self._uncommitted.clear()
         for waiting in self._untranscribed.values():
@@ -146,21 +148,21 @@ class RealtimeProtocol:
         return heard.id, self._say(heard) if self._connected else []
 
     def drop_input(self, input_id: int) -> str | None:
-        """Stop waiting for an input's transcription; return the id of its item.
+        """Stop waiting for an input's transcription, and return the id of its item.
 
-        None: it has no item yet. The item is deleted when it appears, because the room does not know it.
+        None: the input has no item yet. The item is deleted when it appears, because the room does not know it.
         """
         waiting = self._untranscribed.pop(input_id, None)
         return None if waiting is None else waiting.item_id
 
     def reset(self) -> None:
-        """Forget pending inputs and the reply; the room handles them by other means."""
+        """Forget pending inputs and the reply, because the room handles them in another way."""
         self._uncommitted.clear()
         self._untranscribed.clear()
         self._reply = None
 
     def request_reply(self) -> list[ClientEvent]:
-        """Request a reply; one under way is cancelled."""
+        """Request a reply. A reply in progress is cancelled."""
         events = self.interrupt(0) if self._reply is not None and not self._reply.over else []
         self._reply = _ActiveReply()
         return [*events, {"type": "response.create"}] if self._connected else []
@@ -190,7 +192,7 @@ class RealtimeProtocol:
         return events if self._connected else []
 
     def add_item(self, item: ConversationItem) -> list[ClientEvent]:
-        """Add a text item. It is not kept: a new session gets a current briefing."""
+        """Add a text item. It is not kept, because a new session gets a current briefing."""
         return [create_item(item)] if self._connected else []
 
     def delete_items(self, item_ids: Iterable[str]) -> list[ClientEvent]:
@@ -208,7 +210,7 @@ class RealtimeProtocol:
         return [{"type": "session.update", "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
-        """Send a tool's output. The model goes on once all its calls are answered and the response has ended."""
+        """Send a tool's output. The model continues when all its calls are answered and the response has ended."""
         reply = self._reply
         if reply is None or call_id not in reply.calls or not self._connected:
             return []
@@ -222,7 +224,7 @@ class RealtimeProtocol:
     # -- server events ---------------------------------------------------------------------------------------
 
     def receive(self, event: Mapping[str, Any]) -> list[Effect]:
-        """Handle one server event; unknown types are ignored."""
+        """Handle one server event. Unknown types are ignored."""
         kind = str(event.get("type"))
         match kind:
             case "session.updated":
@@ -278,7 +280,7 @@ class RealtimeProtocol:
         if kind == "response.done":
             return self._done(reply, event.get("response") or {})
         if event.get("response_id") != reply.response_id:
-            # A late piece of a reply that was cut off.
+            # This is a late piece of a reply that was cut off.
             return []
         item_id = str(event.get("item_id"))
         match kind:
@@ -326,7 +328,7 @@ class RealtimeProtocol:
 
 
 def _go_on(reply: _ActiveReply) -> ClientEvent:
-    """Return the event that continues the reply after tool calls. After some rounds the model must speak."""
+    """Return the event that continues the reply after tool calls. After `TOOL_STEPS` rounds the model must speak."""
     reply.reset_response()
     more: ClientEvent = {"type": "response.create"}
     if reply.steps >= TOOL_STEPS:

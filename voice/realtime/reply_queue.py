@@ -10,9 +10,9 @@ import numpy as np
 from voice.realtime.effects import ResponseEnded, ResponseStatus
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
 
-# Pieces that may wait: many minutes of speech. A longer reply ends there.
+# Pieces that may wait: many minutes of speech. A reply that is longer ends at this point.
 REPLY_PIECES = 4_096
-# Samples returned at once: two seconds, so that playback has enough while the event loop is busy.
+# Maximum samples returned at once: two seconds, so that playback has enough sound while the event loop is busy.
 MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
 
 

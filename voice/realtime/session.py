@@ -1,8 +1,8 @@
-"""One room's speech-to-speech session over OpenAI's client: connects, renews, gives up and recovers.
+"""One room's speech-to-speech session over OpenAI's client: it connects, renews, gives up and recovers.
 
-The room and `voice.realtime.protocol` decide what is sent; this shell sends, waits and counts failures. When a
-connection ends, early or by accident, a new one starts with a current briefing, and pending inputs and replies continue
-there.
+The room and `voice.realtime.protocol` decide what is sent. This module sends, waits and counts failures. When a
+connection ends, planned or by accident, a new one starts with a current briefing. Pending inputs and replies continue
+on the new connection.
 """
 
 from __future__ import annotations
@@ -57,29 +57,29 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Less than the reply's timeout, so that the model can still say that it did not find out.
+# Shorter than the reply's timeout, so that the model can still say that it could not find out.
 TOOL_TIMEOUT_S = 5.0
 # A connection that lasted this long counts as good, even if nobody spoke.
 PROVEN_S = 60.0
-# Seconds between attempts, after the first, second … failure in a row.
+# Seconds to wait before the next attempt, after the first, second … failure in a row.
 BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
-# How often a due renewal checks whether the session is idle.
+# Seconds between two checks whether the session is idle, while a renewal is due.
 IDLE_LOOK_S = 0.25
-# Seconds that connecting may take.
+# Maximum seconds for connecting.
 CONNECT_TIMEOUT_S = 10.0
-# Seconds that a due renewal waits for a moment in which nobody speaks.
+# Maximum seconds that a due renewal waits until the session is idle.
 RENEWAL_PATIENCE_S = 45.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealtimeLimits:
-    """How long to wait for the model, and how many failures to bear. The room uses the defaults; tests vary them."""
+    """How long to wait for the model, and how many failures to accept. The room uses the defaults; tests vary them."""
 
-    # Seconds to wait for the text of what was said; then the local recogniser is asked.
+    # Seconds to wait for a transcription. After that the local recogniser is used.
     hear_timeout_s: float = 8.0
-    # Seconds to wait for an answer's sound to begin or go on.
+    # Seconds to wait for the first or the next sound of a reply.
     reply_timeout_s: float = 10.0
-    # Failures in a row after which the room answers without the model.
+    # Failures in a row after which the room replies without the model.
     failures_before_fallback: int = 3
 
 
@@ -87,7 +87,7 @@ REALTIME_LIMITS = RealtimeLimits()
 
 NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model."
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
-# The code of a reply that ends because its session is given up.
+# The code of a reply that ended because its session was given up.
 GIVEN_UP = "given_up"
 
 
@@ -95,18 +95,18 @@ class AsyncClock(Protocol):
     """The time and sleep that the session uses."""
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
+        """Return seconds that never go backwards."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep for `seconds`."""
 
 
 class RealtimeSession:
     """`voice.realtime.port.Realtime` over a websocket. Run `run` as a task.
 
     `brief` returns the briefing for each new connection. `on_event` gets renewals, failures and recoveries; it must not
-    block. *Ownership*: `run` is a task of the room; the other methods are called on the same loop. *Cancellation* of
-    `run` closes the connection; of `send_audio` and `reply`, stops waiting.
+    block. *Ownership*: `run` is a task of the room; call the other methods on the same event loop. *Cancellation*:
+    cancelling `run` closes the connection; cancelling `send_audio` or `reply` only stops waiting.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class RealtimeSession:
         self._hearing: dict[int, asyncio.Future[InputTranscribed]] = {}
         self._pieces: ReplyQueue | None = None
         self._failed: RealtimeError | None = None
-        # Whether the current connection tests a session that was given up.
+        # Whether the current connection is a trial after the session was given up.
         self._on_trial = False
         self._failure_budget = FailureBudget(
             failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s
@@ -219,7 +219,7 @@ class RealtimeSession:
     # -- connections -----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Keep a session open. After giving up it tries again later; returns when a retry cannot help."""
+        """Keep a session open. After giving up, try again later. Return when a retry cannot help."""
         client = open_client(self._settings.base_url, self._api_key, timeout_s=CONNECT_TIMEOUT_S)
         try:
             while self._failed is None or self._failed.retryable:
@@ -249,7 +249,7 @@ class RealtimeSession:
             self._on_event(RealtimeRenewed(end.reason))
 
     async def _connected(self, client: openai.AsyncOpenAI) -> ConnectionEnd:
-        """Run one connection to its end; return why it ended."""
+        """Run one connection to its end, and return why it ended."""
         settings = self._settings
         try:
             socket = await dial(client, model=settings.model, within_s=CONNECT_TIMEOUT_S)
@@ -263,7 +263,7 @@ class RealtimeSession:
         try:
             self._send(self._protocol.on_connected(self._brief()))
             for item_id in self._protocol.resumed_items:
-                # Tells the room which items hold the reply so far.
+                # Report to the room which items hold the beginning of the reply.
                 self._hand_on(ReplyPiece(item_id))
             return await connection.hold(
                 on_event=lambda event: self._take(self._protocol.receive(event)), beside=beside
@@ -274,7 +274,7 @@ class RealtimeSession:
             await connection.close()
 
     async def _renew(self, connection: RealtimeConnection) -> None:
-        """End the connection before the server does: once the session is idle, or after a grace period."""
+        """End the connection before the server does: when the session is idle, or after a grace period."""
         await self._clock.sleep(self._settings.session_s)
         deadline = self._clock.monotonic() + RENEWAL_PATIENCE_S
         while not self._protocol.idle and self._clock.monotonic() < deadline:
@@ -282,7 +282,7 @@ class RealtimeSession:
         connection.end("expiring")
 
     async def _end_unless_ready(self, connection: RealtimeConnection) -> None:
-        """End a connection that does not become ready in time."""
+        """End the connection if it does not become ready in time."""
         await self._clock.sleep(CONNECT_TIMEOUT_S)
         if not self.ready.is_set():
             connection.end("lost", self._translated(TimeoutError()))
@@ -365,7 +365,7 @@ class RealtimeSession:
             self._give_up_if_due(RealtimeError(NOT_WRITTEN))
 
     async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
-        """Count a lost connection, unless it had lasted (`held`), and wait before the next."""
+        """Count a lost connection, unless it had lasted long enough (`held`), and wait before the next attempt."""
         if self._failed is not None:
             return
         if held:
@@ -395,13 +395,13 @@ class RealtimeSession:
         self._on_event(RealtimeFailed(str(error), lasting=not error.retryable))
 
     def _still_gone(self, error: RealtimeError) -> None:
-        """Log a failed retry; give up for good if the error is lasting now."""
+        """Log a failed retry. Give up for good if a retry can no longer help."""
         log.info("realtime_still_gone", problem=str(error))
         if not error.retryable:
             self._give_up(error)
 
     def _came_back(self) -> None:
-        """Handle an accepted configuration: a session that was given up has recovered."""
+        """Handle an accepted configuration. A session that had been given up has now recovered."""
         if not self._on_trial:
             return
         self._on_trial, self._failed = False, None

@@ -1,4 +1,4 @@
-"""What an operator can set about speech-to-speech."""
+"""The operator's settings for speech-to-speech."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class RealtimeSettings(BaseModel):
         description="Seconds after which the session is renewed, with the summary and the recent turns. Default 3540: "
         "a minute less than OpenAI allows; for accounts that are allowed 1800 set 1740.",
     )
-    # Seconds after which a model that was given up is tried again: a passing trouble of the service costs a minute.
-    # Longer each time that it fails again before its first answer, up to half an hour. Rehearsals shorten it.
+    # Seconds after which a model that was given up is tried again. After a short disturbance of the service this costs
+    # a minute. The time doubles each time that the model fails again before its first reply, up to half an hour.
+    # Rehearsals shorten it.
     retry_after_s: float = Field(default=60.0, ge=1, le=3_600, json_schema_extra={"internal": True})

@@ -1,7 +1,7 @@
-"""Turn a reply's pieces into speech for playback: 48 kHz, whole frames, each with its words. Pure.
+"""Converts a reply's pieces to speech for playback: 48 kHz, whole frames, each piece with its words. Pure.
 
-Words arrive before their sound, without timings. They are assigned to the sound at a usual speaking rate, so that about
-the right words are remembered if the reply is interrupted; the remaining words go with the last piece.
+Words arrive before their sound and without timings. They are assigned to the sound at a usual speaking rate. If the
+reply is interrupted, about the right words are therefore remembered. The remaining words go with the last piece.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.realtime.port import ReplyPiece
 
-# The least that is passed on at once.
+# Minimum sound that is passed on at once.
 LEAST_S = 0.2
-# English speech-to-speech voices at their default speed.
+# The usual rate of English speech-to-speech voices at their default speed.
 WORDS_A_SECOND = 2.8
 
 
@@ -65,7 +65,7 @@ class SpeechAssembler:
         return self._speech(pcm, until=len(self._words))
 
     def _add_words(self, words: str) -> None:
-        """Split off whole words; the last one may continue in the next piece."""
+        """Split off whole words. The last word may continue in the next piece."""
         text = self._partial + words
         found = text.split()
         self._partial = "" if not found or text[-1:].isspace() else found.pop()

@@ -1,4 +1,4 @@
-"""Build the Realtime protocol's client events, and decode its audio. Pure.
+"""Builds the Realtime protocol's client events, and decodes its audio. Pure.
 
 Names and shapes are those of the GA protocol (`openai.types.realtime`).
 """
@@ -21,7 +21,7 @@ ClientEvent: TypeAlias = dict[str, Any]
 
 # Bytes of sound in one append event: the protocol allows 15 MiB, but small events do not block the socket.
 APPEND_BYTES = 96_000
-# The server refuses to commit less than this; shorter sound is padded with silence.
+# The server refuses to commit less sound than this, so shorter sound is padded with silence.
 LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
 
 
@@ -94,7 +94,7 @@ def create_item(item: ConversationItem) -> ClientEvent:
 
 
 def tool_schema(tool: RealtimeTool) -> dict[str, Any]:
-    """Return a tool in the protocol's form."""
+    """Return a tool as the protocol describes it."""
     return {
         "type": "function",
         "name": tool.name,

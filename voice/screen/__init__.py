@@ -1,1 +1,3 @@
-"""Shared screens: who may share, what a picture must be, whether it changed, what it reads, what is noted."""
+"""Shared screens: who may share, which pictures are valid, what changed, which text they show, and which notes are
+taken.
+"""

@@ -1,7 +1,7 @@
-"""Validate a picture of a shared screen, and make the small grey copy for change detection.
+"""Validates a picture of a shared screen, and makes the small grey copy for change detection.
 
-Pictures come from browsers that anybody may control, so nothing is trusted before it is checked, and the check must be
-cheap for any input.
+Pictures come from browsers, which an attacker may control. Nothing is trusted before it is checked, and the check must
+be cheap for any input.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from PIL import Image, UnidentifiedImageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The page sends at most so much; a whole screen of text at quality 0.7 is some 250 KB.
+# The maximum size of a picture that the page sends. A screen full of text at quality 0.7 has about 250 KB.
 MAX_FRAME_BYTES: Final = 400_000
-# The page scales the longer side to at most this.
+# The page scales pictures so that the longer side is at most this.
 MAX_SIDE_PX: Final = 1_280
 MIN_SIDE_PX: Final = 32
-# The size in which the gate compares: 32 x 18 tiles of 10 x 10.
+# The size of the copy for change detection: 32 x 18 tiles of 10 x 10 pixels.
 LUMA_WIDTH: Final = 320
 LUMA_HEIGHT: Final = 180
 
 _JPEG_START: Final = b"\xff\xd8\xff"
 _JPEG_END: Final = b"\xff\xd9"
-# A picture straight from a browser has one scan, or one a colour. Each more makes the decoder go over the whole
-# picture again, and thousands fit into a small file. The two bytes occur nowhere inside of a scan's data.
+# The marker that begins a scan. A picture straight from a browser has one scan, or one for each colour. Each further
+# scan makes the decoder process the whole picture again, and thousands of scans fit into a small file. The marker's two
+# bytes never occur within a scan's data.
 _SCAN: Final = b"\xff\xda"
 _MAX_SCANS: Final = 4
 _HASH_CHARS: Final = 16
 
 
 class FrameRefusal(StrEnum):
-    """Why a picture is not looked at."""
+    """Why a picture was refused."""
 
     EMPTY = "empty"
     TOO_LARGE = "too_large"
@@ -59,7 +60,7 @@ class FrameRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScreenFrame:
-    """A checked picture. `luma`: grey, uint8, (180, 320). `hash` names it; it is never stored."""
+    """A checked picture. `luma`: grey, uint8, (180, 320). `hash` identifies the picture, which is never stored."""
 
     jpeg: bytes
     width: int
@@ -69,9 +70,9 @@ class ScreenFrame:
 
 
 def check_frame(data: bytes) -> ScreenFrame:
-    """Return the picture that `data` is, decoded once to the end. Raises `FrameRefusedError`.
+    """Decode and check the picture file `data`. Raises `FrameRefusedError`.
 
-    Some 3 ms for 1280x720; never more than some 20 ms. Thread-safe.
+    Takes about 3 ms for 1280x720, and never more than about 20 ms. Thread-safe.
     """
     if not data:
         raise FrameRefusedError(FrameRefusal.EMPTY)
@@ -81,12 +82,12 @@ def check_frame(data: bytes) -> ScreenFrame:
         raise FrameRefusedError(FrameRefusal.NOT_JPEG)
     if data.count(_SCAN) > _MAX_SCANS:
         raise FrameRefusedError(FrameRefusal.PROGRESSIVE)
-    # Pillow fills what is missing at the very end with grey and says nothing.
+    # If the end of a file is missing, Pillow fills that part of the picture with grey and reports no error.
     if not data.rstrip(b"\0").endswith(_JPEG_END):
         raise FrameRefusedError(FrameRefusal.DAMAGED)
     try:
         with warnings.catch_warnings():
-            # A header that promises many pixels is a warning to Pillow; here the sides are checked before any is made.
+            # Pillow warns about a header with many pixels. The sides are checked below, before any pixel is decoded.
             warnings.simplefilter("ignore")
             return _decoded(data)
     except FrameRefusedError:
@@ -96,7 +97,7 @@ def check_frame(data: bytes) -> ScreenFrame:
     except UnidentifiedImageError as error:
         raise FrameRefusedError(FrameRefusal.NOT_JPEG) from error
     except Exception as error:
-        # Whatever a decoder raises over a hostile file (OSError, ValueError, struct.error, SyntaxError, …).
+        # A hostile file can make the decoder raise almost anything (OSError, ValueError, struct.error, SyntaxError, …).
         raise FrameRefusedError(FrameRefusal.DAMAGED) from error
 
 
@@ -109,7 +110,8 @@ def _decoded(data: bytes) -> ScreenFrame:
             raise FrameRefusedError(FrameRefusal.MANY_FRAMES)
         if image.info.get("progressive"):
             raise FrameRefusedError(FrameRefusal.PROGRESSIVE)
-        # Decoded at the smallest of an eighth, a quarter and a half that is still large enough: a quarter of the time.
+        # Decode at an eighth, a quarter or a half of the size, whichever is the smallest that is still large enough.
+        # This takes a quarter of the time.
         image.draft("L", (LUMA_WIDTH, LUMA_HEIGHT))
         image.load()
         small = image.convert("L").resize((LUMA_WIDTH, LUMA_HEIGHT), Image.Resampling.BOX)

@@ -1,9 +1,14 @@
-"""Detect changes between pictures, by comparing small grey copies, to decide what to read again.
+"""Detects changes between pictures by comparing small grey copies, to decide what to read again.
 
-Reading a whole screen costs half a second of a core, comparing it a fraction of a millisecond. The thresholds are
-measured on pictures of 1280x720 over a noisy scene (`roomtone bench screen`): writing one as JPEG anew moves a tile by
-1.0, at a much lower quality by 1.4; of two figures of 16 pixels' height another value moves it by 3.1, of 28 pixels by
-3.8 to 8; a new line of chat by 8 to 21. Tiles twice as large see no difference between the first and the third.
+Reading a whole screen costs half a second of CPU time; comparing it costs a fraction of a millisecond. The thresholds
+were measured on pictures of 1280x720 over a noisy scene (`roomtone bench screen`). The largest mean difference (0-255)
+of a tile was:
+
+- 1.0 when the same picture is saved as JPEG again, and 1.4 at a much lower quality;
+- 3.1 when two digits of 16 pixels' height change, and 3.8 to 8 when digits of 28 pixels change;
+- 8 to 21 for a new line of chat.
+
+With tiles twice as large, saving the picture again and changing digits cannot be told apart.
 """
 
 from __future__ import annotations
@@ -23,35 +28,35 @@ TILES_X: Final = 32
 TILES_Y: Final = 18
 _TILE_W: Final = LUMA_WIDTH // TILES_X
 _TILE_H: Final = LUMA_HEIGHT // TILES_Y
-# The largest tile's mean difference (0-255) from which text may have changed.
+# Text may have changed if the mean difference (0-255) of any tile is at least this.
 TEXT_TILE: Final = 2.0
-# The mean difference of all cells (0-1) that is a change to the eye, be there text or not.
+# From this mean difference of all cells (0-1) on, the picture has visibly changed, with or without text.
 VISUAL_MEAN: Final = 0.01
-# A cut: so large a share of cells differs by more than so much (0-255).
+# A new scene: at least `CUT_SHARE` of the cells differ by more than `CUT_CELL` (0-255).
 CUT_CELL: Final = 24.0
 CUT_SHARE: Final = 0.30
-# Cells of the coarse comparison.
+# The number of cells of the coarse comparison.
 CELLS_X: Final = 64
 CELLS_Y: Final = 36
 
 
 class ChangeKind(StrEnum):
-    """How a picture differs from the one that was read last."""
+    """How a picture differs from the one that was last read."""
 
-    # There is none before it.
+    # There is no earlier picture.
     FIRST = "first"
     SAME = "same"
     # Small areas changed: see `FrameChange.boxes`.
     TEXT = "text"
-    # Much of it moved: a map, a walk, a video.
+    # Much of the picture moved, for example in a map, a game or a video.
     VISUAL = "visual"
-    # Another scene.
+    # The picture shows another scene.
     CUT = "cut"
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of a picture, in shares of its sides (0-1)."""
+    """A part of a picture. Its sides are fractions (0-1) of the picture's width and height."""
 
     left: float
     top: float
@@ -64,7 +69,7 @@ WHOLE: Final = Box(0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class FrameChange:
-    """What changed, where, and by how much. `boxes` is what to read; empty for `SAME`."""
+    """The kind, place and extent of a change. `boxes`: the parts to read; empty for `SAME`."""
 
     change: ChangeKind
     boxes: tuple[Box, ...]
@@ -74,13 +79,13 @@ class FrameChange:
 
 
 class ChangeDetector:
-    """Compares each picture with the last one worth reading, so that slow changes add up. Not thread-safe."""
+    """Compares each picture with the last changed one, so that slow changes add up. Not thread-safe."""
 
     def __init__(self) -> None:
         self._before: NDArray[np.uint8] | None = None
 
     def look(self, luma: NDArray[np.uint8]) -> FrameChange:
-        """Return how a picture changed; remember it if it is worth reading. `luma`: uint8, (180, 320)."""
+        """Return how a picture changed, and remember the picture if it did. `luma`: uint8, (180, 320)."""
         verdict = compare_frames(self._before, luma)
         if verdict.change is not ChangeKind.SAME:
             self._before = luma
@@ -88,7 +93,7 @@ class ChangeDetector:
 
 
 def compare_frames(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> FrameChange:
-    """Return how `now` differs from `before`; both uint8, (180, 320)."""
+    """Return how `now` differs from `before`. Both are uint8, (180, 320)."""
     if before is None:
         return FrameChange(ChangeKind.FIRST, (WHOLE,), 255.0, 1.0, 1.0)
     difference = np.abs(now.astype(np.int16) - before.astype(np.int16))
@@ -110,13 +115,15 @@ def compare_frames(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> 
 
 
 def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return a 64x36 mean of the picture."""
+    """Return the picture scaled down to 64x36 cells, each the mean of its pixels."""
     rows = _pooled(luma.astype(np.float32), CELLS_Y)
     return _pooled(rows.T, CELLS_X).T
 
 
 def _pooled(lines: NDArray[np.float32], into: int) -> NDArray[np.float32]:
-    """Return the mean of each of `into` equal stretches of the first axis; points on an edge count by their share."""
+    """Divide the first axis into `into` equal parts and return the mean of each. A line on a border counts
+    proportionally.
+    """
     total = np.concatenate([np.zeros((1, lines.shape[1]), np.float32), np.cumsum(lines, axis=0, dtype=np.float32)])
     edges = np.linspace(0, lines.shape[0], into + 1)
     low = np.floor(edges).astype(int)
@@ -128,7 +135,9 @@ def _pooled(lines: NDArray[np.float32], into: int) -> NDArray[np.float32]:
 
 
 def _boxes(changed: NDArray[np.bool_]) -> tuple[Box, ...]:
-    """Return a box around each group of neighbouring tiles, a tile wider on each side for words that reach out."""
+    """Return a box around each group of adjacent changed tiles, one tile wider on each side because words may extend
+    further.
+    """
     seen = np.zeros_like(changed)
     found: list[Box] = []
     for y, x in zip(*np.nonzero(changed), strict=True):
@@ -138,7 +147,7 @@ def _boxes(changed: NDArray[np.bool_]) -> tuple[Box, ...]:
 
 
 def _group(changed: NDArray[np.bool_], seen: NDArray[np.bool_], y: int, x: int) -> tuple[int, int, int, int]:
-    """Return the bounds (top, left, bottom, right; tiles, inclusive) of the group that a tile belongs to."""
+    """Return the bounds (top, left, bottom, right; in tiles, inclusive) of the group that contains tile (y, x)."""
     top, left, bottom, right = y, x, y, x
     waiting = [(y, x)]
     seen[y, x] = True

@@ -1,7 +1,8 @@
-"""Decide when to read a changing screen again. Pure.
+"""Decides when to read a changing screen again. Pure.
 
-OCR costs no money and limits its own CPU share, so every change is read at once. A vision model costs a call each time:
-soon for a new scene, now and then for movement, rarely for small changes, never for a still screen.
+OCR costs no money and limits its own CPU share, so every change is read at once. A vision model costs money for each
+call. It is called soon after a new scene, less often for movement, rarely for small changes, and never for a still
+screen.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from voice.screen.notes import ScreenNoteReason
 if TYPE_CHECKING:
     from voice.screen.frame_diff import Box, FrameChange
 
-# Cuts may follow each other faster than a model answers: a film, a menu that is leafed through.
+# Minimum seconds between looks at new scenes. Scenes may change faster than a model answers, as in a film or a menu.
 CUT_SPACING_S: Final = 3.0
 _WEIGHT: Final = {ChangeKind.SAME: 0, ChangeKind.TEXT: 1, ChangeKind.VISUAL: 2, ChangeKind.CUT: 3, ChangeKind.FIRST: 4}
 
 
 @dataclass(frozen=True, slots=True)
 class LookIntervals:
-    """How often a model looks: seconds between looks while much changes, and while little does.
+    """Seconds between two looks of a model: `active_s` while much changes, `idle_s` while little changes.
 
-    A change of scene is looked at sooner; a screen that stands still is not looked at again.
+    The model looks sooner at a new scene, and does not look again at a still screen.
     """
 
     active_s: float = 10.0
@@ -33,22 +34,22 @@ class LookIntervals:
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """What has changed since the last look: the most of it, and where."""
+    """The changes since the last look: the largest kind, and where."""
 
     change: ChangeKind = ChangeKind.SAME
     boxes: tuple[Box, ...] = ()
 
     def with_verdict(self, verdict: FrameChange) -> PendingChange:
-        """Return it with one more picture's change."""
+        """Return the pending change extended by another picture's change."""
         return self.together(PendingChange(verdict.change, verdict.boxes))
 
     def together(self, other: PendingChange) -> PendingChange:
-        """Return both as one."""
+        """Return both changes combined."""
         change = max(self.change, other.change, key=_WEIGHT.__getitem__)
         return PendingChange(change, merge_boxes([*self.boxes, *other.boxes]))
 
     def why(self, pace: LookIntervals | None) -> ScreenNoteReason:
-        """Return what a look at it is taken for."""
+        """Return the reason for a note about this change."""
         match self.change:
             case ChangeKind.FIRST:
                 return ScreenNoteReason.SHARE_START
@@ -58,7 +59,9 @@ class PendingChange:
                 return ScreenNoteReason.TEXT if pace is None else ScreenNoteReason.INTERVAL
 
     def due_at(self, looked_at: float, pace: LookIntervals | None) -> float | None:
-        """Return when to look, or None for never. `looked_at`: the last look; both on the same clock."""
+        """Return when to look at the screen, or None for never. `looked_at`: the last look. Both times use the same
+        clock.
+        """
         if self.change is ChangeKind.SAME:
             return None
         if pace is None or self.change is ChangeKind.FIRST:

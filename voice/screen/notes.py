@@ -1,6 +1,6 @@
-"""Take notes of a shared screen: few and short, like what a person who watches along would remember.
+"""Takes notes of a shared screen: few and short, like what a person who watches would remember.
 
-A small state machine for one share: readings in, notes out. It knows nothing of the memory that stores them.
+A small state machine for one share: it gets readings and returns notes. It does not know the memory that stores them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from voice.screen.frame_diff import Box
     from voice.screen.ocr_text import OcrLine
 
-# The memory's own limit of a note.
+# The maximum length of a note, which the memory sets.
 MAX_NOTE_CHARS: Final = 220
-# Text notes come no closer than this; what is new meanwhile waits for the next. The buffer holds twelve, and a chat
-# that scrolls would fill it within seconds.
+# Minimum seconds between two notes of text. New text waits for the next note. The memory's buffer holds twelve notes,
+# and a scrolling chat would otherwise fill it within seconds.
 TEXT_SPACING_S: Final = 4.0
-# Fewer new characters than this (half a word, a price) wait for more.
+# If there are fewer new characters than this (half a word, a price), wait for more.
 _LEAST_SIGNS: Final = 4
-# Lines noted this recently are not new when they come back: a menu opened and closed, a blinking sign.
+# The last noted lines, which are not new when they come back, for example when a menu is closed or a sign blinks.
 _REMEMBERED_LINES: Final = 60
 _BETWEEN: Final = " · "
 _OPENS, _CLOSES, _PLAIN_QUOTE = "“", "”", '"'
@@ -43,7 +43,7 @@ class ScreenNoteReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScreenNote:
-    """One thing seen. `what` is at most 220 characters and one line; `at` is UTC epoch seconds."""
+    """One observation of a screen. `what`: one line of at most 220 characters. `at`: UTC epoch seconds."""
 
     at: float
     what: str
@@ -54,8 +54,9 @@ class ScreenNote:
 
 @dataclass(frozen=True, slots=True)
 class ReadFrame:
-    """One picture that was read. `why`: what gave occasion; `boxes`: the parts that were read; `at`: UTC epoch
-    seconds."""
+    """The result of reading one picture. `why`: the reason for the reading. `boxes`: the parts that were read. `at`:
+    UTC epoch seconds.
+    """
 
     reading: VisionReading
     why: ScreenNoteReason
@@ -80,21 +81,23 @@ class NoteTaker:
 
     @property
     def lines(self) -> tuple[OcrLine, ...]:
-        """Return the text that stands on the screen now, top to bottom."""
+        """Return the text that is on the screen now, from top to bottom."""
         return self._lines
 
     @property
     def last(self) -> str:
-        """Return what was noted last; empty before the first note."""
+        """Return the text of the last note, or an empty string before the first note."""
         return self._last
 
     @property
     def due_at(self) -> float | None:
-        """Return when what waits may be noted (UTC epoch seconds), or None when nothing worth a note waits."""
+        """Return when the waiting text may be noted (UTC epoch seconds), or None if there is too little text for a
+        note.
+        """
         return self._text_note_at + TEXT_SPACING_S if _weight(self._waiting) >= _LEAST_SIGNS else None
 
     def handle(self, seen: ReadFrame) -> ScreenNote | None:
-        """Take a reading in; return the note that it is worth, if any."""
+        """Process a reading. Returns a note if the reading is worth one."""
         if seen.reading.source is VisionSource.MODEL:
             return self._described(seen)
         before = self._lines
@@ -105,18 +108,19 @@ class NoteTaker:
         if seen.why is ScreenNoteReason.SHARE_START:
             return self._note(seen, f"{self._surface}, just shared. {self._on_it(self._lines)}".rstrip())
         if seen.why is ScreenNoteReason.CUT:
-            # Another scene: all that is on it belongs together, and little that was is there still.
+            # In another scene all lines belong together, and few of the earlier lines are still there.
             return self._note(seen, f"now: {_quoted(fresh)}") if _weight(fresh) >= _LEAST_SIGNS else None
         self._wait_for(fresh)
         return self.tick(seen.at, frame_hash=seen.frame_hash)
 
     def tick(self, now: float, *, frame_hash: str = "", last: bool = False) -> ScreenNote | None:
-        """Return the note of what has waited long enough, if it is worth one. `now`: UTC epoch seconds; `last`: the
-        share is over, so nothing waits any longer."""
+        """Return a note of the waiting text if it has waited long enough and is worth a note. `now`: UTC epoch seconds.
+        `last`: the share is over, so do not wait any longer.
+        """
         due_at = self.due_at
         if due_at is None or (now < due_at and not last):
             return None
-        # Nothing that has gone again meanwhile is lost: it was there.
+        # Text that has disappeared meanwhile is noted too, because it was on the screen.
         fresh, self._waiting = self._waiting, ()
         seen = ReadFrame(VisionReading(VisionSource.OCR), ScreenNoteReason.TEXT, (), frame_hash, now)
         return self._note(seen, f"new text: {_quoted(fresh)}", fresh)
@@ -149,18 +153,18 @@ class NoteTaker:
 
 
 def shorten_note(what: str) -> str:
-    """Return a note's text within its limit, cut at a word."""
+    """Shorten a note's text to its limit, cutting between words."""
     what = " ".join(what.split())
     if len(what) <= MAX_NOTE_CHARS:
         return what
-    # Room for the ellipsis and for the end of a quotation.
+    # Keep room for the ellipsis and the closing quotation mark.
     head = what[: MAX_NOTE_CHARS - 2]
     head = (head.rpartition(" ")[0] or head).rstrip(" ·,;:") + "…"
     return head + _CLOSES if head.count(_OPENS) > head.count(_CLOSES) else head
 
 
 def _quoted(lines: Sequence[OcrLine]) -> str:
-    """Return lines as one quotation. What is on a screen is somebody else's words, and reads as such."""
+    """Return the lines as one quotation, to show that text on a screen is somebody else's words."""
     words = _BETWEEN.join(line.text for line in lines)
     return f"{_OPENS}{words.replace(_OPENS, _PLAIN_QUOTE).replace(_CLOSES, _PLAIN_QUOTE)}{_CLOSES}"
 

@@ -1,8 +1,8 @@
-"""Read the text on screens by OCR, without a language model.
+"""Reads the text on screens by OCR, without a language model.
 
-The model runs in a process of its own (`ocr_worker`): a hang or a crash over a picture ends that process and nothing
-else, and it takes no time from the event loop. It is started with the first picture, and rests after each in
-proportion to how long that took, so that a game that moves all the time costs a share of a core and not a core.
+The model runs in its own process (`ocr_worker`). If a picture makes it hang or crash, only that process ends, and it
+does not block the event loop. The process starts with the first picture. After each picture it pauses in proportion to
+the time that reading took, so a constantly moving game costs a share of a core instead of a whole core.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Loading takes a second, on a busy machine several.
+# Loading the model takes a second, or several on a busy machine.
 START_TIMEOUT_S: Final = 40.0
-# A full screen takes half a second on an idle core; ten times that is a hang, or a machine that is busy with other
-# things. Starting anew makes a busy machine busier, so after each failure in a row it has twice as long.
+# A full screen takes half a second on an idle core. If it takes more than ten times as long, the process hangs or the
+# machine is busy. A restart makes a busy machine busier, so the timeout doubles with each failure in a row.
 READ_TIMEOUT_S: Final = 8.0
 _STOP_TIMEOUT_S: Final = 2.0
-# The share of a core's time that reading may take while pictures keep changing.
+# The share of one core that reading may use while pictures keep changing.
 BUSY_SHARE: Final = 0.3
-# After so many failures in a row it is not tried again for so long.
+# After this many failures in a row, reading is not tried again for this many seconds.
 _MOST_FAILURES: Final = 3
 _REST_AFTER_FAILURES_S: Final = 60.0
-# 200 lines of 300 characters.
+# Enough for 200 lines of 300 characters.
 _MAX_ANSWER_BYTES: Final = 1_000_000
 _LENGTH: Final = struct.Struct(">I")
 WORKER: Final = (sys.executable, "-P", str(Path(__file__).with_name("ocr_worker.py")))
-# What the process may know of ours: pictures are hostile, so no tokens and keys.
+# The environment variables that the process gets. Pictures may be hostile, so it gets no tokens and keys.
 _ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH")
 
 MISSING: Final = (
@@ -56,10 +56,10 @@ MISSING: Final = (
 
 
 class OcrReader:
-    """Character recognition (`voice.screen.port.VisionReader`), one picture at a time, in the order of asking.
+    """An OCR reader (`voice.screen.port.VisionReader`). It reads one picture at a time, in the order of the requests.
 
-    `command`: the program that reads. *Ownership*: an async context manager; it owns the process and kills it on exit,
-    on a hang and on a cancelled read.
+    `command`: the program that reads. *Ownership*: an async context manager. It owns the process and kills it on exit,
+    when it hangs, and when a reading is cancelled.
     """
 
     def __init__(
@@ -83,9 +83,10 @@ class OcrReader:
         self._rested_at = float("-inf")
         self._failures = 0
         self._given_up_until = float("-inf")
-        # The processor time of all readings so far.
+        # CPU seconds of all readings so far.
         self.cpu_s = 0.0
-        # Who reads or waits to; and whether nobody shares any more, so that the last of them ends the process.
+        # The number of calls that read or wait. `_last_one`: nobody shares a screen any more, so the last call ends the
+        # process.
         self._readers = 0
         self._last_one = False
 
@@ -99,11 +100,11 @@ class OcrReader:
 
     @property
     def running(self) -> bool:
-        """Return whether the process is there."""
+        """Return whether the process is running."""
         return self._process is not None and self._process.returncode is None
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `VisionReader.read`. One that is urgent skips the rest, its own and that of others; not the queue."""
+        """See `VisionReader.read`. An urgent reading skips the pause after earlier readings, but waits for its turn."""
         self._readers += 1
         self._last_one = False
         try:
@@ -114,9 +115,10 @@ class OcrReader:
                 await self._kill()
 
     async def rest(self) -> None:
-        """Nobody shares any more: give the process's memory back, behind who still reads. Waits for nobody.
+        """End the process to free its memory, because nobody shares a screen any more.
 
-        The next picture starts another.
+        If calls are still reading, the last of them ends the process; this method does not wait for them. The next
+        picture starts a new process.
         """
         if self._readers:
             self._last_one = True
@@ -126,10 +128,10 @@ class OcrReader:
     async def _in_turn(self, latest: LatestRequest, *, urgent: bool) -> VisionReading:
         while True:
             if not urgent:
-                # Not in the queue: somebody may ask meanwhile what is on the screen.
+                # Pause before taking a turn, so that an urgent reading need not wait for the pause.
                 await self._sleep(max(0.0, self._rested_at - self._monotonic()))
             async with self._turn:
-                # Somebody else's reading may have come first; it is rested from, too.
+                # If another call has read meanwhile, the pause after that reading applies too.
                 if urgent or self._monotonic() >= self._rested_at:
                     return await self._read_now(latest)
 
@@ -144,7 +146,7 @@ class OcrReader:
             self._failed()
             raise
         self._failures = 0
-        # Its own processor time: on a busy machine most of the wait is other people's work.
+        # Use the process's own CPU time, because on a busy machine most of the elapsed time belongs to other programs.
         cpu_s = _cpu_s(answer)
         self.cpu_s += cpu_s
         self._rested_at = self._monotonic() + cpu_s * self._rest_factor
@@ -164,7 +166,7 @@ class OcrReader:
         except (OSError, EOFError, ValueError) as error:
             raise VisionError("The screen reader broke off; it was started again.") from error
         finally:
-            # Whatever interrupted it (a hang, a cancellation), its answer would be taken for the next one's.
+            # After a timeout or a cancellation, the late answer would be mistaken for the next one.
             if answer is None:
                 await self._kill()
         if "error" in answer:
@@ -172,7 +174,7 @@ class OcrReader:
         return answer
 
     async def _started(self) -> asyncio.subprocess.Process:
-        """Return the process, started and ready. Raises `VisionError`."""
+        """Return the process, and start it if needed. Raises `VisionError`."""
         if self._process is not None and self._process.returncode is None:
             return self._process
         began_at = self._monotonic()
@@ -212,7 +214,7 @@ class OcrReader:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-        # A killed process is gone within milliseconds, unless the machine stands still.
+        # A killed process ends within milliseconds, unless the machine is stalled.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_TIMEOUT_S):
                 await asyncio.shield(process.wait())
@@ -230,7 +232,7 @@ async def _asked(process: asyncio.subprocess.Process, look: VisionRequest) -> di
 
 
 async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
-    """Return the next answer. Raises EOFError (as `IncompleteReadError`) or ValueError when it is none."""
+    """Return the next answer. Raises EOFError (as `IncompleteReadError`) or ValueError if the answer is invalid."""
     assert process.stdout is not None, "started with pipes"
     size = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))[0]
     if size > _MAX_ANSWER_BYTES:
@@ -242,13 +244,13 @@ async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
 
 
 def _cpu_s(answer: dict[str, Any]) -> float:
-    """Return how much work an answer was, as its process tells; never more than it may have taken."""
+    """Return the CPU seconds that the process reports for an answer, limited to the timeout."""
     told = answer.get("cpu_s")
     return min(max(float(told), 0.0), READ_TIMEOUT_S) if isinstance(told, int | float) else 0.0
 
 
 def _lines(answer: dict[str, Any]) -> tuple[OcrLine, ...]:
-    """Return the lines of an answer; the process is as hostile as the picture it read."""
+    """Return the lines of an answer. Malformed lines are skipped, because a hostile picture may control the process."""
     lines: list[OcrLine] = []
     for each in answer.get("lines", ()):
         try:

@@ -1,7 +1,7 @@
-"""Track the text on a screen between readings, and find the new lines.
+"""Tracks the text on a screen between readings, and finds the new lines.
 
-OCR reads the same line a little differently each time, and only changed areas are read again. So lines are compared by
-similarity, and numbers by how far they moved.
+OCR reads the same line a little differently each time, and only changed areas are read again. Lines are therefore
+compared by similarity, and numbers by how much they changed.
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Lines a person could not read in a game either; a hostile picture may be full of them.
+# More text than a person could read in a game. A hostile picture may be full of lines.
 MAX_LINES: Final = 200
 MAX_LINE_CHARS: Final = 300
-# Below this the reader guesses (0-1).
+# Below this score (0-1) the reader is guessing.
 MIN_SCORE: Final = 0.6
-# A line so much like one that was there (0-1) is that line, read a little differently.
+# From this similarity (0-1) on, a line is an earlier line that was read a little differently.
 _ALIKE: Final = 0.84
-# Compared letter by letter with so many old lines, those that share the most letters: a line that was read a little
-# differently is the first of them, and a page of text has thousands of pairs.
+# How many old lines a new line is compared with letter by letter: those that share the most letters. If a line was only
+# read differently, the old line is among them. Comparing all lines of a page would mean thousands of pairs.
 _CLOSEST: Final = 3
-# Letters gone through so for one reading, some 8 ms; a hostile screen may be full of lines that share their letters.
+# The maximum number of letters to compare for one reading, which takes about 8 ms. A hostile screen may be full of
+# lines that share their letters.
 _MOST_COMPARED: Final = 30_000
-# Counts of letters a line has: a power of two above the alphabet's 26.
+# The number of letter counters for a line: a power of two above the alphabet's 26.
 _LETTERS: Final = 64
-# A figure that moved by less than this share of the larger one is a counter at work.
+# A number that changed by less than this share of the larger value is a running counter.
 _FIGURE_MOVE: Final = 0.25
-# Room around a known line when it is read again, in shares of the picture's sides.
+# Margin around a known line when it is read again, as a fraction of the picture's width and height.
 _MARGIN_X: Final = 0.01
 _MARGIN_Y: Final = 0.012
-# Less is a stray mark.
+# A line with fewer letters or digits than this is a stray mark.
 _MIN_SIGNS: Final = 2
 
 _CLOCK = re.compile(r"\b\d{1,3}[:.]\d{2}(?:[:.]\d{2})?\b")
@@ -51,7 +52,7 @@ _NO_SIGN = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class OcrLine:
-    """One line of text. `box`: where, in shares of the picture; `score`: how sure the reader is (0-1)."""
+    """One line of text. `box`: its place, in fractions of the picture. `score`: how sure the reader is (0-1)."""
 
     text: str
     box: Box
@@ -59,7 +60,9 @@ class OcrLine:
 
 
 def clean_lines(lines: Iterable[OcrLine]) -> tuple[OcrLine, ...]:
-    """Return the lines worth believing: sure, with something in them, without control characters, top to bottom."""
+    """Return the credible lines from top to bottom: with a high score, enough letters or digits, and no control
+    characters.
+    """
     kept: list[OcrLine] = []
     for line in lines:
         text = " ".join("".join(sign if sign.isprintable() else " " for sign in line.text).split())[:MAX_LINE_CHARS]
@@ -70,45 +73,46 @@ def clean_lines(lines: Iterable[OcrLine]) -> tuple[OcrLine, ...]:
 
 
 def areas_to_read(changed: Sequence[Box], known: Sequence[OcrLine]) -> tuple[Box, ...]:
-    """Return the parts to read where `changed` changed: those, with the known lines they touch whole.
+    """Return the areas to read after a change: the `changed` areas, extended to whole known lines.
 
-    Half a line would be read as a new one.
+    Otherwise half a line would be read as a new line.
     """
     lines = [line.box for line in known if any(_touch(line.box, box) for box in changed)]
     return merge_boxes([*changed, *(_widened(box) for box in lines)])
 
 
 def merge_lines(known: Sequence[OcrLine], read: Sequence[OcrLine], boxes: Sequence[Box]) -> tuple[OcrLine, ...]:
-    """Return all that stands on the screen after its parts `boxes` were read anew."""
+    """Return all lines on the screen after its areas `boxes` were read again."""
     elsewhere = [line for line in known if not any(_inside(line.box, box) for box in boxes)]
     return clean_lines((*elsewhere, *read))
 
 
 def new_lines(before: Sequence[OcrLine], after: Sequence[OcrLine]) -> tuple[OcrLine, ...]:
-    """Return the lines of `after` that say something `before` did not.
+    """Return the lines of `after` whose content is not in `before`.
 
-    Some 4 ms for a full page, tens for the most that a hostile one can hold.
+    Takes about 4 ms for a full page, and tens of milliseconds for the largest hostile page.
     """
     known = _Known([line.text for line in before])
     return tuple(line for line in after if not known.say(line.text))
 
 
 def is_same_content(line: str, old: str) -> bool:
-    """Return whether a line is no news beside an old one: alike, a part of it, or the same with a figure that only
-    ticks."""
+    """Return whether a line adds nothing to an old line: it is similar, a part of it, or differs only in a running
+    counter.
+    """
     return _Known([old]).say(line)
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What of a line is compared: its letters, and its figures but for the clock's."""
+    """The parts of a line that are compared: its letters, and its numbers except clock times."""
 
     words: str
     figures: tuple[int, ...]
 
 
 class _Known:
-    """Lines that others are compared with. Which are worth it is found by how many letters they share, in any order."""
+    """Known lines to compare with. Candidates are those that share the most letters with a new line, in any order."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._lines = [_said(text) for text in texts]
@@ -117,11 +121,12 @@ class _Known:
         self._left = _MOST_COMPARED
 
     def say(self, text: str) -> bool:
-        """Return whether one of the lines says the same."""
+        """Return whether one of the known lines has the same content."""
         new = _said(text)
         length = len(new.words)
         if not length:
-            # Nothing but figures: beside words they are something else.
+            # A line of numbers is compared only with other lines of numbers, because numbers beside words mean
+            # something else.
             return any(not old.words and _figures_stand(new.figures, old.figures) for old in self._lines)
         shared = np.minimum(self._letters, _letters_of(new.words)).sum(axis=1)
         if any(new.words in old.words and _stand(new, old) for old in self._at(np.flatnonzero(shared == length))):
@@ -146,7 +151,9 @@ def _said(text: str) -> _Said:
 
 
 def _letters_of(words: str) -> NDArray[np.int64]:
-    """Return how often each letter is there; letters of large alphabets share a count, so more may seem shared."""
+    """Return how often each letter occurs. Letters of large alphabets share counters, so similarity may be
+    overestimated.
+    """
     signs = np.frombuffer(words.encode("utf-32-le", "surrogatepass"), np.uint32)
     return np.bincount(signs % _LETTERS, minlength=_LETTERS)
 
@@ -156,11 +163,11 @@ def _stand(new: _Said, old: _Said) -> bool:
 
 
 def _figures_stand(figures: Sequence[int], old_figures: Sequence[int]) -> bool:
-    """Return whether the figures are the same as far as people care."""
+    """Return whether the numbers are the same or changed only slightly."""
     if len(figures) > len(old_figures):
         return False
     if len(figures) < len(old_figures):
-        # A part of the old line: each figure must come from there.
+        # The new line is a part of the old one, so each of its numbers must be in the old line.
         return all(figure in old_figures for figure in figures)
     return all(
         abs(new - former) < _FIGURE_MOVE * max(new, former, 1) for new, former in zip(figures, old_figures, strict=True)
@@ -186,6 +193,6 @@ def _touch(first: Box, second: Box) -> bool:
 
 
 def _inside(line: Box, box: Box) -> bool:
-    """Return whether a line's middle lies in a box."""
+    """Return whether the centre of a line lies in a box."""
     x, y = (line.left + line.right) / 2, (line.top + line.bottom) / 2
     return box.left <= x <= box.right and box.top <= y <= box.bottom

@@ -1,8 +1,8 @@
-"""The program that reads pictures, run in a process of its own: `voice.screen.ocr` starts, asks and kills it.
+"""The program that reads pictures in its own process. `voice.screen.ocr` starts it, sends requests and kills it.
 
-It imports nothing of ours, knows no secret and opens no network. Requests come on stdin: the length of a header (four
-bytes, big-endian), the header (JSON: `boxes`), the length of a picture, the picture. Answers go to stdout: a length and
-JSON. It ends with its stdin.
+It imports nothing of Roomtone, has no secrets and opens no network connection. Requests come on stdin: the length of a
+header (four bytes, big-endian), the header (JSON: `boxes`), the length of a picture, the picture. Answers go to stdout:
+a length and JSON. The program ends when stdin ends.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import time
 from typing import IO, Any, Final
 
 _LENGTH: Final = struct.Struct(">I")
-# Beside people talking, reading can wait.
+# Reading has a lower priority than speech.
 _NICENESS: Final = 5
 _PARAMETERS: Final = {
     "Global.use_cls": False,  # screens stand upright
     "Global.log_level": "critical",
-    # Pictures come as large as they are to be read; small parts are not blown up (25 times slower, and read worse).
+    # Pictures already have the right size. Enlarging small parts would take 25 times as long and give worse results.
     "Det.limit_type": "max",
     "Det.limit_side_len": 1280,
-    # One core: the other threads belong to hearing.
+    # Use one core, and leave the others to speech recognition.
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
@@ -33,7 +33,7 @@ _PARAMETERS: Final = {
 def main() -> None:
     """Answer requests until stdin ends."""
     answers = os.fdopen(os.dup(1), "wb")
-    # Whatever a library prints must not stand between answers.
+    # Libraries print to stdout, so redirect stdout to stderr and keep the original stdout for the answers.
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
@@ -64,7 +64,7 @@ def _engine() -> Any:
 
 
 def _read(engine: Any, picture: bytes, boxes: list[list[float]]) -> list[list[object]]:
-    """Return [text, left, top, right, bottom, score] of each line in the parts `boxes`, in shares of the picture."""
+    """Return [text, left, top, right, bottom, score] of each line in the areas `boxes`, in fractions of the picture."""
     import numpy as np
     from PIL import Image
 

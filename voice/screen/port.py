@@ -1,6 +1,6 @@
-"""The port of screen readers, and the values that pass through it.
+"""The interface of screen readers, and the values that pass through it.
 
-Embedded character recognition (`voice.screen.ocr`) implements it; the service brings a vision model.
+The built-in OCR (`voice.screen.ocr`) implements it. The bot implements it with a vision model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class VisionSource(StrEnum):
-    """What read the screen."""
+    """The kind of reader that read the screen."""
 
     OCR = "ocr"
     MODEL = "model"
@@ -30,13 +30,14 @@ class VisionError(VoiceError):
 
 
 class NoPictureError(VisionError):
-    """There is no picture to read, or none any more. No reader failed."""
+    """There is no picture to read, or no picture any more. This is not a failure of the reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisionRequest:
-    """A picture to read. `boxes`: which parts; `who`: who shares it; `before`: the last note, so that a model can tell
-    what is new; `question`: what somebody wants to know, or empty."""
+    """A picture to read. `boxes`: the parts to read. `who`: the person who shares it. `before`: the last note, so that
+    a model can say what is new. `question`: what somebody wants to know, or empty.
+    """
 
     jpeg: bytes
     boxes: tuple[Box, ...] = (WHOLE,)
@@ -54,16 +55,16 @@ class VisionReading:
     description: str = ""
 
 
-# Returns what is to be read; called when the reader's turn for it has come, so that it is the latest there is. It
-# raises `NoPictureError` when there is nothing to look at any more.
+# Returns the picture to read. The reader calls it when the request's turn has come, so the picture is the latest one.
+# Raises `NoPictureError` if there is nothing to read any more.
 LatestRequest: TypeAlias = "Callable[[], VisionRequest]"
 
 
 class VisionReader(Protocol):
-    """Reads pictures, one at a time. Made and closed by its owner; safe for all tasks of one loop."""
+    """Reads pictures, one at a time. Created and closed by its owner. All tasks of one event loop may use it."""
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Return what is on the screen. `urgent`: somebody waits for it. Raises `VisionError`.
+        """Return what is on the screen. `urgent`: somebody is waiting for the answer. Raises `VisionError`.
 
-        *Cancellation*: at once; the answer is dropped.
+        *Cancellation*: takes effect at once; the answer is dropped.
         """

@@ -1,4 +1,4 @@
-"""What an operator can set about shared screens."""
+"""The operator's settings for shared screens."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class ScreenSettings(BaseModel):
         description="Least seconds between two remarks about a screen that nobody asked for. The bot makes them only "
         "where it would also answer questions to the room (participation.voice_mode). 0 means none.",
     )
-    # Most screens shared in one room at a time.
+    # Maximum number of screens shared in one room at the same time.
     max_shares: int = Field(default=4, ge=1, le=50, json_schema_extra={"internal": True})
-    # Share of one processor core (0-1) that reading text may take while screens keep changing: a new line is noted
-    # within a second or two, and the rest is left for hearing.
+    # The share of one CPU core (0-1) that reading text may use while screens keep changing. A new line is then noted
+    # within a second or two, and the rest of the CPU is left for speech recognition.
     busy_share: float = Field(default=0.3, ge=0.05, le=1, json_schema_extra={"internal": True})

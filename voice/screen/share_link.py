@@ -1,8 +1,8 @@
-"""Links for sharing a screen: signed, valid once, with a secret to resume a broken connection.
+"""Links for sharing a screen. They are signed and valid once, and give a secret to resume a broken connection.
 
-A link's token says for whom it is and when it ends, and is signed; nobody else can make or change one. Redeeming it
-uses it up and gives a resume secret, which only the page that redeemed it knows. It never leaves memory: a process
-that starts anew accepts no old link.
+A link's token names the person and the time at which the link expires. The token is signed, so nobody else can create
+or change one. Redeeming a link uses it up and returns a resume secret, which only the page that redeemed it knows. Keys
+and secrets exist only in memory, so a restarted process accepts no old link.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 
-# A token is some 200 characters; longer ones are not read at all.
+# A token has about 200 characters. Longer ones are refused without reading them.
 MAX_TOKEN_CHARS = 600
-# Keys of HMAC-SHA256 gain nothing from being longer than its output.
+# HMAC-SHA256 gains nothing from keys that are longer than its output.
 KEY_BYTES = 32
 _NONCE_BYTES = 16
 _SECRET_BYTES = 32
-# More links than are ever open, and pages than ever share; the oldest are forgotten first, and so are good no more.
+# Limit for open links and for redeemed links; there are never that many in practice. The oldest ones become invalid
+# first.
 MAX_OPEN_LINKS = 1_000
 
 
@@ -33,12 +34,12 @@ class LinkRefusal(StrEnum):
     FORGED = "forged"
     EXPIRED = "expired"
     USED = "used"
-    # The share it belonged to is over, or the process is another one.
+    # The share is over, or the process has been restarted.
     ENDED = "ended"
 
 
 class LinkRefusedError(Exception):
-    """A link or resume secret was not accepted; `reason` says why. Never holds the token."""
+    """A link or resume secret was not accepted; `reason` says why. The error never contains the token."""
 
     def __init__(self, reason: LinkRefusal) -> None:
         super().__init__(reason.value)
@@ -47,7 +48,7 @@ class LinkRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LinkClaim:
-    """What a link says. `session_id` is the voice session; `expires_at` UTC epoch seconds."""
+    """The content of a link. `session_id`: the voice session. `expires_at`: UTC epoch seconds."""
 
     guild_id: int
     user_id: int
@@ -58,26 +59,28 @@ class LinkClaim:
 
 @dataclass(frozen=True, slots=True)
 class LinkAdmission:
-    """A redeemed link. `resume_secret` lets the page come back; show it to nobody else."""
+    """A redeemed link. `resume_secret` lets the page reconnect and must not be shown to anybody else."""
 
     claim: LinkClaim
     resume_secret: str
 
 
 def new_key() -> bytes:
-    """Return a key for one process."""
+    """Return a new signing key for one process."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def sign_claim(claim: LinkClaim, key: bytes) -> str:
-    """Return the token that says `claim`, fit for a URL's fragment."""
+    """Return the signed token for `claim`, usable in a URL's fragment."""
     said = [claim.guild_id, claim.user_id, claim.session_id, claim.nonce, claim.expires_at]
     body = json.dumps(said, separators=(",", ":")).encode()
     return f"{_armoured(body)}.{_armoured(_mac(body, key))}"
 
 
 def verify_token(token: str, key: bytes, *, now: float) -> LinkClaim:
-    """Return what a token says. `now`: UTC epoch seconds. Raises `LinkRefusedError`; the signature is judged first."""
+    """Return the content of a token. `now`: UTC epoch seconds. Raises `LinkRefusedError`. The signature is checked
+    first.
+    """
     if len(token) > MAX_TOKEN_CHARS or token.count(".") != 1:
         raise LinkRefusedError(LinkRefusal.MALFORMED)
     body, mac = (_bare(part) for part in token.split("."))
@@ -86,7 +89,7 @@ def verify_token(token: str, key: bytes, *, now: float) -> LinkClaim:
     try:
         claim = LinkClaim(*json.loads(body))
     except (ValueError, TypeError) as error:
-        # Signed by us and unreadable: another version's.
+        # Signed by us but unreadable: the token comes from another version.
         raise LinkRefusedError(LinkRefusal.MALFORMED) from error
     if now >= claim.expires_at:
         raise LinkRefusedError(LinkRefusal.EXPIRED)
@@ -94,21 +97,21 @@ def verify_token(token: str, key: bytes, *, now: float) -> LinkClaim:
 
 
 class ShareLinks:
-    """The links of one process: what was given out, and what has been redeemed. Not thread-safe.
+    """The links of one process, both open and redeemed. Not thread-safe.
 
-    Times are UTC epoch seconds, handed in.
+    Callers pass the times in, as UTC epoch seconds.
     """
 
     def __init__(self, key: bytes, *, valid_s: float) -> None:
         self._key = key
         self._valid_s = valid_s
-        # Nonce -> when it ends, of links that nobody has redeemed yet; in the order in which they were given out.
+        # Nonce -> expiry time of each link that has not been redeemed yet, oldest first.
         self._open: dict[str, float] = {}
-        # Hash of a resume secret -> whose it is. The secrets themselves are not kept.
+        # Hash of a resume secret -> its link's content. The secrets themselves are not kept.
         self._admitted: dict[bytes, LinkClaim] = {}
 
     def give(self, *, guild_id: int, user_id: int, session_id: str, now: float) -> str:
-        """Return a new link's token. A link that the same person hasn't used yet stays good until it expires."""
+        """Return a new link's token. An earlier unused link of the same person stays valid until it expires."""
         claim = LinkClaim(guild_id, user_id, session_id, secrets.token_urlsafe(_NONCE_BYTES), now + self._valid_s)
         self._forget_expired(now)
         while len(self._open) >= MAX_OPEN_LINKS:
@@ -117,7 +120,7 @@ class ShareLinks:
         return sign_claim(claim, self._key)
 
     def redeem(self, token: str, *, now: float) -> LinkAdmission:
-        """Use a link up. Raises `LinkRefusedError`."""
+        """Redeem a link, which then cannot be used again. Raises `LinkRefusedError`."""
         claim = verify_token(token, self._key, now=now)
         if self._open.pop(claim.nonce, None) is None:
             raise LinkRefusedError(LinkRefusal.USED)
@@ -128,14 +131,14 @@ class ShareLinks:
         return LinkAdmission(claim, secret)
 
     def resume(self, secret: str) -> LinkClaim:
-        """Return whose resume secret that is. Raises `LinkRefusedError`."""
+        """Return the content of the link that this resume secret belongs to. Raises `LinkRefusedError`."""
         claim = self._admitted.get(_digest(secret)) if len(secret) <= MAX_TOKEN_CHARS else None
         if claim is None:
             raise LinkRefusedError(LinkRefusal.ENDED)
         return claim
 
     def end(self, nonce: str) -> None:
-        """The share that came of a link is over: nobody resumes it."""
+        """End the share of the link with this nonce, so that nobody can resume it."""
         for digest in [digest for digest, claim in self._admitted.items() if claim.nonce == nonce]:
             del self._admitted[digest]
 

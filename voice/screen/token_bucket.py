@@ -1,17 +1,18 @@
-"""A token bucket that limits how many pictures a second somebody may send."""
+"""A token bucket that limits how many pictures each second one person may send."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The page sends two a second; three leave room for a clock that runs fast, six for a network that stuttered.
+# The page sends two pictures each second. A rate of three allows for a fast clock, and a burst of six for a network
+# that stalled.
 FRAMES_PER_S = 3.0
 BURST = 6.0
 
 
 @dataclass(slots=True)
 class TokenBucket:
-    """Lets `rate` through a second, and `burst` at once after a rest. Times: monotonic seconds, handed in."""
+    """Allows `rate` items each second, and `burst` items at once after a pause. Callers pass in monotonic seconds."""
 
     rate: float = FRAMES_PER_S
     burst: float = BURST
@@ -19,10 +20,10 @@ class TokenBucket:
     _at: float = 0.0
 
     def take(self, now: float) -> bool:
-        """Return whether one more may pass now, and count it if so."""
+        """Return whether one more item may pass now. If so, count it."""
         if self._level < 0:
             self._level, self._at = self.burst, now
-        # A clock that is handed back doesn't take tokens away.
+        # A clock that goes backwards takes no tokens away.
         self._level = min(self.burst, self._level + max(0.0, now - self._at) * self.rate)
         self._at = max(self._at, now)
         if self._level < 1:

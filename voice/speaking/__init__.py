@@ -1,1 +1,1 @@
-"""Speaking: normalised text, voices (`port`), playback, barge-in."""
+"""Speaking: text normalisation, voices, playback and barge-in. Start at `port`."""

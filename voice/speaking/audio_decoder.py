@@ -1,7 +1,7 @@
-"""Decode the bytes of a speech endpoint as they arrive. Pure.
+"""Decodes the response of a speech endpoint while it arrives. Pure.
 
-Servers do not always send the format they were asked for, so the first bytes decide. Raw PCM, WAV and Ogg Opus are
-decoded while they arrive; other formats that FFmpeg knows are decoded once they are complete.
+Servers do not always send the requested format, so the first bytes decide. Raw PCM, WAV and Ogg Opus are decoded while
+they arrive. Other formats that FFmpeg knows are decoded when they are complete.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from voice.speaking.port import AudioChunk
 if TYPE_CHECKING:
     from voice.audio import Pcm
 
-# OpenAI: "pcm: raw samples in 24kHz (16-bit signed, low-endian), without the header"; others do as OpenAI does.
+# OpenAI: "pcm: raw samples in 24kHz (16-bit signed, low-endian), without the header". Other servers do the same.
 PCM_RATE_HZ = 24_000
-# Enough to recognise any of the formats.
+# Enough bytes to recognise any of the formats.
 _MAGIC_BYTES = 4
 _WHOLE_FILES = (b"fLaC", b"ID3")
-# MPEG frames have only a sync word, and quiet PCM may begin with the same bytes.
+# MPEG frames begin only with a sync word, and quiet PCM may begin with the same bytes.
 _MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xf1", b"\xff\xf9")
-# Streaming servers put any length into the header, so only the lengths before the data are believed.
+# Streaming servers put arbitrary lengths into the header, so only the lengths of chunks before the data are used.
 _WAV_HEADER_BYTES = 12
 _CHUNK_HEADER_BYTES = 8
-# A longer header is no WAV file.
+# If the header is longer than this, the file is not a WAV file.
 _LONGEST_HEADER_BYTES = 65_536
 _PCM_FORMATS = (1, 0xFFFE)
 
 
 class UndecodableAudioError(ValueError):
-    """The bytes are no audio that can be decoded."""
+    """The bytes cannot be decoded as audio."""
 
 
 class SpeechAudioDecoder:
-    """Decodes one response body. `content_type`: its HTTP header; `pcm_expected`: whether raw PCM was requested."""
+    """Decodes one response body. `content_type`: the HTTP header. `pcm_expected`: whether raw PCM was requested."""
 
     def __init__(self, content_type: str, *, pcm_expected: bool) -> None:
         self._kind = content_type.partition(";")[0].strip().lower()
@@ -50,12 +50,12 @@ class SpeechAudioDecoder:
         self._pcm_expected = pcm_expected
         self._bytes = bytearray()
         self._channels = 1
-        # None until the first bytes decide.
+        # None until the first bytes have been examined.
         self._format: str | None = None
         self._ogg = OggOpusDecoder()
 
     def feed(self, piece: bytes) -> list[AudioChunk]:
-        """Add bytes; return the sound that is complete. Raises `UndecodableAudioError`."""
+        """Add bytes, and return the sound that is complete. Raises `UndecodableAudioError`."""
         self._bytes += piece
         if self._format is None:
             if len(self._bytes) < _MAGIC_BYTES:
@@ -64,7 +64,7 @@ class SpeechAudioDecoder:
         return self._decode()
 
     def end(self) -> list[AudioChunk]:
-        """End the body; return the remaining sound. Raises `UndecodableAudioError`."""
+        """Finish the body, and return the remaining sound. Raises `UndecodableAudioError`."""
         if self._format is None:
             if not self._bytes:
                 return []
@@ -113,7 +113,7 @@ class SpeechAudioDecoder:
         return [AudioChunk(pcm, self._rate_hz)] if len(pcm) else []
 
     def _read_wav_header(self) -> bool:
-        """Remove the header if it is complete; return whether samples follow. Other codecs are treated as a file."""
+        """Remove the header if it is complete. Return whether samples follow. Other codecs are decoded as a file."""
         at = _WAV_HEADER_BYTES
         while len(self._bytes) >= at + _CHUNK_HEADER_BYTES:
             name, length = struct.unpack_from("<4sI", self._bytes, at)
@@ -137,7 +137,7 @@ class SpeechAudioDecoder:
 
 
 def sample_rate_of(content_type: str) -> int:
-    """Return the rate in a header like `audio/pcm; rate=22050`, else OpenAI's rate."""
+    """Return the sample rate in a header such as `audio/pcm; rate=22050`, or OpenAI's rate."""
     for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "rate" and value.strip().isdigit():
@@ -147,7 +147,7 @@ def sample_rate_of(content_type: str) -> int:
 
 
 def _decode_file(sound: bytes) -> Pcm:
-    """Decode a container that FFmpeg knows to mono at Discord's rate. Raises FFmpeg's errors."""
+    """Decode a file in a format that FFmpeg knows to mono at Discord's sample rate. Raises FFmpeg's errors."""
     resampler = AudioResampler(format="s16", layout="mono", rate=DISCORD_RATE_HZ)
     with open_container(io.BytesIO(sound), mode="r") as container:
         frames = [part for frame in container.decode(audio=0) for part in resampler.resample(frame)]

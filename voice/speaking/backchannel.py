@@ -1,6 +1,6 @@
-"""Classify words said over the bot: a backchannel, an interruption, or a request to stop. Pure.
+"""Classifies words that are said over the bot: a backchannel, an interruption, or a request to stop. Pure.
 
-A listener's 'mm-hm', a laugh or a cough is a backchannel: the bot goes on speaking. The lists cover seven languages;
+A listener's 'mm-hm', a laugh or a cough is a backchannel: the bot continues to speak. The lists cover seven languages;
 all other words count as an interruption.
 """
 
@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from voice.listening.coalesce import is_sound_effect
 
-# Listeners say these, alone or a few together. 'No' and 'what' are missing because they object.
+# Listeners say these words alone or a few together. 'No' and 'what' are not in the list because they are objections.
 _BACKCHANNELS = frozenset(
     {
         "mm", "mmm", "mhm", "mmhm", "mmhmm", "mhmm", "hm", "hmm", "hmmm", "uh", "um", "uhm", "huh", "uhhuh", "ah",
@@ -57,7 +57,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 class OverlapIntent(Enum):
-    """What somebody who speaks over the bot wants it to do."""
+    """What a person who speaks over the bot wants it to do."""
 
     CONTINUE = auto()  # go on speaking: a backchannel, a laugh, or no words at all
     YIELD = auto()  # stop, because they have something to say
@@ -65,7 +65,7 @@ class OverlapIntent(Enum):
 
 
 def classify_overlap(text: str) -> OverlapIntent:
-    """Return what `text`, said over the bot, asks of it. The caller has removed the bot's name."""
+    """Classify `text`, which somebody said over the bot. The caller has removed the bot's name."""
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     if not words or is_sound_effect(text):
         return OverlapIntent.CONTINUE

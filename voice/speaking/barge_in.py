@@ -1,9 +1,10 @@
-"""Barge-in: when the bot ducks, pauses or stops because people speak over it. A state machine without audio or clock.
+"""Barge-in: decides when the bot ducks, pauses or stops because people speak over it. A state machine without audio or
+clock.
 
 Its input is how much voiced sound each person has made, and whether the bot is audible. Speech over the bot first ducks
-it. Once there is enough of it, it pauses the bot, and the words decide: an interruption stops the reply, a backchannel
-or a noise lets it go on where it was. Short bursts with silence between them do not add up, so an 'mm-hm' now and then
-changes nothing. Each person is counted separately.
+the bot's voice. Enough speech pauses the bot, and then the words decide: an interruption stops the reply, and after a
+backchannel or a noise the reply continues where it was. Short bursts with silence between them do not add up, so an
+occasional 'mm-hm' changes nothing. Each person is counted separately.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from voice.speaking.backchannel import OverlapIntent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A silence this long ends a burst: the closures and breaths within a phrase are shorter.
+# A silence of this length ends a burst. Silences within a phrase are shorter.
 BURST_GAP_S = 0.35
-# The end of speech is known 0.5-1.0 s after it, the text another half second later. A person who speaks for longer than
-# this over a paused reply has interrupted it, whatever the words.
+# The end of speech is detected 0.5-1.0 s late, and the text arrives another half second later. A person who speaks for
+# longer than this over a paused reply has interrupted it, regardless of the words.
 LONGEST_PAUSE_S = 6.0
-# Sums of 32 ms windows are not exact.
+# Allows for rounding errors in sums of 32 ms windows.
 _EPSILON_S = 1e-6
 
 
@@ -58,7 +59,7 @@ class _Voice:
 class BargeInDetector:
     """One room's detector. Owned by the room's task; not thread-safe.
 
-    `duck_after_s`, `stop_after_s`: seconds of somebody's voiced sound over the bot's.
+    `duck_after_s`, `stop_after_s`: seconds of a person's voiced sound over the bot's.
     """
 
     def __init__(self, *, duck_after_s: float, stop_after_s: float) -> None:
@@ -70,14 +71,14 @@ class BargeInDetector:
 
     @property
     def level(self) -> PlaybackLevel:
-        """Return how loud the bot speaks now."""
+        """Return the bot's current loudness."""
         return self._level
 
     def update(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> BargeInAction | None:
-        """Update each person's voiced sound in their present speech, in seconds; silent people may be left out.
+        """Update the seconds of voiced sound in each person's current speech. Silent people may be left out.
 
-        `audible`: the bot's reply is playing. Call it whenever sound came and a few times a second besides, also while
-        the bot is silent, so that speech from before a reply does not count against it.
+        `audible`: the bot's reply is playing. Call this method whenever sound has arrived and a few times each second,
+        even while the bot is silent. Otherwise speech from before a reply would count against the reply.
         """
         if not audible:
             self._note_while_silent(voiced, now)
@@ -91,7 +92,7 @@ class BargeInDetector:
     def on_words(
         self, user_id: int, meaning: OverlapIntent, *, started_at: float, ended_at: float, audible: bool, now: float
     ) -> BargeInAction | None:
-        """Act on somebody's recognised words, spoken from `started_at` to `ended_at` (acoustic start and end)."""
+        """Handle a person's recognised words, spoken from `started_at` to `ended_at` (start and end of the sound)."""
         if not audible:
             return None
         if meaning is OverlapIntent.STOP:
@@ -102,7 +103,8 @@ class BargeInDetector:
         if meaning is OverlapIntent.YIELD:
             return self._stop()
         if started_at > voice.claimed_at:
-            # A breath or a click after the interruption was recognised before the interruption itself: wait for that.
+            # A breath or a click after the interruption was recognised first. Wait for the words of the interruption
+            # itself.
             return None
         voice.claims, voice.over_s = False, 0.0
         return self._take(self._level_due(), now)
@@ -112,7 +114,7 @@ class BargeInDetector:
 
     def _advance(self, user_id: int, total_s: float, now: float) -> None:
         voice = self._voices.setdefault(user_id, _Voice(since=now, last_at=now))
-        # Less than before: new speech has begun.
+        # If the total is smaller than before, new speech has begun.
         grown_s = total_s - voice.total_s if total_s >= voice.total_s else total_s
         voice.total_s = total_s
         burst_over = now - voice.last_at > BURST_GAP_S and not voice.claims

@@ -1,7 +1,7 @@
-"""Tell program code from prose where a model wrote code without a fence, which to markdown is prose too. Pure.
+"""Tells program code from prose if a model wrote code without a fence. Markdown treats such code as prose. Pure.
 
-Leaving out words is worse than reading out code, so a line counts as code only if it has what prose never has. A line
-that could be either is code if it follows code.
+Leaving out prose is worse than reading code aloud. A line therefore counts as code only if it contains something that
+prose never contains. A line that could be either counts as code if it follows code.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 
 _OPENERS, _CLOSERS = "([{", ")]}"
-# An open bracket is given up after so many pieces: it was no string or list.
+# After this many pieces an open bracket is ignored, because it did not begin a string or list.
 _LONGEST_PIECES = 40
 
-# A call has no space before its bracket, and a name of three letters or more: f(x) is maths, and so are these.
+# A call has no space before its bracket, and its name has at least three letters. f(x) is mathematics, and so are the
+# functions in `_MATHS`.
 _MATHS = re.compile(r"(?:sin|cos|tan|log|exp|sqrt|min|max|sum|abs|gcd|mod)\(")
 _CALL = r"(?:[a-z_]\w*\.)*[a-z_]\w{2,}\("
-# Lines that are code wherever they stand.
+# Lines that are always code.
 _STRONG = re.compile(
     rf"""(?x)
       (?:async\s+)?def\s+\w+\(.*
@@ -56,11 +57,11 @@ _PROSE_WORDS = 3
 
 
 class CodeDetector:
-    """Knows whether the last line was code. One instance a reply; give it the pieces in order."""
+    """Tracks whether the last line was code. Use one instance for each reply, and pass the pieces in order."""
 
     def __init__(self) -> None:
         self._among = False
-        # How many brackets the code has left open.
+        # The number of brackets that the code has left open.
         self._open = 0
         self._pieces = 0
 
@@ -80,12 +81,14 @@ class CodeDetector:
 def _is_surely_code(piece: str) -> bool:
     if _STRONG.fullmatch(piece) is None or _MATHS.match(piece) is not None:
         return False
-    # The splitter may have cut the piece at a full stop inside a string.
+    # The splitter may have cut a piece at a full stop within a string.
     return piece[-1] not in ".!?" or _opened(piece) > 0
 
 
 def _is_prose(piece: str) -> bool:
-    """Return whether `piece` is a sentence: some words from a capital to a full stop, without signs of code."""
+    """Return whether `piece` is a sentence: several words, a capital at the start, a full stop at the end, no signs of
+    code.
+    """
     words = [word for word in piece.split() if word.strip("\"'“”,.!?…:()*").isalpha()]
     return _PROSE.fullmatch(piece) is not None and len(words) >= _PROSE_WORDS
 

@@ -1,7 +1,8 @@
-"""Two voices as one: when the first fails, the second speaks the sentence.
+"""Combines two voices: when the first fails, the second speaks the sentence.
 
-If the first breaks off within a sentence, the second speaks the rest; the first voice's usual pace tells where that
-begins. After some failures in a row a circuit breaker keeps sentences away from the first; later one tries it again.
+If the first voice breaks off within a sentence, the second speaks the rest. The rest is estimated from the first
+voice's usual speed. After some failures in a row a circuit breaker stops calls to the first voice. Later one sentence
+tries it again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _log = structlog.get_logger()
 
 
 class FallbackSynthesizer:
-    """`first`, and `second` where it fails (`voice.speaking.port.Synthesizer`). Use it on one event loop."""
+    """Calls `first`, and `second` if it fails (`voice.speaking.port.Synthesizer`). Use it on one event loop."""
 
     def __init__(
         self,
@@ -43,13 +44,13 @@ class FallbackSynthesizer:
 
     @property
     def outage(self) -> Outage | None:
-        """Return the first voice's outage; None while it is used."""
+        """Return the outage of the first voice, or None while it is used."""
         return self._breaker.outage
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield `text` as sound from either voice; where the first breaks off, the second speaks the rest.
+        """Yield `text` as sound from either voice. If the first voice breaks off, the second speaks the rest.
 
-        Raises `SynthesisError` with the reasons of both when both fail.
+        Raises `SynthesisError` with the reasons of both voices when both fail.
         """
         spoken_s = 0.0
         if self._breaker.admits(self._monotonic()):

@@ -1,7 +1,7 @@
-"""Leave out the passages of a reply that are never spoken: code blocks, a model's reasoning, and tool calls. Pure.
+"""Leaves out the passages of a reply that are never spoken: code blocks, a model's reasoning, and tool calls. Pure.
 
-They go over many sentences, and the reply arrives sentence by sentence: a markdown parser, which needs the whole block,
-would make the voice wait. So the fences and tags are followed here.
+Such passages extend over many sentences, and the reply arrives sentence by sentence. A markdown parser needs the whole
+block, so the voice would have to wait. This module therefore tracks the fences and tags itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from copy import copy
 
 from voice.speaking.code_detector import CodeDetector
 
-# Tags around reasoning and tool calls; some open as <function=search>.
+# Tags around reasoning and tool calls. Some have a form such as <function=search>.
 _NAMES = (
     "think|thinking|thought|reasoning|scratchpad|tool|tools|tool_call|tool_calls|tool_response|tool_result|tool_use|"
     "function|function_call|function_calls|invoke|parameters?|arguments"
@@ -19,14 +19,14 @@ _NAMES = (
 _MARK = re.compile(
     rf"(?P<fence>```+|~~~+)|[<◁](?P<close>/?)(?P<tag>{_NAMES})(?:[\s=:][^<>◁▷]*?)?(?P<alone>/?)[>▷]", re.IGNORECASE
 )
-# A tool call as bare JSON: an object with a name in quotes, at the beginning of a piece.
+# A tool call as plain JSON: an object whose first key is in quotes, at the beginning of a piece.
 _JSON = re.compile(r"\s*\[?\s*\{\s*\"[^\"]*\"\s*:")
-# Lines that agents were taught to write (ReAct). `Final Answer:` is spoken.
+# Lines that agents are trained to write (ReAct). `Final Answer:` is spoken.
 _STEP = re.compile(r"\s*(?:Thought|Action|Action Input|Observation)\s*:", re.IGNORECASE)
 
 
 class HiddenPassages:
-    """Knows which passage is open. One instance a reply; give it the pieces in order."""
+    """Tracks which passage is open. Use one instance for each reply, and pass the pieces in order."""
 
     def __init__(self) -> None:
         self._fence = ""
@@ -35,7 +35,7 @@ class HiddenPassages:
         self._code = CodeDetector()
 
     def peek(self, written: str) -> str:
-        """Return what `visible` would return for `written`, without surrounding spaces, and change nothing."""
+        """Return what `visible` would return for `written`, without surrounding spaces. The state does not change."""
         other = copy(self)
         other._code = copy(self._code)
         return other.visible(written).strip()
@@ -68,7 +68,7 @@ class HiddenPassages:
         if self._fence or mark["alone"]:
             return
         if mark["close"]:
-            # Models also close a tag by another name; staying silent to the end would be worse.
+            # Models sometimes close a tag by another name. Staying silent until the end of the reply would be worse.
             self._tag = "" if self._tag in {tag, ""} or not _nested(self._tag, tag) else self._tag
         else:
             self._tag = self._tag or tag
@@ -88,5 +88,5 @@ class HiddenPassages:
 
 
 def _nested(outer: str, inner: str) -> bool:
-    """Return whether a closing tag `inner` ends something inside `outer` rather than `outer` itself."""
+    """Return whether the closing tag `inner` ends a tag inside `outer`, and not `outer` itself."""
     return inner.startswith(("invoke", "parameter", "argument", "function", "tool")) and outer != inner

@@ -1,6 +1,6 @@
-"""Decode an Ogg Opus stream packet by packet as it arrives (RFC 3533 for the pages, RFC 7845 for their content).
+"""Decodes an Ogg Opus stream packet by packet while it arrives (RFC 3533 for the pages, RFC 7845 for their content).
 
-FFmpeg reads Ogg too, but it pulls bytes from a file, which would block a thread on the network.
+FFmpeg can read Ogg too, but it reads from a file, which would block a thread while waiting for the network.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 _CAPTURE = b"OggS"
-# RFC 3533, section 6: the fixed part of a page's header; its last byte counts the segments.
+# RFC 3533, section 6: the fixed part of a page's header. Its last byte is the number of segments.
 _HEADER_BYTES = 27
-# A packet goes on after a segment of this length.
+# After a segment of this length the packet continues in the next segment.
 _FULL_SEGMENT = 255
-# RFC 7845, section 5.1: the first packet, with the samples to be skipped in bytes 10 and 11.
+# RFC 7845, section 5.1: the first packet. Bytes 10 and 11 hold the number of samples to skip.
 _HEAD, _TAGS = b"OpusHead", b"OpusTags"
 _HEAD_BYTES = 19
 
@@ -44,7 +44,7 @@ class OggOpusDecoder:
         return self._decoder is not None
 
     def feed(self, piece: bytes) -> list[Pcm]:
-        """Add bytes; return the sound of the packets that are complete. Raises ValueError if it is not Ogg Opus."""
+        """Add bytes, and return the sound of the complete packets. Raises ValueError if the stream is not Ogg Opus."""
         self._bytes += piece
         sounds = [sound for packet in self._packets() if (sound := self._decoded(packet)) is not None]
         return [sound for sound in sounds if len(sound)]
@@ -57,9 +57,9 @@ class OggOpusDecoder:
                 yield packet
 
     def _next_segment(self) -> bytes | None:
-        """Take the next segment off the buffer; None while it is incomplete.
+        """Remove the next segment from the buffer, or return None if it is incomplete.
 
-        Segments are read before their page is complete: a page may hold a second of sound.
+        Segments are read before their page is complete, because a page may hold a second of sound.
         """
         while not self._lengths:
             if not self._begin_page():
@@ -73,7 +73,7 @@ class OggOpusDecoder:
         return segment
 
     def _begin_page(self) -> bool:
-        """Take a page's header off the buffer; return whether it was complete."""
+        """Remove a page's header from the buffer, and return whether it was complete."""
         if len(self._bytes) < _HEADER_BYTES:
             return False
         if not self._bytes.startswith(_CAPTURE):
@@ -89,7 +89,7 @@ class OggOpusDecoder:
         if packet.startswith(_HEAD):
             if len(packet) < _HEAD_BYTES:
                 raise ValueError("a broken Opus header")
-            # Opus mixes stereo down to mono by itself.
+            # The Opus decoder mixes stereo down to mono.
             self._decoder = Decoder(rate_hz=DISCORD_RATE_HZ)
             (self._skip,) = struct.unpack_from("<H", packet, 10)
             return None

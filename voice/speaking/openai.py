@@ -1,7 +1,7 @@
-"""A voice over HTTP: OpenAI's `/v1/audio/speech`, as OpenAI, Kokoro-FastAPI, Speaches and LocalAI serve it.
+"""A voice over HTTP: OpenAI's `/v1/audio/speech`, also served by Kokoro-FastAPI, Speaches and LocalAI.
 
-It sets the deadlines, passes sound on as it arrives, and turns the library's errors into one plain sentence each. The
-spoken text never appears in a message.
+This module sets the deadlines, passes sound on as it arrives, and turns the library's errors into one plain sentence
+each. The spoken text never appears in a message.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from voice.speaking.port import AudioChunk
 
-# A sentence takes seconds; a server that sends more than this is no voice.
+# A sentence takes seconds. A server that sends more than this is not a speech endpoint.
 MAX_SOUND_S = 180.0
-# The same as 24 kHz PCM, for bodies that are no sound at all.
+# The same limit as 24 kHz PCM, for bodies that are not sound.
 MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
@@ -39,7 +39,7 @@ _REMEDIES = Remedies(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechEndpoint(Endpoint):
-    """Which endpoint, model and voice.
+    """Address, model and voice of an endpoint.
 
     `timeout_s`: the longest wait for a sentence's first sound. `stall_s`: the longest wait between two pieces of it.
     """
@@ -48,15 +48,15 @@ class SpeechEndpoint(Endpoint):
     speed: float = 1.0
     audio_format: Literal["pcm", "wav", "opus"] = "pcm"
     timeout_s: float = 8.0
-    # What has come goes on sounding, so little of this is heard as a pause.
+    # Sound that has already arrived plays during a stall, so only a little of the stall is heard as a pause.
     stall_s: float = 2.0
 
 
 class OpenAISynthesizer:
     """One endpoint and one voice (`voice.speaking.port.Synthesizer`).
 
-    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* hangs up the running call.
-    Safe to use from many tasks at once.
+    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* aborts the running request. Any
+    number of tasks may use it at once.
     """
 
     def __init__(self, endpoint: SpeechEndpoint) -> None:
@@ -138,12 +138,12 @@ class OpenAISynthesizer:
 
 
 def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
-    """Return `error` as a sentence with the remedy, without keys or texts."""
+    """Describe `error` in a sentence with the remedy, without keys or the spoken text."""
     return SynthesisError(f"The voice {endpoint.model} at {endpoint.where} {_describe(error)}.")
 
 
 def _describe(error: Exception) -> str:
-    # A server that cannot be reached raises the library's own error; this is a stream that broke off.
+    # An unreachable server raises the library's own error, so this is a stream that broke off.
     if isinstance(error, httpx.HTTPError) and not isinstance(error, httpx.TimeoutException):
         return "broke off in the middle of a sentence. Try again, or look at its server's log"
     return describe_failure(error, _REMEDIES)

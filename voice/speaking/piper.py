@@ -1,6 +1,7 @@
-"""The embedded voice: Piper, in one owned worker thread.
+"""The embedded voice: Piper, in its own worker thread.
 
-piper-tts is GPL-3 and therefore an optional part (`roomtone[piper]`); the package is imported only here.
+piper-tts is licensed under GPL-3 and is therefore an optional part (`roomtone[piper]`). The package is imported only
+here.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-# Piper runs at thirty times real time; a sentence that takes this long means a stuck machine.
+# Piper is thirty times faster than real time. If a sentence takes this long, the machine is stuck.
 SENTENCE_TIMEOUT_S = 15.0
-# The model begins each sentence with some 50 ms of near silence, which would delay every answer. Below -54 dBFS counts
-# as silence; 10 ms of it are kept for sounds that begin softly. The pause between sentences is at the end of each.
+# The model begins each sentence with about 50 ms of near silence, which would delay every answer. Below -54 dBFS counts
+# as silence. 10 ms of it are kept for sounds that begin softly. The pause between two sentences is at the end of each.
 _SILENT_RMS = 65.0
 _LEAD_S = 0.01
 _STEP_S = 0.005
@@ -34,10 +35,10 @@ _CONFIG_FILE = "voice.onnx.json"
 
 
 class PiperSynthesizer:
-    """Speaks sentences one at a time. Create it with `open`; safe to call from many tasks.
+    """Speaks one sentence at a time. Created by `open`. Any number of tasks may use it.
 
-    *Ownership*: holds one thread and one ONNX session. *Cancellation*: a cancelled call returns at once; the
-    sentence in the thread is finished and dropped.
+    *Ownership*: holds one thread and one ONNX session. *Cancellation*: a cancelled call returns at once; the thread
+    finishes the sentence, and the result is dropped.
     """
 
     def __init__(self, voice: Any, worker: ThreadPoolExecutor, *, speed: float = 1.0, variety: float = 1.0) -> None:
@@ -53,23 +54,23 @@ class PiperSynthesizer:
     ) -> AsyncIterator[PiperSynthesizer]:
         """Load the voice in `directory` (`voice.onnx`, `voice.onnx.json`). Raises `SynthesisError`.
 
-        `threads`: two need two thirds of the time of one, for the same CPU. `speed`: 1.0 is the voice's own, 2.0 twice
-        as fast. `variety`: how differently the same words sound each time, 1.0 as the voice's makers chose, 0.0 not at
-        all.
+        `threads`: two threads take two thirds of the time of one, for the same CPU time. `speed`: 1.0 is the voice's
+        own speed; with 2.0 it is twice as fast. `variety`: how differently the same words sound each time. 1.0 is the
+        voice's default, and 0.0 means always the same.
         """
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="piper")
         loop = asyncio.get_running_loop()
         try:
             voice = await loop.run_in_executor(worker, _load, directory, threads)
             synthesizer = cls(voice, worker, speed=speed, variety=variety)
-            # The first run allocates memory and is slow: do it before anybody listens.
+            # The first run allocates memory and is slow, so do it before anybody is listening.
             await synthesizer.synthesize("Yes.")
             yield synthesizer
         finally:
             worker.shutdown(wait=True, cancel_futures=True)
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield `text` as one chunk, since synthesis is thirty times faster than real time. Raises `SynthesisError`."""
+        """Yield `text` as one chunk: synthesis is thirty times faster than real time. Raises `SynthesisError`."""
         speech = await self.synthesize(text)
         if len(speech.pcm):
             yield AudioChunk(speech.pcm, speech.rate_hz)
@@ -115,7 +116,7 @@ def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
 
     own = voice.config
     config = SynthesisConfig(
-        # The voice's own pace need not be 1.
+        # The voice's own length scale is not always 1.
         length_scale=own.length_scale / speed,
         noise_scale=own.noise_scale * variety,
         noise_w_scale=own.noise_w_scale * variety,
@@ -123,7 +124,7 @@ def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
     try:
         chunks = [chunk.audio_int16_array for chunk in voice.synthesize(text, config)]
     except Exception as exc:
-        # espeak and onnxruntime raise untyped errors; the words themselves stay out of the message.
+        # espeak and onnxruntime raise untyped errors. The message must not contain the spoken words.
         raise SynthesisError("The embedded voice failed on a sentence; it was left out.") from exc
     pcm = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int16)
     rate_hz = int(voice.config.sample_rate)
@@ -131,7 +132,9 @@ def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
 
 
 def trim_leading_silence(pcm: Pcm, rate_hz: int) -> Pcm:
-    """Return `pcm` without all but 10 ms of the silence before its first sound; unchanged if all of it is silent."""
+    """Return `pcm` with at most 10 ms of silence before its first sound. If all of `pcm` is silent, return it
+    unchanged.
+    """
     step = int(_STEP_S * rate_hz)
     whole = pcm[: len(pcm) // step * step].astype(np.float64).reshape(-1, step)
     sounding = np.flatnonzero(np.sqrt(np.mean(whole**2, axis=1)) > _SILENT_RMS) if len(whole) else np.zeros(0)

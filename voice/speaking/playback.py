@@ -1,8 +1,8 @@
 """The bot's playback queue: speech cut into 20 ms frames, and how much of each piece was really sent.
 
-The voice connection's thread pulls frames (`next_frame`); replies are queued on the event loop, whole or while they are
-still being synthesized. Whether a piece is played out, stopped or cut off by a closing room, its `PlaybackResult` says
-how far it came, because the room remembers only what was heard.
+The voice connection's thread fetches frames (`next_frame`). Replies are queued on the event loop, either complete or
+while they are still being synthesized. A piece ends when it is played out, stopped, or cut off because the room closes.
+Its `PlaybackResult` then says how much was played, because the room remembers only what was heard.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.speaking.port import Speech
 
-# The gain changes by so much a frame: from full to silence in 100 ms, which avoids clicks.
+# The gain changes by at most this much in each frame: from full volume to silence in 100 ms, which avoids clicks.
 GAIN_STEP = 0.2
-# One piece plays while two wait or are being made: the second avoids a pause after a piece as short as 'Sure.', and a
-# barge-in wastes little work.
+# One piece plays while two wait or are being synthesized. The second waiting piece avoids a pause after a piece as
+# short as 'Sure.'. With so few pieces, a barge-in wastes little work.
 QUEUE_PIECES = 3
-# A piece that is still being made starts once it has so many frames: 100 ms bridge a stream's hesitations.
+# A piece that is still being synthesized starts when it has this many frames. 100 ms bridge small delays of the stream.
 CUSHION_FRAMES = 5
-# An echo through a loudspeaker, somebody's microphone and two networks arrives up to this much later.
+# An echo of the bot arrives up to this many seconds later, through a loudspeaker, a microphone and two networks.
 ECHO_LAG_S = 1.0
-# Pieces kept for echo detection: those of an answer and the one before it.
+# Pieces kept for echo detection: about those of the current answer and the previous one.
 REMEMBERED_PIECES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybackResult:
-    """How far one piece of speech came. `first_frame_at` is monotonic, None if nothing of it was sent."""
+    """How much of one piece of speech was played. `first_frame_at` is monotonic; None if no frame was sent."""
 
     text: str
     duration_s: float
@@ -50,7 +50,7 @@ class PlaybackResult:
 
     @property
     def complete(self) -> bool:
-        """Return whether all of it was sent."""
+        """Return whether the whole piece was sent."""
         return self.played_s >= self.duration_s
 
     @property
@@ -64,9 +64,9 @@ class PlaybackResult:
 
 
 class QueuedSpeech:
-    """One piece in the queue and its progress. Created by `Playback.open`; sound may be added until `end`.
+    """One piece in the queue and its progress. Created by `Playback.open`. Sound may be added until `end`.
 
-    Use it on the event loop; what the voice connection's thread also uses is under the playback's lock.
+    Use it on the event loop. Fields that the voice connection's thread also uses are protected by the playback's lock.
     """
 
     def __init__(self, text: str, *, expected_s: float, volume: float, playback: Playback) -> None:
@@ -77,24 +77,24 @@ class QueuedSpeech:
         self._playback = playback
         self._resampler: tuple[int, StreamResampler] | None = None
         self._rest = np.zeros(0, np.int16)
-        # Under the lock:
+        # Protected by the lock:
         self.frames: deque[Pcm] = deque()
         self.total = 0
         self.open = True
-        # Whether playback may start, or go on after the frames ran out.
+        # Whether playback may start, or continue after the frames ran out.
         self.ready = False
         self.first_frame_at: float | None = None
         self.released = False
 
     def add(self, sound: AudioChunk) -> None:
-        """Append sound. After a stop it is dropped."""
+        """Append sound. After a stop the sound is dropped."""
         if self._resampler is None or self._resampler[0] != sound.rate_hz:
             self._flush_resampler()
             self._resampler = sound.rate_hz, StreamResampler(sound.rate_hz, DISCORD_RATE_HZ)
         self._take(self._resampler[1].feed(sound.pcm))
 
     def end(self, *, text: str | None = None) -> None:
-        """Close the piece. `text`: what it says after all, if synthesis broke off."""
+        """Complete the piece. `text`: the words that were really synthesized, if synthesis broke off."""
         self._flush_resampler()
         if len(self._rest):
             missing = DISCORD_FRAME_SAMPLES - len(self._rest)
@@ -104,7 +104,7 @@ class QueuedSpeech:
         self._playback.close_piece(self)
 
     def played(self) -> PlaybackResult:
-        """Return how far playback came. A piece that is still open counts with its expected duration."""
+        """Return how much was played. For a piece that is still open, the expected duration is used."""
         frame_s = FRAME_MS / 1000
         sent = self.total - len(self.frames)
         duration_s = self.total * frame_s
@@ -118,7 +118,7 @@ class QueuedSpeech:
             self._resampler = None
 
     def _take(self, pcm: Pcm) -> None:
-        """Pass on whole frames at Discord's rate and keep the rest."""
+        """Pass on whole frames at Discord's sample rate and keep the rest."""
         joined = np.concatenate([self._rest, _apply_gain(pcm, self._volume, self._volume)])
         whole = len(joined) // DISCORD_FRAME_SAMPLES * DISCORD_FRAME_SAMPLES
         self._rest = joined[whole:]
@@ -127,7 +127,9 @@ class QueuedSpeech:
 
 
 def _apply_gain(pcm: Pcm, gain: float, gain_at_end: float) -> Pcm:
-    """Return `pcm` with a gain that changes linearly from `gain` to `gain_at_end`; clipped where too loud."""
+    """Return `pcm` with a gain that changes linearly from `gain` to `gain_at_end`. Samples that are too loud are
+    clipped.
+    """
     if gain == gain_at_end == 1.0:
         return pcm
     ramp = np.linspace(gain, gain_at_end, len(pcm), dtype=np.float32)
@@ -152,7 +154,7 @@ class Playback:
         self._pieces: deque[QueuedSpeech] = deque()
         self._begun: deque[QueuedSpeech] = deque(maxlen=REMEMBERED_PIECES)
         self._slots = asyncio.Semaphore(QUEUE_PIECES)
-        # The gain now and its target, approached one step a frame.
+        # The current gain and the gain to reach, one step for each frame.
         self._gain = self._target_gain = 1.0
         self._paused = False
         self._activity_count = 0
@@ -170,15 +172,15 @@ class Playback:
 
     @property
     def activity_count(self) -> int:
-        """Return a count of frames sent, pauses and resumes. If it does not change, playback is stuck."""
+        """Return a count of sent frames, pauses and resumes. If it does not change, playback is stuck."""
         with self._lock:
             return self._activity_count
 
     async def open(self, text: str, *, expected_s: float = 0.0) -> QueuedSpeech:
-        """Wait for room in the queue and return a new piece for the sound of `text`.
+        """Wait for room in the queue, and return a new piece for the sound of `text`.
 
-        `expected_s`: its estimated duration, used for how much of the text was heard if it is stopped while open.
-        The caller must `end` the piece, whatever happens.
+        `expected_s`: the estimated duration, used to compute how much of the text was heard if the piece is stopped
+        while open. The caller must always `end` the piece.
         """
         await self._slots.acquire()
         piece = QueuedSpeech(text, expected_s=expected_s, volume=self._volume, playback=self)
@@ -187,7 +189,7 @@ class Playback:
         return piece
 
     async def queue(self, speech: Speech) -> asyncio.Future[PlaybackResult]:
-        """Wait for room in the queue and add `speech`; return the future of its result."""
+        """Wait for room in the queue, add `speech`, and return the future of its result."""
         piece = await self.open(speech.text)
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()
@@ -198,24 +200,24 @@ class Playback:
         return await (await self.queue(speech))
 
     def duck(self, level: float) -> None:
-        """Play at `level` (0-1) of full volume; ends a pause."""
+        """Play at `level` (0-1) of full volume. Ends a pause."""
         with self._lock:
             self._target_gain = level
             self._activity_count += self._paused
             self._paused = False
 
     def pause(self) -> None:
-        """Fade out within one frame and keep the rest of the queue."""
+        """Fade out within one frame, and keep the rest of the queue."""
         with self._lock:
             self._paused = True
             self._activity_count += 1
 
     def resume(self) -> None:
-        """Go on at the same place, at full volume."""
+        """Continue at the same place, at full volume."""
         self.duck(1.0)
 
     def stop(self) -> None:
-        """Fall silent with the next frame and empty the queue. Every piece resolves with what was heard of it."""
+        """Fall silent with the next frame, and empty the queue. The result of every piece says what was heard of it."""
         with self._lock:
             stopped = list(self._pieces)
             self._pieces.clear()
@@ -225,7 +227,7 @@ class Playback:
             self._resolve(piece)
 
     def words_between(self, since: float, until: float) -> str:
-        """Return the sentences that could be heard, or echo, between two monotonic times."""
+        """Return the sentences that could be heard directly or as an echo between two monotonic times."""
         with self._lock:
             results = [piece.played() for piece in self._begun]
         return " ".join(
@@ -266,7 +268,7 @@ class Playback:
             return None
         piece = self._pieces[0]
         if not piece.frames:
-            # It ran out of frames: wait until there are enough to go on without stuttering.
+            # The piece ran out of frames. Wait until it has enough to continue without stuttering.
             piece.ready = False
         elif not piece.open or len(piece.frames) >= CUSHION_FRAMES:
             piece.ready = True
@@ -291,7 +293,7 @@ class Playback:
             piece.total += len(frames)
 
     def close_piece(self, piece: QueuedSpeech) -> None:
-        """Mark `piece` as complete; resolve it if it was played out already."""
+        """Mark `piece` as complete. If all of it was already played, set its result."""
         with self._lock:
             piece.open = False
             over = piece in self._pieces and not piece.frames
@@ -301,7 +303,7 @@ class Playback:
             self._resolve(piece)
 
     def _resolve(self, piece: QueuedSpeech) -> None:
-        """Set the result of `piece` and free its place in the queue. Runs on the event loop, once a piece."""
+        """Set the result of `piece` and free its place in the queue. Runs on the event loop, once for each piece."""
         if not piece.done.done():
             piece.done.set_result(piece.played())
         if not piece.released:

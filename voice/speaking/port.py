@@ -1,4 +1,4 @@
-"""The port of a voice (text-to-speech): what the rest of Roomtone calls."""
+"""The interface of a voice (text-to-speech), which the rest of Roomtone calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """A text as sound: mono int16 at `rate_hz`."""
+    """The sound of a text: mono int16 at `rate_hz`."""
 
     text: str
     pcm: Pcm
@@ -35,7 +35,7 @@ class AudioChunk:
 
     @property
     def duration_s(self) -> float:
-        """Return its duration in seconds."""
+        """Return the duration in seconds."""
         return len(self.pcm) / self.rate_hz
 
 
@@ -43,9 +43,9 @@ class Synthesizer(Protocol):
     """Turns text into sound."""
 
     def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield the sound of `text` as it is made. Raises `SynthesisError`, also after some chunks.
+        """Yield the sound of `text` while it is synthesized. Raises `SynthesisError`, perhaps after some chunks.
 
-        *Cancellation*: closing the generator ends the work.
+        *Cancellation*: closing the generator stops the synthesis.
         """
 
 

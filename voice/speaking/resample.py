@@ -1,4 +1,4 @@
-"""Change the sample rate of mono speech, with libswresample from PyAV."""
+"""Changes the sample rate of mono speech, with libswresample from PyAV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def resample(pcm: Pcm, from_hz: int, to_hz: int) -> Pcm:
-    """Return mono int16 `pcm` of shape (n,) at `to_hz`; the length is n * to_hz / from_hz, within one frame."""
+    """Return mono int16 `pcm` of shape (n,) at `to_hz`. The length is n * to_hz / from_hz, within one frame."""
     if from_hz == to_hz or len(pcm) == 0:
         return pcm
     resampler = StreamResampler(from_hz, to_hz)
@@ -32,7 +32,7 @@ class StreamResampler:
         self._fed = False
 
     def feed(self, pcm: Pcm) -> Pcm:
-        """Add the next piece; return the samples that are ready."""
+        """Add the next piece, and return the samples that are ready."""
         if self._from_hz == self._to_hz or len(pcm) == 0:
             return pcm
         self._fed = True
@@ -41,7 +41,7 @@ class StreamResampler:
         return _joined(self._resampler.resample(frame))
 
     def flush(self) -> Pcm:
-        """End the stream; return the remaining samples."""
+        """End the stream, and return the remaining samples."""
         if not self._fed:
             return np.zeros(0, np.int16)
         return _joined(self._resampler.resample(None))

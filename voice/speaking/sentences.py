@@ -1,8 +1,9 @@
-"""Cut a stream of text into pieces to speak, as early as it still sounds natural.
+"""Cuts a stream of text into pieces to speak, as early as the pieces sound natural.
 
-Pure. The first piece that is spoken may be a clause, because a listener waits for it; later ones are whole sentences,
-which voices speak best, and there is time while the one before plays. Passages that are not spoken, such as reasoning
-(`hidden_passages`), do not count as the first piece. The same text makes the same pieces however the stream is cut.
+Pure. The first spoken piece may be a clause, because a listener is waiting for it. Later pieces are whole sentences,
+which voices speak best; there is time for them while the previous piece plays. Passages that are not spoken, such as
+reasoning (`hidden_passages`), do not count as the first piece. The same text gives the same pieces however it is
+divided into deltas.
 """
 
 from __future__ import annotations
@@ -17,28 +18,29 @@ from voice.speaking.hidden_passages import HiddenPassages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# One clause of about this length sounds natural alone and starts the voice a second sooner.
+# A clause of about this length sounds natural alone, and lets the voice start a second sooner.
 FIRST_CLAUSE_CHARS = 40
-# A "sentence" longer than this (no punctuation in sight) is cut at a space: one synthesis stays short.
+# A sentence longer than this (one without punctuation) is cut at a space, so that a single synthesis stays short.
 MAX_PIECE_CHARS = 280
 
-# What may stand between a full stop and the space behind it.
+# Characters that may stand between a full stop and the following space.
 _CLOSERS = "\"'”’»)\\]}*_~」』）】》〉］"
-# Full stops of scripts that write a space behind them, and of those that don't.
+# Full stops of scripts that write a space after them, and of scripts that do not.
 _SPACED_STOPS = ".!?…։؟۔।॥።።၊။"
 _BARE_STOPS = "。！？｡．"
 _SENTENCE_END = re.compile(
     rf"[{_SPACED_STOPS}]+[{_CLOSERS}]*(?=\s)|[{_BARE_STOPS}]+[…{_BARE_STOPS}{_CLOSERS}]*(?=[^{_BARE_STOPS}{_CLOSERS}…])|\n"
 )
-# Chinese and Japanese put none behind their commas either.
+# Chinese and Japanese write no space after commas either.
 _CLAUSE_END = re.compile(rf"[,;:—–،؛][{_CLOSERS}]*(?=\s)|[，、；：][{_CLOSERS}]*(?=[^{_CLOSERS}])")
-# The number of a list item is no sentence.
+# The number of a list item is not a sentence.
 _LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s*)?[([]?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\.$")
-# A tag that goes on behind a comma.
+# A tag that is not closed yet, so that the comma is inside it.
 _UNCLOSED = re.compile(r"[<◁][/a-z][^>▷]*$", re.IGNORECASE)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 
-# A name follows the first, a number the second; the third may end a sentence, if the next word has a capital.
+# Abbreviations. A name follows `_TITLES`, and a number follows `_NUMBERED`. A full stop after `_ENDING` ends the
+# sentence if the next word has a capital letter.
 _TITLES = frozenset(
     {
         "mr", "mrs", "ms", "mx", "dr", "prof", "st", "mt", "ft", "sgt", "capt", "lt", "col", "gen", "rev", "hon",
@@ -55,12 +57,12 @@ class _End(Enum):
 
     YES = auto()
     NO = auto()
-    # The next word tells, and is not there yet.
+    # The next word decides, and it has not arrived yet.
     UNKNOWN = auto()
 
 
 class SentenceSplitter:
-    """Collects the deltas of one reply and returns its pieces. One instance a reply."""
+    """Collects the deltas of one reply and returns its pieces. Use one instance for each reply."""
 
     def __init__(self, *, first_clause_chars: int = FIRST_CLAUSE_CHARS, max_piece_chars: int = MAX_PIECE_CHARS) -> None:
         """`first_clause_chars`, `max_piece_chars`: wide characters (CJK) count twice."""
@@ -72,11 +74,11 @@ class SentenceSplitter:
 
     @property
     def spoke(self) -> bool:
-        """Return whether a piece that is spoken was returned."""
+        """Return whether a spoken piece has been returned."""
         return self._spoke
 
     def feed(self, delta: str) -> list[str]:
-        """Take the next piece of the stream; return the pieces that are complete now, in order."""
+        """Add a delta of the stream, and return the pieces that are now complete, in order."""
         self._rest += delta
         pieces: list[str] = []
         while (end := self._cut()) is not None:
@@ -98,7 +100,7 @@ class SentenceSplitter:
                 self._spoke = bool(self._hidden.visible(piece).strip())
 
     def _cut(self) -> int | None:
-        """Return where the next piece ends, or None while none is complete."""
+        """Return where the next piece ends, or None if no piece is complete yet."""
         longest = _reach(self._rest, self._max_piece_chars)
         sentence = self._sentence_end()
         clause = self._clause_end(before=sentence)
@@ -107,7 +109,7 @@ class SentenceSplitter:
             return end
         if len(self._rest.rstrip()) <= longest:
             return None
-        # Behind a comma of Chinese or Japanese, or at a space.
+        # Cut after a Chinese or Japanese comma, or at a space.
         at = max(
             self._rest.rfind(" ", 1, longest), *(self._rest.rfind(comma, 1, longest - 1) + 1 for comma in "，、；")
         )
@@ -125,7 +127,9 @@ class SentenceSplitter:
         return None
 
     def _clause_end(self, *, before: int | None) -> int | None:
-        """Return where the first clause ends that is long enough to be spoken alone; None once a piece was spoken."""
+        """Return the end of the first clause that is long enough to be spoken alone, or None after the first spoken
+        piece.
+        """
         if self._spoke:
             return None
         least = _reach(self._rest.lstrip(), self._first_clause_chars) + len(self._rest) - len(self._rest.lstrip())
@@ -140,7 +144,9 @@ class SentenceSplitter:
 
 
 def _reach(text: str, chars: int) -> int:
-    """Return the index in `text` after `chars` characters, wide ones counted twice; past its end if it is shorter."""
+    """Return the index in `text` after `chars` characters. Wide characters count twice. A short text gives an index
+    past its end.
+    """
     counted = 0
     for at, letter in enumerate(text):
         counted += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -150,11 +156,11 @@ def _reach(text: str, chars: int) -> int:
 
 
 def _ends(text: str, found: re.Match[str]) -> _End:
-    """Return whether the stop in `found` ends a sentence, rather than an abbreviation or a list number."""
+    """Return whether the stop in `found` ends a sentence. It may belong to an abbreviation or a list number."""
     stop = found[0]
     if stop[0] != "." or stop.startswith(".."):
         return _End.YES
-    # The sentence before has been cut off, except where its own end was found to be none.
+    # `text` begins after the last piece. Earlier full stops in it were found not to end a sentence.
     before = text[: found.start() + 1]
     if _LIST_NUMBER.fullmatch(before.rpartition("\n")[2]):
         return _End.NO
@@ -163,7 +169,7 @@ def _ends(text: str, found: re.Match[str]) -> _End:
     if word in _TITLES or (len(word) == 1 and word.isalpha() and word not in {"i", "a"}):
         return _End.NO
     if word not in _ENDING and _DOTTED.fullmatch(word):
-        # 'The U.S. Army': two sentences in one piece sound better than one sentence in two.
+        # For example in 'The U.S. Army'. Two sentences in one piece sound better than one sentence in two pieces.
         return _End.NO
     following = text[found.end() :].lstrip()
     if word in _NUMBERED:
@@ -174,7 +180,7 @@ def _ends(text: str, found: re.Match[str]) -> _End:
 
 
 def _end_by_next_letter(following: str, ends: Callable[[str], bool]) -> _End:
-    """Decide by the first letter that follows; UNKNOWN while there is none."""
+    """Decide by the first letter that follows. UNKNOWN if no letter has arrived yet."""
     if not following:
         return _End.UNKNOWN
     return _End.YES if ends(following[0]) else _End.NO

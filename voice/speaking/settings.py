@@ -1,4 +1,4 @@
-"""What an operator can set about the bot's voice."""
+"""The operator's settings for the bot's voice."""
 
 from __future__ import annotations
 
@@ -63,21 +63,22 @@ class SpeakingSettings(BaseModel):
         description="endpoint: the moderation API at llm.base_url checks every sentence before it is spoken; a "
         "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence.",
     )
-    # Seconds that the endpoint may take until a sentence begins to sound. Rehearsals shorten it.
+    # Seconds until a sentence's first sound must arrive from the endpoint. Rehearsals shorten it.
     timeout_s: float = Field(default=8.0, gt=0, le=60, json_schema_extra={"internal": True})
-    # How much the embedded voice varies the same words from one time to the next: 1 as its makers chose, 0 not at all,
-    # which rehearsals need to end alike.
+    # How differently the embedded voice speaks the same words each time: 1 is the voice's default, 0 means always the
+    # same. Rehearsals use 0 to get the same result each time.
     variety: float = Field(default=1.0, ge=0, le=1, json_schema_extra={"internal": True})
-    # Seconds of somebody's voiced sound over the bot before it falls silent. If it was no more than 'mm-hm' or a laugh
-    # the bot goes on, else the rest is not said. Shorter, and it yields to listeners' noises. Benchmarks lengthen it.
+    # Seconds of a person's voiced sound over the bot before it falls silent. If the sound was only a 'mm-hm' or a laugh
+    # the bot continues; otherwise the rest is not said. With a shorter time the bot reacts to listeners' noises.
+    # Benchmarks lengthen it.
     stop_after_s: float = Field(default=0.7, ge=0.2, le=30, json_schema_extra={"internal": True})
 
     def blocked_in(self, guild_id: int) -> tuple[str, ...]:
-        """Return the words that are not spoken in one server."""
+        """Return the words that must not be spoken in one server."""
         return tuple(word for place in ("all", str(guild_id)) for word in self.blocked_words.get(place, ()))
 
     def pronounced_in(self, guild_id: int) -> dict[str, str]:
-        """Return the pronunciations of one server: word -> how it is said."""
+        """Return one server's pronunciations: word -> how to say it."""
         return {
             word.casefold(): said
             for place in ("all", str(guild_id))

@@ -1,30 +1,30 @@
-"""Estimate how long a voice takes for a text, and how many words it has said after some seconds. Pure.
+"""Estimates how long a voice takes for a text, and how many words it has said after some seconds. Pure.
 
-Voices do not report word timings, so where a sentence breaks off is estimated from the voice's usual speed.
+Voices do not report word timings, so the place where a sentence breaks off is estimated from the voice's usual speed.
 """
 
 from __future__ import annotations
 
-# English voices at their default speed, spaces counted; measured with the embedded voice.
+# The speed of English voices by default, including spaces; measured with the embedded voice.
 CHARS_A_SECOND = 15.0
-# Weight of a new sentence against those before it.
+# Weight of a new sentence relative to earlier ones.
 _WEIGHT = 0.2
-# Shorter stretches are mostly the silence around them.
+# Shorter sounds are ignored, because they are mostly silence.
 _SHORTEST_S = 0.5
-# A word counts as said if no more than this share of it is missing: estimates fall short half of the time.
+# A word counts as said if at most this share of it is missing, because half of the estimates are too short.
 _NEARLY = 0.25
-# Characters a second of very slow and very fast voices.
+# Characters each second of very slow and very fast voices.
 _SLOWEST, _FASTEST = 5.0, 40.0
 
 
 class SpeechRate:
-    """One voice's speed, learned from what it has spoken."""
+    """One voice's speed, learned from the sentences that it has spoken."""
 
     def __init__(self, chars_a_second: float = CHARS_A_SECOND) -> None:
         self._chars_a_second = chars_a_second
 
     def learn(self, text: str, spoken_s: float) -> None:
-        """Learn from a text that was spoken to its end in `spoken_s` seconds."""
+        """Learn from a text that took `spoken_s` seconds to speak completely."""
         if spoken_s >= _SHORTEST_S:
             measured = min(max(len(text) / spoken_s, _SLOWEST), _FASTEST)
             self._chars_a_second += _WEIGHT * (measured - self._chars_a_second)
@@ -40,13 +40,13 @@ class SpeechRate:
 
 
 def words_until(text: str, share: float) -> str:
-    """Return the words said when `share` (0 to 1) of `text` was spoken; a word that was only begun is left out."""
+    """Return the words that were said when `share` (0-1) of `text` was spoken, without a word that was only begun."""
     words = text.split()
     return " ".join(words[: _words_said(words, share)])
 
 
 def words_after(text: str, share: float) -> str:
-    """Return the remaining words: `words_until` plus these are the whole text."""
+    """Return the remaining words. `words_until` and these words together are the whole text."""
     words = text.split()
     return " ".join(words[_words_said(words, share) :])
 

@@ -1,7 +1,7 @@
-"""Replace numbers and signs by words: '5 %' becomes '5 percent', '21:04' is a time. Pure.
+"""Replaces numbers and signs by words: '5 %' becomes '5 percent', and '21:04' is read as a time. Pure.
 
-Voices differ in how they read signs, so they get words. Digits stay digits: every voice can read numbers. The words are
-English, like the voice that comes with Roomtone.
+Voices differ in how they read signs, so they get words instead. Digits remain, because every voice can read numbers.
+The words are English, like the voice that comes with Roomtone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNITS = {
     "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "fps": "frames a second",
 }  # fmt: skip
 _FRACTIONS = {"1/2": "one half", "1/3": "one third", "2/3": "two thirds", "1/4": "one quarter", "3/4": "three quarters"}
-# '8/10' is a rating, '24/7' is not.
+# '8/10' is a rating, but '24/7' is not.
 _RATING_SCALES = frozenset({"5", "10", "20", "100"})
 _SIGNS = {
     "+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by", "±": "plus or minus", "≈": "about",
@@ -63,7 +63,7 @@ def _money(sign: str, amount: str, scale: str | None) -> str:
 
 def _range(found: re.Match[str]) -> str:
     low, sign, high = found[1], found[2], found[3]
-    # A hyphen is a range only if it goes up: phone numbers and scores have it too.
+    # A hyphen between two numbers is a range only if the second is larger. Phone numbers and scores have hyphens too.
     return f"{low} to {high}" if sign == "–" or int(low) < int(high) else f"{low} {high}"
 
 
@@ -75,7 +75,7 @@ def _fraction(found: re.Match[str]) -> str:
 
 _Rule = tuple[re.Pattern[str], "Callable[[re.Match[str]], str]"]
 
-# The order matters: longer patterns come before those that match a part of them.
+# The order matters: longer patterns come before patterns that match a part of them.
 _RULES: tuple[_Rule, ...] = (
     (re.compile("|".join(re.escape(short) for short in _SHORT), re.IGNORECASE), lambda m: _SHORT[m[0].lower()]),
     (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"), lambda m: f"{m[1]} at {m[2].replace('.', ' dot ')}"),
@@ -100,7 +100,7 @@ _RULES: tuple[_Rule, ...] = (
     (re.compile(r"\band/or\b", re.IGNORECASE), lambda _: "and or"),
     (re.compile(r"(?<!\S)w/o(?!\w)", re.IGNORECASE), lambda _: "without"),
     (re.compile(r"(?<!\S)w/(?=\s?\w)", re.IGNORECASE), lambda _: "with "),
-    # A path has more of them.
+    # Match only a single slash, because a path has several.
     (re.compile(r"(?<![\w/.~])([^\W\d_]+)/([^\W\d_]+)(?![\w/])"), lambda m: f"{m[1]} or {m[2]}"),
     (re.compile(r"(?<!\w)([CcFf])#(?!\w)"), lambda m: f"{m[1]} sharp"),
     (re.compile(r"(?<!\w)([Cc])\+\+"), lambda m: f"{m[1]} plus plus"),
@@ -113,14 +113,14 @@ _RULES: tuple[_Rule, ...] = (
     (re.compile(r"(?<=\w)&(?=\w)"), lambda _: " and "),
 )  # fmt: skip
 
-# Signs that are still left here would be spelled out, or break some voices.
+# Some voices would spell out the remaining signs or fail on them.
 _SILENT_SIGNS = frozenset("*_`~|<>{}[]^\\#=+@/&%$€£¥°")
 _SILENT_CATEGORIES = frozenset({"So", "Sk", "Sm", "Sc", "Cc", "Cf", "Cn", "Co", "Cs"})
 _SPACE_BEFORE_STOP = re.compile(r"\s+([,.;:!?…]+)(?=\s|$)")
 
 
 def expand_symbols(text: str) -> str:
-    """Return `text` with signs in words, or without them where there is no word."""
+    """Return `text` with signs replaced by words. Signs without a word are removed."""
     for pattern, words in _RULES:
         text = pattern.sub(words, text)
     speakable = "".join(" " if _is_silent(letter) else letter for letter in text)

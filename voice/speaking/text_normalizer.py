@@ -1,9 +1,9 @@
-"""Turn a written reply into text that a voice can read aloud. Pure.
+"""Turns a written reply into text that a voice can read aloud. Pure.
 
-Models are told to write plain words and still send markdown, links, emoji, code, tables and stage directions. Markdown
-is parsed by markdown-it; the patterns below are for what is not markdown (chat signs, HTML, stage directions) and for
-marks whose partner stands in another sentence, because a reply is cut into sentences before it is cleaned.
-Passages that go over many sentences are left out by `hidden_passages`, so one `TextNormalizer` serves one reply.
+Models are asked to write plain words but still send markdown, links, emoji, code, tables and stage directions.
+markdown-it parses the markdown. The patterns below handle what is not markdown (chat signs, HTML, stage directions),
+and marks whose counterpart is in another sentence, because a reply is cut into sentences before it is cleaned.
+`hidden_passages` leaves out passages that extend over many sentences, so use one `TextNormalizer` for each reply.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from voice.speaking.symbols import expand_symbols
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Said in place of an address inside a sentence, which would be incomplete without it.
+# Spoken instead of a URL inside a sentence, which would be incomplete without it.
 LINK = "the link"
 
-# Off: blocks of several lines (the splitter has cut them apart), and `<...>`, which `_URL` and `_TAG` handle together
-# with Discord's mentions.
+# Disabled rules: blocks of several lines (the splitter has cut them apart), and `<...>`, which `_URL` and `_TAG` handle
+# together with Discord's mentions.
 _MARKDOWN = (
     MarkdownIt("commonmark")
     .enable("strikethrough")
     .disable(["code", "fence", "html_block", "html_inline", "autolink", "lheading", "reference"])
 )
-# Where emphasis began and ended, for the stage directions: characters of Unicode's private use area.
+# Markers for the start and end of emphasis, which stage directions need: characters of Unicode's private use area.
 _EMPHASIS_OPEN, _EMPHASIS_CLOSE = "\ue000", "\ue001"
 _EMPHASIS = re.compile(f"[{_EMPHASIS_OPEN}{_EMPHASIS_CLOSE}]")
 
 _TABLE_ROW = re.compile(r"\s*\||[^|]*\|[^|]*\|")
 _RULE = re.compile(r"\s*(?:[-*_=|:+]\s*){3,}")
-# Bullets and Discord's small print, which CommonMark does not know.
+# Bullets and Discord's small text, which CommonMark does not know.
 _LINE_START = re.compile(r"^\s*(?:-#\s+|[•‣◦–—]\s+(?=\S))+")
 _SPOILER = re.compile(r"\|\|(.+?)\|\|")
 _URL = re.compile(
@@ -50,7 +50,7 @@ _WORDS_ONLY = re.compile(r"[^\W_]+(?:[ '-][^\W_]+){0,3}")
 _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{\{[^{}]*\}\}")
 _SHORTCODE = re.compile(r":[a-z][a-z0-9_+-]*:", re.IGNORECASE)
 _EMOTICON = re.compile(r"(?<!\S)(?:[:;]['-]?[)(DPpOo/\\|*3]+|<3|[xX]D+|\^_*\^)(?=[\s.,!?]|$)")
-# Verbs for what others hear or see of a speaker: in emphasis or brackets they are stage directions anywhere.
+# Verbs for what others hear or see of a speaker. In emphasis or brackets they are always stage directions.
 _SEEN = "laugh|chuckle|giggle|smile|grin|smirk|sigh|nod|shrug|wink|cough|gasp|groan|snort|yawn|wave|blush"
 _DONE = (
     f"{_SEEN}|whisper|pause|think|hum|blink|clap|bow|lean|look|glance|stare|sip|stretch|adjust|tilt|raise|roll|scratch|"
@@ -65,16 +65,16 @@ _STAGE = re.compile(
     rf"|\(\s*(?:\w+ly\s+)?(?:{_DONE})(?:s|es|ing)?{_TAIL}[.!…]*\s*\)",
     re.IGNORECASE,
 )
-# Emphasis at the beginning is a stage direction if a new sentence follows, and stressed words if the sentence goes on.
+# Emphasis at the beginning is a stage direction if a new sentence follows. If the sentence continues, it is stress.
 _OPENING = re.compile(
     rf"\s*{_EMPHASIS_OPEN}+"
     rf"(?:(?i:\w+ly\s+)?(?i:{_DONE})(?i:s|es|ing)?\b[^{_EMPHASIS_CLOSE}]*|[a-z]\w*(?:\s+[^{_EMPHASIS_CLOSE}\s]+){{1,16}})"
     rf"{_EMPHASIS_CLOSE}+(?=\s*$|\s+[\"“(A-Z])"
 )
-# Our own transcript carries these marks, and models copy them.
+# Our own transcript contains these marks, and models copy them.
 _RECORDED = re.compile(r"\((?:interrupted|skips?|silence|no response)\)", re.IGNORECASE)
 _OUT_OF_ROLE = re.compile(r"\(\([^()]*\)\)")
-# Marks of chat templates such as `<|im_end|>`, with the role that follows the opening ones.
+# Markers of chat templates such as `<|im_end|>`. An opening marker is followed by a role.
 _TEMPLATE = re.compile(r"<[|｜](?:im_start|start_header_id)[|｜]>\s*(?:assistant|system|user)?|<[|｜][^<>]{0,40}[|｜]>")
 _ROLE = re.compile(r"\s*(?:assistant|ai|bot|response|final answer)\s*:\s*(?=\S)", re.IGNORECASE)
 _CITATION = re.compile(r"【[^】]*[†:][^】]*】")
@@ -84,13 +84,13 @@ _FRAC = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
 _MACRO = re.compile(r"\\(?:[()\[\]]|(?:left|right|text|mathrm|mathbf|cdot|times|quad)\b)")
 _UNDERSCORES = re.compile(r"(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 _TIMES = re.compile(r"(?<=\d)\*(?=\d)")
-# A star between numbers is a sign, every other one is left of emphasis.
+# A star between numbers is a multiplication sign. Every other star is a remainder of emphasis.
 _STARS = re.compile(r"(?<!\d\s)(?<!\d)\*+|\*+(?!\s?\d)")
 _MARKS = re.compile(r"~~+|\|\||`+")
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
 _HASHTAG = re.compile(r"(?<!\w)#(?=[^\W\d])")
 _SKIP = re.compile(r"\W*SKIP\W*")
-# Unicode counts these among the pictures, but voices know their names.
+# Unicode classifies these signs as symbols like emoji, but voices can read them.
 _NAMED_SIGNS = frozenset("°©®™^")
 _PICTURE_CATEGORIES = frozenset({"So", "Sk", "Cc", "Cn", "Co", "Cs"})
 # Variation selectors and joiners of emoji.
@@ -101,17 +101,17 @@ _EMPTY_BRACKETS = re.compile(r"\(\s*\)|\"\s*\"|“\s*”")
 
 @dataclass(frozen=True, slots=True)
 class SpeakableText:
-    """One piece of a reply. `text` is for readers (the transcript); `aloud` is what the voice is given."""
+    """One piece of a reply. `text` is for readers (the transcript). `aloud` is passed to the voice."""
 
     text: str
     aloud: str
 
 
 class TextNormalizer:
-    """Takes the pieces of one reply in order. One instance a reply.
+    """Processes the pieces of one reply in order. Use one instance for each reply.
 
-    `pronunciations`: word -> how it is said, matched as whole words whatever their case. `own_names`: the bot's names;
-    `Name:` at the start of a piece, as in a script, is left out.
+    `pronunciations`: word -> how to say it; whole words match in any case. `own_names`: the bot's names; `Name:` at the
+    start of a piece, as in a script, is left out.
     """
 
     def __init__(self, pronunciations: Mapping[str, str] | None = None, *, own_names: Sequence[str] = ()) -> None:
@@ -128,7 +128,7 @@ class TextNormalizer:
         self._hidden = HiddenPassages()
 
     def normalize(self, written: str) -> SpeakableText | None:
-        """Return what the voice says of the next piece, or None if nothing is left of it."""
+        """Return the next piece as the voice should say it, or None if nothing is left of it."""
         visible = self._hidden.visible(written)
         text = strip_markup(
             self._label.sub("", visible, count=1) if self._labelled and self._label.match(visible) else visible
@@ -145,7 +145,7 @@ class TextNormalizer:
 
 
 def strip_markup(written: str) -> str:
-    """Return the words of one piece without markup, links, pictures and directions; empty if it has none."""
+    """Return the words of one piece without markup, links, pictures and stage directions. May be empty."""
     text = _SPOILER.sub(r"\1", _ROLE.sub("", _TEMPLATE.sub(" ", written), count=1))
     if _TABLE_ROW.match(text) or _RULE.fullmatch(text) or _SKIP.fullmatch(text):
         return ""
@@ -164,7 +164,7 @@ def strip_markup(written: str) -> str:
 
 
 def _render(written: str) -> str:
-    """Return the text of one piece of markdown, with the marks of emphasis and the numbers of lists."""
+    """Return the text of one piece of markdown, with markers for emphasis and with the numbers of lists."""
     parts: list[str] = []
     for block in _MARKDOWN.parse(written):
         if block.type == "list_item_open" and block.info:
@@ -178,7 +178,7 @@ def _render(written: str) -> str:
                 case "em_close" | "strong_close":
                     parts.append(_EMPHASIS_CLOSE)
                 case "code_inline":
-                    # `main` can be said, `x->y` cannot.
+                    # `main` can be spoken, but `x->y` cannot.
                     parts.append(f" {token.content} " if _WORDS_ONLY.fullmatch(token.content.strip()) else " ")
                 case "image" | "softbreak" | "hardbreak":
                     parts.append(" ")
@@ -186,7 +186,7 @@ def _render(written: str) -> str:
 
 
 def _unset(text: str) -> str:
-    """Return `text` with formulae as they are typed rather than set."""
+    """Return `text` with LaTeX formulae converted to plain text."""
     if "$" not in text and "\\" not in text:
         return text
     return _MACRO.sub(" ", _FRAC.sub(r" \1 over \2 ", _MATHS.sub(r" \1 ", text)))

@@ -1,1 +1,1 @@
-"""Discord's voice connection in both directions. The way in is `link.VoiceLink`."""
+"""Discord's voice connection in both directions. Start at `link.VoiceLink`."""

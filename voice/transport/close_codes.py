@@ -1,4 +1,4 @@
-"""The voice gateway's close codes: which end a session for good, and which allow a resume.
+"""The voice gateway's close codes: which ones end a session for good, and which ones allow a resume.
 
 Source: Discord's developer documentation, "Voice Close Event Codes", and discord.py 2.7.1 for codes missing there.
 """

@@ -1,4 +1,4 @@
-"""Count every packet by its fate, to tell a bot that receives nothing from a silent room."""
+"""Counts every packet by its fate, to tell a bot that receives nothing from a silent room."""
 
 from __future__ import annotations
 

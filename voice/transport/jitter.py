@@ -30,7 +30,7 @@ _RESTART_QUIET_S = 2.0
 # drift, and 50 ppm make 180 ms in an hour of one open microphone.
 _EARLIEST_S = -0.1
 _LATEST_S = 1.0
-# More waiting packets (1.3 s) than this are not caused by reordering.
+# If more packets than this are waiting (1.3 s of sound), reordering is not the cause.
 _CAPACITY = 64
 _REMEMBERED = 128
 

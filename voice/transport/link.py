@@ -1,7 +1,7 @@
 """The bot's connection to one voice channel: joins, receives, sends, and reconnects.
 
-Owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. Audio events go to
-`sink` in batches on the event loop; changes of the connection go to `on_event`.
+The link owns discord.py's voice client, the receiver, the sending thread, and the task that watches them. Audio events
+go to `sink` in batches on the event loop. Changes of the connection go to `on_event`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The link is down. `final`: it will not be tried again. `reason` is a plain sentence."""
+    """The link is down. `final`: the bot will not reconnect. `reason` is a plain sentence."""
 
     at: float
     reason: str
@@ -130,9 +130,9 @@ class VoiceLink:
     ) -> AsyncIterator[VoiceLink]:
         """Join `channel` and stay while the context lasts.
 
-        `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` tells whose packets are
-        never decrypted (bots, people who opted out). The reader thread calls it for every packet, so a change takes
-        effect at once. `metronome` sends the bot's sound on time; without it the link's own thread does.
+        `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a person's
+        packets must never be decrypted (bots, people who opted out). The reader thread calls it for every packet, so a
+        change takes effect at once. `metronome` sends the bot's sound on time; without it the link's own thread does.
 
         Raises `LinkError` (and `OpusMissingError`) with a plain sentence. *Cancellation*: leaves the channel.
         *Ownership*: it owns the voice client, its threads, and one task.
@@ -200,7 +200,7 @@ class VoiceLink:
         await self._lost_for_good.wait()
         return self._reason
 
-    # The connection.
+    # Connecting and disconnecting.
 
     async def _connect(self) -> None:
         """Create a voice client and connect it. Raises `LinkError` after cleaning up the client."""
@@ -221,7 +221,7 @@ class VoiceLink:
             raise refusal from error
 
     def _channel_of_now(self) -> VoiceChannel:
-        """Return discord.py's current object for the channel: a new main session replaces all objects. Raises
+        """Return discord.py's current object for the channel, because a new main session replaces all objects. Raises
         `LinkError`.
         """
         if self._discord is None:
@@ -268,7 +268,7 @@ class VoiceLink:
         # Pass the last sound to the sink before the link is gone.
         self._handover.drain()
 
-    # The task that watches.
+    # The task that watches the connection.
 
     async def _keep(self) -> None:
         """Act on the watchdog's findings until the link is lost for good."""

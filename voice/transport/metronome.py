@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _END_TIMEOUT_S = 2.0
-# If the process ends this often in a row, each time within a minute, something ends it on purpose.
+# If the process ends this often in a row, each time within a minute, something must be ending it on purpose.
 MOST_ENDS_IN_A_ROW = 5
 STABLE_S = 60.0
 # The wait before the second restart, doubled each time; the first restart is immediate.

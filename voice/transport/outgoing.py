@@ -1,8 +1,9 @@
-"""The sending thread: pulls 20 ms frames of the bot's voice, encodes, encrypts and paces them, and announces speaking.
+"""The sending thread: it fetches 20 ms frames of the bot's voice, encodes, encrypts and paces them, and announces
+speaking.
 
 It finishes datagrams ahead of time. If the sender holds datagrams until their time (`metronome`), it finishes two, so
-that this process cannot delay them. Otherwise it finishes one, so that only a system call remains. More would be sent
-after somebody interrupts, because finished frames cannot be taken back.
+that this process cannot delay them. Otherwise it finishes one, so that only a system call remains. It finishes no more,
+because finished frames cannot be taken back and would still be sent after somebody interrupts.
 
 discord.py's player is not used: it ends with its source, cannot be silent in between, and sends a burst after every
 pause. The frames come from voice/speaking.
@@ -39,9 +40,9 @@ OPUS_COMPLEXITY = 5
 OPUS_EXPECTED_LOSS_PERCENT = 10
 # Discord: "send five frames of silence before stopping". Otherwise listeners' decoders continue with noise.
 _SILENCE_FRAMES_AT_END = 5
-# After a longer stall the missed frames are not sent in a burst, because listeners' buffers would drop it.
+# After a longer stall the missed frames are not sent in a burst, because listeners' buffers would drop them.
 _LONGEST_LAG_S = 0.1
-# How long before its time a frame is passed on. A busy interpreter shorter than this delays nothing; an interruption
+# How long before its time a frame is passed on. A shorter stall of the interpreter delays nothing, but an interruption
 # takes this much longer to be heard.
 _AHEAD_S = 2 * _FRAME_S
 # The encrypted group forms within two seconds of joining. It never forms while the bot is alone; then frames are pulled
@@ -286,7 +287,7 @@ class Outgoing:
     def _send(self, sealed: _Sealed | None, at: float) -> None:
         assert sealed is not None
         if sealed.keys != sealed.carrier.keys:
-            # The group moved to another epoch since.
+            # The group has moved to another epoch since the frame was sealed.
             sealed = _Sealed.by(sealed.carrier, sealed.opus)
         sealed.carrier.send(sealed.datagram, at=at)
 

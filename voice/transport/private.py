@@ -268,7 +268,7 @@ class ReceivingState(VoiceConnectionState):
         self._socket_reader.start()
         self.add_socket_listener(self._datagram)
 
-    # What arrives.
+    # Messages that arrive.
 
     def begin_anew(self) -> None:
         """Reset the state that belonged to the previous connection."""
@@ -296,7 +296,7 @@ class ReceivingState(VoiceConnectionState):
             case DiscordVoiceWebSocket.DAVE_EXECUTE_TRANSITION:
                 self.receiver.rekeyed()
 
-    # What is done otherwise than in the stock.
+    # Behaviour that differs from discord.py's.
 
     @property
     def state(self) -> ConnectionFlowState:
@@ -427,7 +427,7 @@ class ReceivingState(VoiceConnectionState):
                 raise LinkError(reason, retryable=False) from closed
             raise
 
-    # What the link asks.
+    # State that the link reads.
 
     @property
     def runner_alive(self) -> bool:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# The reader thread checks this often even if nothing is due.
+# The reader thread checks this often, even if nothing is due.
 _IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
 # Seconds of sound delivered at once. More saves CPU in rooms with many speakers, but adds latency.
@@ -128,7 +128,7 @@ class Receiver:
         self._sounded = False  # sound was added since the last batch
         self._due = clock()  # a lower bound: no stream is due before
 
-    # The reader thread.
+    # Called by the reader thread.
 
     def datagram(self, datagram: bytes, keys: LiveKeys) -> None:
         """Handle one datagram on arrival. `keys` are read during the call."""
@@ -174,7 +174,7 @@ class Receiver:
                     due = min(due, batch_due)
             return max(_SHORTEST_WAIT_S, due - now)
 
-    # The event loop: what the voice gateway says.
+    # Called on the event loop, for messages of the voice gateway.
 
     def joined(self, user_ids: Iterable[int]) -> None:
         """Handle op 11: these people are connected."""
@@ -220,7 +220,7 @@ class Receiver:
             self._watchdog.reconnected()
             self._hand_on(self._clock())
 
-    # Anywhere.
+    # Called from any thread.
 
     @property
     def members(self) -> frozenset[int]:
@@ -240,7 +240,7 @@ class Receiver:
                 self._clock(), connected=connected, runner_alive=runner_alive, in_transition=in_transition
             )
 
-    # Under the lock.
+    # Called with the lock held.
 
     def _of_somebody(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         """Hold a frame of an unknown SSRC, and try the members' keys on it."""
