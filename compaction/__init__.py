@@ -1,7 +1,9 @@
-"""The memory of a session: turns go in, context for a model comes out. Imports nothing else of ours.
+"""The memory of a session: conversation turns go in, and context for a language model comes out.
 
-Way in: `session.SessionMemory`. Rooms: `folding` (when a batch is folded, and its landing), `summary` (what makes a
-batch into a segment, and the ledger that renders the summary), `context` (the payload of one model call), `budget`
-(token limits of any call), `memory` (search, facts about people, tiers of old segments), `language` (rules about
-English). Values: `model`, `payload`; ports: `ports`; picture and reasons: README.md.
+This package imports no other package of this project. Callers use `session.SessionMemory`. Subpackages: `folding`
+(decides when a batch of turns is summarised, and stores the result), `summary` (turns a batch into a segment, and
+segments into the summary), `context` (the payload of one model call), `budget` (token limits of all model calls),
+`memory` (search, facts about people, storage tiers of old segments), `language` (rules about English text). `model` and
+`payload` define the values, and `ports` the interfaces to a store and to models. README.md has a diagram and the
+reasons for the design.
 """

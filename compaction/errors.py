@@ -1,22 +1,22 @@
-"""The errors of this package, named by who must act."""
+"""The errors of this package. Each docstring says what happened, and most say who must act."""
 
 from __future__ import annotations
 
 
 class CompactionError(Exception):
-    """Base of every error this package raises."""
+    """Base class of all errors that this package raises."""
 
 
 class StoreError(CompactionError):
-    """The store failed and wrote nothing by halves. The operator must look at the disk or the database."""
+    """The store failed, and no write is half done. The operator must check the disk or the database."""
 
 
 class SessionEndedError(CompactionError):
-    """The session has ended; the caller must open a new one."""
+    """The session has ended. The caller must open a new one."""
 
 
 class CompletionError(CompactionError):
-    """The text model failed. `retryable`: trying again may help; not so with a wrong key or model name."""
+    """The text model failed. `retryable`: trying again may help. It does not help with a wrong key or model name."""
 
     def __init__(self, message: str, *, retryable: bool, timeout: bool = False) -> None:
         super().__init__(message)
@@ -25,7 +25,9 @@ class CompletionError(CompactionError):
 
 
 class EmbeddingError(CompactionError):
-    """The embedder failed; search goes on by full text. `retryable`: trying again may help; not so with a wrong key."""
+    """The embedder failed, so search uses full text alone. `retryable`: trying again may help. It does not with a wrong
+    key.
+    """
 
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
@@ -33,11 +35,11 @@ class EmbeddingError(CompactionError):
 
 
 class SummaryRefusedError(CompactionError):
-    """A model's answer is no summary: it is blank, cut off, a refusal, a copy of the turns, or a reply to them."""
+    """A model's answer is not a summary: it is blank, cut off, a refusal, a copy of the turns, or a reply to them."""
 
 
 class ContextOverflowError(CompactionError):
-    """The prompt does not fit the model even after trimming. The person must ask for less."""
+    """The prompt does not fit the model even after trimming. The person who asked must ask for less."""
 
     def __init__(self, *, current: int, maximum: int) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
-"""The values of a session's memory: turns, notes, facts, segments, the rendered summary, the compaction state.
+"""The values of a session's memory: turns, notes, facts, segments, the rendered summary and the compaction state.
 
-All are immutable and use the standard library alone. Terms and invariants: docs/memory.md (glossary).
+All values are immutable and use only the standard library. Terms and invariants: docs/memory.md (glossary).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ RunId = NewType("RunId", str)
 SegmentId = NewType("SegmentId", str)
 ChapterId = NewType("ChapterId", str)
 
-# Absolute number of a turn in its session, from 0, never reused. Cursors and ranges are seqs and never list indices,
-# because the positions in a bounded list shift.
+# The number of a turn in its session, from 0, never reused. Cursors and ranges use seqs and not list indices, because
+# the positions in a bounded list shift.
 Seq = NewType("Seq", int)
 
 
 class Mode(StrEnum):
-    """How a session remembers what has left its recent window."""
+    """How a session remembers turns that have left its recent window."""
 
     SUMMARY = "summary"
     ROLLING = "rolling"
@@ -36,7 +36,9 @@ class Strategy(StrEnum):
 
 
 class TurnKind(StrEnum):
-    """What sort of contribution a turn is. `effect`: something done to the room, such as a sound played."""
+    """What kind of contribution a turn is. `effect`: something that was done in the room, for example a sound was
+    played.
+    """
 
     SPEECH = "speech"
     MEMBERSHIP = "membership"
@@ -46,7 +48,7 @@ class TurnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
-    """What one speaker contributed to a turn. `speaker_id` is stable; `speaker` is the display name then."""
+    """What one speaker contributed to a turn. `speaker_id` is stable; `speaker` is the display name at that time."""
 
     speaker_id: str
     speaker: str
@@ -65,7 +67,7 @@ class Turn:
     started_at: float
     ended_at: float
     parts: tuple[TurnPart, ...]
-    # A forgotten turn loses its words and keeps its number, so that no range has a hole.
+    # The turn was forgotten: its words are deleted, but its number stays, so that no range has a gap.
     tombstone: bool = False
 
 
@@ -80,7 +82,7 @@ class NoteReason(StrEnum):
 
 
 class NoteSource(StrEnum):
-    """What read the screen."""
+    """Which reader of the screen made a note."""
 
     OCR = "ocr"
     MODEL = "model"
@@ -88,7 +90,9 @@ class NoteSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing seen on the screen that `who` shared. `what`: at most 220 characters. `at`: UTC epoch seconds."""
+    """One thing seen on the screen that `who` shared. `what`: a text of at most 220 characters. `at`: UTC epoch
+    seconds.
+    """
 
     id: NoteId
     at: float
@@ -159,7 +163,8 @@ class Segment:
 
     The range is empty (`start == end == cursor`) if the run folded notes alone. `summariser`: the kind of summariser
     and the version of its prompt, if any (`llm ledger.v2`, `extractive`, `llm recursive.v2`). `degraded`: the model
-    failed, so sentences were extracted. `closing`: made at the end of the session; the cursor has not moved.
+    failed, so sentences were extracted without it. `closing`: the segment was made at the end of the session without
+    moving the cursor.
     """
 
     id: SegmentId
@@ -177,14 +182,14 @@ class Segment:
     created_at: float = 0.0
     original_tokens: int = 0
     compressed_tokens: int = 0
-    # It was archived for so long that its facts were deleted; its gist is kept.
+    # The segment was archived for so long that its facts were deleted. Its gist is kept.
     pruned: bool = False
     paragraph: str = ""
     paragraph_problem: str = ""
 
     @property
     def is_recursive(self) -> bool:
-        """Return whether its gist summarises the whole session so far (`Strategy.RECURSIVE`), not its batch alone."""
+        """Return whether the gist summarises the whole session so far (`Strategy.RECURSIVE`) and not only its batch."""
         return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
 
 
@@ -216,8 +221,8 @@ class Chapter:
 class CompactionState:
     """The stored state of one session's compaction.
 
-    `cursor` is the first seq that is not folded. `revision` counts landings and repairs, for compare-and-swap.
-    `last_at`: UTC epoch seconds of the last landing.
+    `cursor` is the first seq that is not folded. `revision` counts landings and repairs; the store compares it to
+    detect conflicting writes (compare-and-swap). `last_at`: UTC epoch seconds of the last landing.
     """
 
     cursor: Seq = Seq(0)
@@ -234,9 +239,10 @@ class CompactionState:
 
 @dataclass(frozen=True, slots=True)
 class RenderedSentence:
-    """One sentence of the summary and where it comes from.
+    """One sentence of the summary and its sources.
 
-    `speaker` is empty for a gist. `at`: UTC epoch seconds. `refs`: facts as `segment_id#index`, none for a gist.
+    `speaker` is empty for a sentence from a gist. `at`: UTC epoch seconds. `refs`: the facts it comes from, each as
+    `segment_id#index`; empty for a gist.
     """
 
     text: str
@@ -250,7 +256,9 @@ class RenderedSentence:
 
 @dataclass(frozen=True, slots=True)
 class RenderedSummary:
-    """The summary as a model is sent it (`text`), and its sentences in order; `text` joins them by spaces."""
+    """The summary as it is sent to a model (`text`), and its sentences in order. `text` is the sentences joined by
+    spaces.
+    """
 
     text: str
     sentences: tuple[RenderedSentence, ...]

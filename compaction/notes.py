@@ -1,7 +1,7 @@
-"""Notes of what was seen on shared screens: a short live list, and pending notes that wait to be folded.
+"""Notes of what was seen on shared screens: a short list of live notes, and pending notes that wait to be folded.
 
-A note is live, then pending, then folded. Only the landing of the run that carried it makes it folded; a note that
-arrives while a run is in flight waits for the next one.
+A note is first live, then pending, then folded. It becomes folded only when the run that folds it is stored. A note
+that arrives while a run is in flight waits for the next run.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
     from compaction.model import Note, NoteId
 
-# Spec 1: the screen-watch buffer has 8 to 12 entries.
+# Spec 1 gives the screen-watch buffer 8 to 12 entries.
 LIVE_NOTES = 12
-# So many pending notes start a run of their own if no batch of turns is due, on an evening of silent watching.
+# This many pending notes start a run of their own if no batch of turns is due, for example while people watch silently.
 PENDING_NOTES_RUN = 48
-# Spec 1: CONTEXT_COMPACTION_MAX_NOTE_CHARS.
+# The limit of spec 1, CONTEXT_COMPACTION_MAX_NOTE_CHARS.
 MAX_NOTE_CHARS = 400
-# '; 21:04 's screen: ' around each note.
+# The characters that the prompt adds around each note: '; 21:04 's screen: '.
 _NOTE_FRAME_CHARS = 20
-# A note must have this share of new words compared with newer notes; otherwise it is the same screen, read again.
+# A note must have at least this share of words that newer notes don't have. Otherwise the same screen was read again.
 _NOTE_ADDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class NoteBuffer:
-    """Live and pending notes of one session, each oldest first."""
+    """The live and pending notes of one session, each list oldest first."""
 
     live: tuple[Note, ...] = ()
     pending: tuple[Note, ...] = ()
 
     def with_note(self, note: Note, *, limit: int = LIVE_NOTES) -> NoteBuffer:
-        """Return the buffer with one more live note; the oldest beyond `limit` become pending.
+        """Return the buffer with one more live note. If there are more than `limit`, the oldest become pending.
 
-        Returns the same buffer if a note with this id is in it.
+        Returns the same buffer if it already contains a note with this id.
         """
         if any(each.id == note.id for each in (*self.live, *self.pending)):
             return self
@@ -47,15 +47,15 @@ class NoteBuffer:
         return NoteBuffer(live=live[cut:], pending=(*self.pending, *live[:cut]))
 
     def with_all_pending(self) -> NoteBuffer:
-        """Return the buffer with every live note pending, as after a screen share has ended."""
+        """Return the buffer with all live notes made pending. Used when a screen share has ended."""
         return NoteBuffer(pending=(*self.pending, *self.live))
 
     def without_folded(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without the pending notes that a landed run folded."""
+        """Return the buffer without the pending notes that a stored run has folded."""
         return replace(self, pending=tuple(note for note in self.pending if note.id not in note_ids))
 
     def without(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without these notes, live or pending: they were forgotten on request."""
+        """Return the buffer without these notes, which were forgotten on request. They may be live or pending."""
         return NoteBuffer(
             live=tuple(note for note in self.live if note.id not in note_ids),
             pending=tuple(note for note in self.pending if note.id not in note_ids),
@@ -68,9 +68,9 @@ class NoteBuffer:
 
 
 def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> tuple[Note, ...]:
-    """Return the notes that a prompt shows, oldest first: the newest that say something new, within `max_chars`.
+    """Return the notes that a prompt shows, oldest first. They are the newest notes that say something new and fit.
 
-    The notes left out count as folded too and stay stored.
+    Notes that are left out are also marked as folded and stay stored.
     """
     chosen: list[Note] = []
     covered: set[str] = set()

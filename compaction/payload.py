@@ -1,6 +1,6 @@
-"""The parts of a payload (the messages one model call sends), and which turns they cover.
+"""The parts of a payload (the messages that one model call sends), and which turns they cover.
 
-`coverage` reads the turns back from the finished parts, so it also finds a hole that the code which made them left.
+`coverage` reads the turns from the finished parts, so it also finds turns that the building code left out by mistake.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from compaction.model import Seq
 
 
-# Prefix of the ref of a part whose text is stored as it was sent, because it can't be made again.
+# Prefix of a part's ref if its text is stored as it was sent, because the text can't be rebuilt later.
 _TEXT_REF = "text:"
-# 64 bits: enough to tell one bot's payloads apart, too few to guess their words.
+# The digest has 64 bits. That is enough to tell one bot's payloads apart, and too little to guess their words.
 _DIGEST_CHARS = 16
 
 
 class PartKind(StrEnum):
-    """What a part of the payload holds, in the order in which parts are sent."""
+    """What a part of the payload contains, in the order in which parts are sent."""
 
     SYSTEM = "system"
     CONTINUITY = "continuity"
@@ -42,10 +42,10 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """One message for the model. It holds, or stands for, turns `seq_from <= seq <= seq_to` (None: no turns).
+    """One message for the model. It contains or represents turns `seq_from <= seq <= seq_to` (None: no turns).
 
-    `timestamp`: UTC epoch seconds of the first thing in it, if any. `refs`: ids of what else it was made of: notes,
-    facts about people, recalled passages.
+    `timestamp`: UTC epoch seconds of the first thing in it, if any. `refs`: ids of its other sources: notes, facts
+    about people, recalled passages.
     """
 
     role: str
@@ -62,8 +62,8 @@ class PayloadPart:
 class Coverage:
     """Where each turn of a session is in one payload, as inclusive seq ranges.
 
-    A turn counts once: as verbatim, else as summarised, else as evicted. A turn that is `missing` is a bug in every
-    mode but `off`.
+    Each turn is counted once: as verbatim if possible, else as summarised, else as evicted. A `missing` turn is a bug
+    in every mode except `off`.
     """
 
     summarised: tuple[tuple[int, int], ...]
@@ -83,18 +83,18 @@ def make_part(
     refs: tuple[str, ...] = (),
     count: Callable[[str], int] | None = None,
 ) -> PayloadPart:
-    """Return one message with its tokens, counted by `count` or else estimated."""
+    """Return one message with its token count. Tokens are counted by `count`, or estimated if that is None."""
     tokens = MESSAGE_OVERHEAD_TOKENS + (estimate_text_tokens if count is None else count)(content)
     return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
 
 
 def keep_as_sent(each: PayloadPart) -> PayloadPart:
-    """Mark a part whose text must be stored as it was sent, because it can't be made again later."""
+    """Mark a part so that its text is stored as it was sent. Used for parts that can't be rebuilt later."""
     return replace(each, refs=(f"{_TEXT_REF}{text_digest(each.content)}",))
 
 
 def is_kept_as_sent(each: PayloadPart) -> bool:
-    """Return whether a part is marked by `keep_as_sent`."""
+    """Return whether a part was marked by `keep_as_sent`."""
     return any(ref.startswith(_TEXT_REF) for ref in each.refs)
 
 
@@ -130,13 +130,13 @@ def context_built_fields(
     utc_offset_s: float | None = None,
     answer_to: int | None = None,
 ) -> dict[str, object]:
-    """Return the fields of the `model_context_built` log line; none holds what people said.
+    """Return the fields of the `model_context_built` log line. No field contains what people said.
 
-    With the line and the store, `compaction.context.provenance` rebuilds the payload, and `digest` tells whether the
+    `compaction.context.provenance` rebuilds the payload from the line and the store, and `digest` tells whether the
     result is exact. `tokens`: by kind of part. `evicted`: the inclusive range of the eviction note; `eviction`: its
-    text. `system`: digests of the prompts. `note_ids`, `participants`, `recall`: ids of what those parts were made of.
-    `as_sent`: `kind:digest` of the parts that are stored as sent. `utc_offset_s`: of the clock used in the payload.
-    `answer_to`: the turn that is answered, if the payload has no current turn.
+    text. `system`: digests of the prompts. `note_ids`, `participants`, `recall`: ids of the sources of those parts.
+    `as_sent`: `kind:digest` of the parts that are stored as sent. `utc_offset_s`: the UTC offset of the clock times in
+    the payload. `answer_to`: the turn that is answered, if the payload has no current turn.
     """
     seqs = [
         seq
@@ -172,7 +172,7 @@ def context_built_fields(
 
 
 def payload_digest(payload: Iterable[PayloadPart]) -> str:
-    """Return a digest over every role, kind and text of a payload."""
+    """Return a digest of the role, kind and text of every part of a payload."""
     whole = hashlib.sha256()
     for each in payload:
         for text in (each.role, each.kind.value, each.content):
@@ -193,7 +193,7 @@ def _refs(payload: Iterable[PayloadPart], kind: PartKind) -> list[str]:
 
 
 def _ranges(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return ascending numbers as inclusive ranges."""
+    """Return ascending numbers as a list of inclusive ranges."""
     ranges: list[tuple[int, int]] = []
     for seq in seqs:
         if ranges and ranges[-1][1] == seq - 1:

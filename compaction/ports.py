@@ -1,7 +1,7 @@
-"""The ports of this package: a store for turns, a text model, an embedder. `bot` implements them.
+"""The ports (interfaces) of this package: a store for turns, a text model, an embedder. `bot` implements them.
 
-Every implementation passes the contract tests in `tests/compaction/` (see `turn_store_contract.py`), as the in-memory
-fake does. The port of the search index is in `memory.passage`, that of summarisers in `summary.port`.
+Every implementation passes the contract tests in `tests/compaction/` (see `turn_store_contract.py`), and so does the
+in-memory fake. The port of the search index is in `memory.passage`, and the port of summarisers in `summary.port`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A stored session: all that `SessionMemory.open` needs to go on where the last process stopped."""
+    """A stored session: everything that `SessionMemory.open` needs to continue where the last process stopped."""
 
     total_turns: int
     state: CompactionState
@@ -30,12 +30,12 @@ class StoredMemory:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """What one successful run writes, in one transaction or not at all.
+    """What one successful run writes. The store writes all of it in one transaction, or nothing.
 
-    The store applies it only if the session has not ended and its stored (cursor, revision) equal `expected_cursor`
-    and `expected_revision`. It then stores `segment` and `state`, and marks `folded_note_ids` as folded; folded notes
-    stay searchable. `state.pending_notes` is not read: `move_notes_to_pending` and `folded_note_ids` alone decide
-    which notes are pending.
+    The store applies a landing only if the session has not ended and its stored (cursor, revision) equal
+    `expected_cursor` and `expected_revision`. It then stores `segment` and `state`, and marks `folded_note_ids` as
+    folded. Folded notes stay searchable. `state.pending_notes` is ignored: only `move_notes_to_pending` and
+    `folded_note_ids` decide which notes are pending.
 
     `repairs`: `segment` replaces the degraded one with its id and range. The cursor stays, the revision moves, and no
     note is folded. `chapter`: is stored instead of a segment; the cursor stays, the revision moves.
@@ -52,42 +52,45 @@ class Landing:
 
 
 class TurnStore(Protocol):
-    """Where turns, notes, segments and the compaction state live. Raises `StoreError` on any failure."""
+    """Stores turns, notes, segments and the compaction state. Raises `StoreError` on any failure."""
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """Return everything a restart needs. An unknown session is returned as an empty one."""
+        """Return everything that is needed to continue a session. An unknown session is returned as an empty one."""
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. Storing the same turn again changes nothing. Raises StoreError if another turn with its
-        number is stored."""
+        """Store one turn. Storing the same turn again changes nothing.
+
+        Raises StoreError if a different turn with the same number is stored.
+        """
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
-        """Return the stored turns with `start <= seq < end`, in order, without those that are not stored."""
+        """Return the stored turns with `start <= seq < end`, in order. Turns that are not stored are left out."""
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note. If a note with its id is stored already, live or not, nothing changes."""
+        """Store one live note. If a note with the same id is already stored, live or not, nothing changes."""
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
-        """Make live notes pending. Pending notes stay in the order in which they were added."""
+        """Make live notes pending. Pending notes keep the order in which they were added."""
 
     async def land(self, landing: Landing) -> bool:
-        """Apply one landing atomically, and return whether it was applied.
+        """Apply one landing atomically and return whether it was applied.
 
-        Refused, with nothing changed, if (cursor, revision) moved on, the session has ended, or a segment with this
-        range is stored already (the idempotency key is (session, start, end), except for empty ranges). A repair is
-        refused if no degraded segment with its id and range is stored: it was repaired, pruned or deleted meanwhile.
+        A landing is refused, and nothing changes, if (cursor, revision) differ from what it expects, if the session has
+        ended, or if a segment with this range is already stored (the idempotency key is (session, start, end), except
+        for empty ranges). A repair is refused if no degraded segment with its id and range is stored, because the
+        segment was repaired, pruned or deleted in the meantime.
         """
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
-        """Store the closing segment and mark the session as ended; the cursor stays. A repetition changes nothing.
+        """Store the closing segment and mark the session as ended. The cursor stays. Closing again changes nothing.
 
-        Raises StoreError if the stored (cursor, revision) are not those of `state`.
+        Raises StoreError if the stored (cursor, revision) differ from those of `state`.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One call to a text model. `schema`: ask for JSON of this shape, where the endpoint supports it."""
+    """One call to a text model. `schema`: ask for JSON of this shape, if the endpoint supports it."""
 
     system: str
     prompt: str
@@ -106,7 +109,7 @@ class CompletionAnswer:
 
 
 class Completion(Protocol):
-    """A text model that gives one whole answer. Raises nothing but `CompletionError`."""
+    """A text model that returns a complete answer. Raises only `CompletionError`."""
 
     @property
     def model(self) -> str:
@@ -117,14 +120,14 @@ class Completion(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one fixed width. Raises nothing but `EmbeddingError`."""
+    """Turns texts into vectors of one fixed width. Raises only `EmbeddingError`."""
 
     @property
     def model(self) -> str:
-        """Return the name of the model; vectors of different models can't be compared."""
+        """Return the name of the model. Vectors of different models can't be compared."""
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return one unit vector per text, in order. `urgent`: somebody waits, so this call goes before others.
+        """Return one unit vector per text, in order. `urgent`: a person is waiting, so this call goes before others.
 
         The caller sets the deadline (asyncio.timeout).
         """

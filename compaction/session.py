@@ -1,11 +1,11 @@
-"""The memory of one session: the way in to this package. Turns and notes go in, context for a model comes out.
+"""The memory of one session, which callers of this package use. Turns and notes go in, context for a model comes out.
 
     async with SessionMemory.open(session_id, store=store, …) as memory:
         turn = await memory.append(TurnKind.SPEECH, parts, started_at=…, ended_at=…)
         context = memory.context(current=turn, max_input_tokens=budget.max_input_tokens)
 
-Turns and notes are stored as they come. Leaving the block stops the run in flight and does not end the session: it
-can be opened again and goes on. `end` ends it.
+Turns and notes are stored when they arrive. Leaving the block stops the run in flight but does not end the session, so
+the session can be opened again. `end` ends the session.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from compaction.ports import TurnStore
     from compaction.summary.port import Summariser
 
-# A bot that never speaks builds no context, which starts runs otherwise. With more unfolded turns than this, each new
-# turn checks whether a batch is due.
+# Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
+# turns than this, each new turn also checks whether a batch is due.
 SILENT_BACKLOG = 200
-# In the rolling mode turns are evicted when the bot is about to speak. While it is silent, turns beyond so many are
-# evicted, which is more than any model is sent at once.
+# In the rolling mode, turns are evicted when the bot is about to speak. While the bot is silent, older turns are
+# evicted once there are more turns than this, which is more than any model is sent at once.
 ROLLING_TURNS = 2_000
 
 
 class SessionMemory:
-    """One session's turns, notes, compaction and context. Made by `open`; not thread-safe.
+    """The turns, notes, compaction and context of one session. Created by `open`; not thread-safe.
 
     *Ownership*: owns the run in flight and stops it when the block of `open` is left.
     """
@@ -76,11 +76,11 @@ class SessionMemory:
         self._compactor = compactor
         self._settings = settings
         self._mode = mode
-        # `_mode` is `summary` if rolling was requested without memory search.
+        # If the rolling mode was requested without memory search, `_mode` is `summary`.
         self._requested_mode = requested_mode
         self._searchable = searchable
         self._log = log
-        # Used in the rolling mode alone.
+        # Used only in the rolling mode.
         self._evicted: EvictedTurns | None = None
         self._turn_parts = TurnPartCache()
 
@@ -102,12 +102,12 @@ class SessionMemory:
         on_event: Callable[[CompactionEvent], None] | None = None,
         searchable: bool = False,
     ) -> AsyncIterator[SessionMemory]:
-        """Open a session, new or stored, and close it when the block is left.
+        """Open a new or stored session, and close it when the block is left.
 
-        `fallback` folds while `summariser` keeps failing, so it must need nothing that can fail. `on_event` is called
-        for each compaction event and must not wait. `searchable`: there is memory search. Without it evicted turns
-        could not be found again, so `summary` replaces the rolling mode. Raises StoreError if the stored session can't
-        be read, SessionEndedError if it has ended.
+        `fallback` folds while `summariser` keeps failing, so it must not depend on anything that can fail. `on_event`
+        is called for each compaction event and must not block. `searchable`: there is memory search. Without memory
+        search, evicted turns could not be found again, so the mode `summary` is used instead of the rolling mode.
+        Raises StoreError if the stored session can't be read, and SessionEndedError if the session has ended.
         """
         log = (structlog.get_logger() if log is None else log).bind(
             session_id=session_id, guild_id=guild_id, strategy=settings.strategy.value
@@ -161,10 +161,10 @@ class SessionMemory:
     # -- input ----------------------------------------------------------------------------
 
     async def append(self, kind: TurnKind, parts: Sequence[TurnPart], *, started_at: float, ended_at: float) -> Turn:
-        """Add one turn, numbered in the order of the calls, and store it. Times: UTC epoch seconds.
+        """Add one turn and store it. Turns are numbered in the order of the calls. Times: UTC epoch seconds.
 
-        Raises StoreError if the store fails; the turn is in memory then and is stored with the next write. Raises
-        SessionEndedError once the session ends. *Cancellation*: as with StoreError.
+        Raises StoreError if the store fails. The turn is then kept in memory and stored with the next write. Raises
+        SessionEndedError once the session is ending. *Cancellation*: has the same effect as StoreError.
         """
         self._refuse_after_end()
         turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, tuple(parts))
@@ -181,13 +181,13 @@ class SessionMemory:
         return turn
 
     async def add_note(self, note: Note) -> None:
-        """Add and store one note of a shared screen. Raises as `append` does."""
+        """Add and store one note about a shared screen. Raises the same errors as `append`."""
         self._refuse_after_end()
         self._compactor.add_note(note)
         await self._outbox.flush()
 
     async def retire_live_notes(self) -> None:
-        """Make all live notes pending, because the share ended. Raises as `append` does."""
+        """Make all live notes pending, because the screen share ended. Raises the same errors as `append`."""
         self._refuse_after_end()
         self._compactor.retire_notes()
         await self._outbox.flush()
@@ -195,9 +195,9 @@ class SessionMemory:
     # -- context for a model --------------------------------------------------------------------------------
 
     def context(self, *, current: Turn | None = None, max_input_tokens: int) -> SessionContext:
-        """Return the session's context, and start folding a batch in the background if one is due. Never waits.
+        """Return the session's context. If a batch is due, start folding it in the background. Never waits.
 
-        `current`: the turn that is being answered; `window` leaves it out.
+        `current`: the turn that is being answered. It is left out of the context's `window`.
         """
         self._compactor.check()
         state = self._compactor.state
@@ -235,9 +235,11 @@ class SessionMemory:
         zone: tzinfo = UTC,
         answer_to: Seq | None = None,
     ) -> None:
-        """Log that `payload`, made of `context`, is sent to a model, and in the rolling mode evict what it left out.
+        """Log that `payload`, which was built from `context`, is sent to a model. In the rolling mode, evict the
+        left-out turns.
 
-        `zone`: the clock of the times in it. `answer_to`: the turn that is answered, if the context has no current one.
+        `zone`: the time zone of clock times in the payload. `answer_to`: the turn that is answered, if the context has
+        no current turn.
         """
         if context.mode is Mode.ROLLING and self._mode is Mode.ROLLING:
             self._evict(evict_unsent_turns(context, payload))
@@ -261,14 +263,14 @@ class SessionMemory:
 
     @property
     def mode(self) -> Mode:
-        """Return the session's mode: the requested one, or the one that replaces it."""
+        """Return the mode that is used. It can differ from the requested mode (see `open`)."""
         return self._mode
 
     async def set_mode(self, mode: Mode) -> Mode:
-        """Change the mode from the next context on; return the mode that is possible (see `open`).
+        """Change the mode from the next context on. Returns the mode that is used (see `open`).
 
-        Reads back turns that the old mode released and the new one needs. Raises StoreError if that fails; the mode
-        stays as it was then.
+        Turns that the new mode needs and that are no longer in memory are read from the store. Raises StoreError if
+        that fails; the mode then stays unchanged.
         """
         if mode is self._requested_mode:
             return self._mode
@@ -304,7 +306,7 @@ class SessionMemory:
         )
 
     def _evict_unsent_turns(self) -> None:
-        """Evict half of the window once the window is longer than any payload could send."""
+        """Evict turns if the window is longer than any payload could send, so that half of ROLLING_TURNS remain."""
         window = self.window
         if len(window) > ROLLING_TURNS:
             gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
@@ -313,20 +315,20 @@ class SessionMemory:
     # -- the run in flight, and the end -----------------------------------------------------------------------
 
     async def refresh(self) -> bool:
-        """Read the session again if others changed it in the store (words were forgotten); return whether they had.
+        """Read the session again if somebody else changed it in the store, for example by forgetting words.
 
-        Not for the reply path. Raises StoreError.
+        Returns whether it had changed. Don't call this while a reply is being prepared. Raises StoreError.
         """
         return await self._compactor.refresh()
 
     async def settle(self) -> None:
-        """Wait until no run is in flight. For replays and tests, not for the reply path."""
+        """Wait until no run is in flight. For replays and tests; don't call this while a reply is being prepared."""
         await self._compactor.settle()
 
     async def end(self) -> None:
-        """End the session: start no new run, give the one in flight a short deadline, store the closing segment.
+        """End the session: start no new run, wait a short time for the run in flight, and store the closing segment.
 
-        Raises StoreError if the store fails; call it again then.
+        Raises StoreError if the store fails. The caller should then call `end` again.
         """
         await self._compactor.end()
 
@@ -340,7 +342,7 @@ class SessionMemory:
     def _needed_from(self) -> Seq:
         """Return the first turn that must stay in memory."""
         if self._mode is Mode.OFF:
-            # Nothing is folded, and nothing older than the window is sent.
+            # In this mode nothing is folded, and nothing older than the window is sent.
             return Seq(max(0, min(self._outbox.stored_turns, self._timeline.total - RECENT_WINDOW)))
         if self._mode is Mode.ROLLING and self._evicted is not None:
             return Seq(max(self.cursor, min(self._outbox.stored_turns, self._evicted.until)))
@@ -364,9 +366,9 @@ class SessionMemory:
 
     @property
     def external_changes(self) -> int:
-        """Return how often others changed the session in the store, by forgetting words for example.
+        """Return how often somebody else changed the session in the store, for example by forgetting words.
 
-        When it grows, drop everything that was made of the session's words.
+        When this number rises, callers must drop everything that they derived from the session's words.
         """
         return self._compactor.external_changes
 
@@ -376,19 +378,20 @@ class SessionMemory:
 
     @property
     def state(self) -> CompactionState:
-        """Return the state that survives a restart."""
+        """Return the compaction state that is kept across restarts."""
         return self._compactor.state.compaction
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Return every turn in memory, oldest first: the window, and turns that were folded lately."""
+        """Return all turns in memory, oldest first: the window and the recently folded turns."""
         return self._timeline.since(self._timeline.first)
 
     @property
     def window(self) -> tuple[Turn, ...]:
-        """Return the turns that a model sees word for word, oldest first.
+        """Return the turns that a model is sent word for word, oldest first.
 
-        All turns that are not folded (in the rolling mode: not evicted); in the mode `off` the last 50.
+        These are all turns that are not folded and, in the rolling mode, not evicted. In the mode `off` they are the
+        last 50.
         """
         if self._mode is Mode.OFF:
             return self._timeline.last(RECENT_WINDOW)
@@ -408,12 +411,12 @@ class SessionMemory:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Return the segments that have landed, in order."""
+        """Return the segments of all stored runs, in order."""
         return self._compactor.segments
 
 
 def _effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
-    """Return the mode, or `summary` in place of `rolling` where evicted turns could not be found again."""
+    """Return the mode to use: `summary` instead of `rolling` if there is no memory search to find evicted turns again."""
     if mode is Mode.ROLLING and not searchable:
         log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
         return Mode.SUMMARY

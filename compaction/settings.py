@@ -1,8 +1,8 @@
-"""The options of `compaction`. Each says its unit and why its default.
+"""The options of `compaction`. Each description gives the unit and the reason for the default.
 
-Those marked `LIBRARY_OPTION` are for programs that use the package: no file or variable of an operator sets them. The
-shape of the memory itself (50 recent turns, batches of 10, 1,200 characters) is not here, because those numbers depend
-on each other: see `folding.window`, `notes` and `summary.ledger`.
+Options marked `LIBRARY_OPTION` are for programs that use this package; operators can't set them by file or environment
+variable. Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200
+characters. They are in `folding.window`, `notes` and `summary.ledger`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
 from compaction.model import Mode, Strategy
 from compaction.summary.prompt_texts import PromptTexts
 
-# In a field's schema: no setting of an operator.
+# Marks a field in the schema as not settable by an operator.
 LIBRARY_OPTION: dict[str, Any] = {"internal": True}
 
 
@@ -152,7 +152,8 @@ class CompactionSettings(BaseModel):
     @classmethod
     def _prompts_can_be_used(cls, folder: Path | None) -> Path | None:
         if folder is not None:
-            # Read here to be refused here: a prompt without its turns would be found out an hour into a session.
+            # Read the prompts now, so that a broken one is refused at the start. Otherwise the error would come an hour
+            # into a session.
             PromptTexts(folder)
         return folder
 

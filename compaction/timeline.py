@@ -1,8 +1,8 @@
-"""The turns of one session that are in memory: append-only and bounded.
+"""The turns of one session that are in memory: an append-only list of limited length.
 
-A turn is released only if its owner no longer needs it here (it is folded and stored) and the timeline is over its
-capacity. If folding is behind, the timeline grows rather than lose a turn. Callers use seqs; list positions are known
-to this module alone.
+A turn is released only if the timeline is over its capacity and the turn is folded and stored, so that the owner
+doesn't need it here. If folding is late, the timeline grows, so that no turn is lost. Callers use seqs; only this
+module uses list positions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compaction.model import Seq, Turn, TurnKind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Spec 1's transcript timeline: more than a window usually holds (60, and what a slow run adds).
+# Spec 1's transcript timeline. This is more than a window usually holds (60 turns, and those added during a slow run).
 CAPACITY = 220
 
 
@@ -30,9 +30,9 @@ class Timeline:
     def restored(
         cls, turns: Iterable[Turn], *, first: Seq, total: int, capacity: int = CAPACITY
     ) -> tuple[Timeline, tuple[Seq, ...]]:
-        """Return the timeline of a stored session, and the numbers of turns that the store lacks.
+        """Return the timeline of a stored session, and the seqs of turns that are missing from the store.
 
-        A missing turn becomes a tombstone, so that the numbers have no hole.
+        A missing turn becomes a tombstone (a turn without words), so that the numbers have no gap.
         """
         timeline = cls(capacity=capacity)
         timeline._first = first
@@ -40,9 +40,9 @@ class Timeline:
         return timeline, missing
 
     def restore_older(self, turns: Iterable[Turn], *, first: Seq) -> tuple[Seq, ...]:
-        """Add turns from `first` on that were released earlier; return the numbers that `turns` lacks.
+        """Add turns that were released earlier, from `first` on. Returns the seqs that are missing from `turns`.
 
-        Changes nothing if no turn from `first` on was released.
+        Nothing changes if no turn from `first` on was released.
         """
         older, missing = _without_gaps(turns, first, self._first)
         if older:
@@ -51,45 +51,45 @@ class Timeline:
         return missing
 
     def replace_turns(self, turns: Iterable[Turn]) -> None:
-        """Replace those of these turns that are in memory, after words in them were forgotten."""
+        """Replace turns after words in them were forgotten. Turns that are not in memory are ignored."""
         for turn in turns:
             if self._first <= turn.seq < self.total:
                 self._turns[turn.seq - self._first] = turn
 
     @property
     def first(self) -> Seq:
-        """Return the seq of the oldest turn in memory (or of the next one, when there is none)."""
+        """Return the seq of the oldest turn in memory. If there is none, return the seq of the next turn."""
         return Seq(self._first)
 
     @property
     def total(self) -> int:
-        """Return how many turns the session has had; also the seq of the next one."""
+        """Return how many turns the session has had. This is also the seq of the next turn."""
         return self._first + len(self._turns)
 
     def append(self, turn: Turn) -> None:
-        """Add the next turn. Raises ValueError when its number isn't the next one."""
+        """Add the next turn. Raises ValueError if its number isn't the next number."""
         if turn.seq != self.total:
             raise ValueError(f"Turn {turn.seq} can't follow {self.total} turns.")
         self._turns.append(turn)
 
     def between(self, start: Seq, end: Seq) -> tuple[Turn, ...]:
-        """Return turns `start <= seq < end`. Raises ValueError when some of them have left or are yet to come."""
+        """Return turns `start <= seq < end`. Raises ValueError if some of them were released or don't exist yet."""
         if not self._first <= start <= end <= self.total:
             raise ValueError(f"Turns {start} to {end} are not all among {self._first} to {self.total}.")
         return tuple(self._turns[start - self._first : end - self._first])
 
     def since(self, start: Seq) -> tuple[Turn, ...]:
-        """Return all turns from `start` on. Raises ValueError when some of them have left."""
+        """Return all turns from `start` on. Raises ValueError if some of them were released."""
         return self.between(start, Seq(self.total))
 
     def last(self, count: int) -> tuple[Turn, ...]:
-        """Return the newest turns, at most `count` and at most what is in memory."""
+        """Return the newest turns: at most `count`, or fewer if fewer are in memory."""
         return tuple(self._turns[max(0, len(self._turns) - count) :])
 
     def release(self, before: Seq) -> int:
-        """Drop turns `seq < before`, oldest first, while there are more than the capacity; return how many.
+        """Drop turns with `seq < before`, oldest first, until the capacity is met. Returns how many were dropped.
 
-        The caller guarantees that they are stored, and are folded or never sent again.
+        The caller guarantees that these turns are stored, and that they are folded or will not be sent again.
         """
         count = max(0, min(before - self._first, len(self._turns) - self._capacity))
         del self._turns[:count]
@@ -98,7 +98,7 @@ class Timeline:
 
 
 def _without_gaps(turns: Iterable[Turn], first: int, end: int) -> tuple[list[Turn], tuple[Seq, ...]]:
-    """Return turns `first <= seq < end` with tombstones for missing ones, and the numbers of those."""
+    """Return turns `first <= seq < end` with tombstones in place of missing turns, and the seqs of the missing turns."""
     known = {turn.seq: turn for turn in turns}
     whole: list[Turn] = []
     missing: list[Seq] = []

@@ -1,11 +1,12 @@
-"""Estimates how many tokens a text costs, rather too high than too low.
+"""Estimates how many tokens a text costs. The estimate is rather too high than too low.
 
-`chars / 4` under-counts: spoken English by 9 % (worst 25 %), JSON 2.8 times, Chinese 2.6 times, emoji and ids 4
-times. Here ASCII letters cost a third of a token each, digits and punctuation one each, and every other character as
-many tokens as it has UTF-8 bytes, which byte-level tokenisers can't exceed. Letters that make no words (base64,
-constants, keys) cost more. Measurements: docs/budget.md.
+`chars / 4` counts too few: 9 % too few for spoken English (25 % at worst), 2.8 times too few for JSON, 2.6 times for
+Chinese, and 4 times for emoji and ids. In this estimate ASCII letters cost a third of a token each, digits and
+punctuation cost one each, and every other character costs as many tokens as it has UTF-8 bytes. Byte-level tokenisers
+can't exceed that number. Letters that don't form words (base64, constants, keys) cost more. Measurements:
+docs/budget.md.
 
-Where the model's own tokeniser is installed, `budget.estimator` counts with that instead.
+If the model's own tokeniser is installed, `budget.estimator` uses that tokeniser instead.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# What OpenAI's and Qwen's chat templates add to each message (role, separators), rounded up.
+# What the chat templates of OpenAI and Qwen add to each message (role, separators), rounded up.
 MESSAGE_OVERHEAD_TOKENS = 6
-# What is around one tool call: type, function, braces and quotes.
+# What is added around one tool call: type, function, braces and quotes.
 TOOL_CALL_OVERHEAD_TOKENS = 12
 
 _LETTERS = re.compile(r"[A-Za-z]+")
 _ASCII_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 _DIGIT = re.compile(r"[0-9]")
-# Vocabularies put the space before a word into the word's token, but not the space before digits.
+# Vocabularies include the space before a word in the word's token, but not the space before digits.
 _SPACE_BEFORE_DIGIT = re.compile(r"(?<![ \t\n\r\f\v]) (?=[0-9])")
-# Letters beside a digit: parts of an id, rarely of a word.
+# Letters next to a digit are usually part of an id and rarely of a word.
 _BY_DIGITS = re.compile(r"[A-Za-z]+(?=[0-9])|(?<=[0-9])[A-Za-z]+")
 _CAPITALS = re.compile(r"[A-Z]{2,}")
 _CAMEL = re.compile(r"[a-z][A-Z]")
 # Four consonants in a row are rare in words and common in random letters.
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{4,}")
 _LONG = re.compile(r"[A-Za-z]{8,}")
-# A longer run of letters is a compound or no word at all; half a token more per letter covers both.
+# A run with at least this many letters is a compound or not a word. Half a token more per letter covers both cases.
 _NO_WORD_LETTERS = 16
 
 
@@ -50,24 +51,27 @@ class HasContent(Protocol):
 
 
 class Tokenizer(Protocol):
-    """Counts tokens as one family of models does. Takes any text, raises nothing, may be called from any thread."""
+    """Counts tokens in the way of one family of models. Accepts any text, never raises, and may be called from any
+    thread.
+    """
 
     def count(self, text: str) -> int:
-        """Return the tokens of `text`, without what a chat template adds."""
+        """Return the token count of `text`, without what a chat template adds."""
 
 
 class Tokenizers(Protocol):
-    """The installed tokenisers."""
+    """Gives access to the installed tokenisers."""
 
     def for_model(self, model: str) -> Tokenizer | None:
-        """Return the tokeniser for a model name, or None where there is none and the estimate is used."""
+        """Return the tokeniser for a model name, or None if none is installed. The caller then uses the estimate."""
 
 
 def estimate_text_tokens(text: str) -> int:
-    """Return the estimate for one text, at most its UTF-8 bytes.
+    """Return the estimated token count of one text. It is never more than the number of UTF-8 bytes.
 
-    Letters cost a third of a token, a run of letters at least one, and more where it is no word. The space before a
-    word is free; all other white space, and a space before digits, costs one token per character.
+    Letters cost a third of a token each, a run of letters costs at least one token, and letters that don't form a word
+    cost more. The space before a word is free. All other white space, and a space before digits, costs one token per
+    character.
     """
     runs = _LETTERS.findall(text)
     letters = sum(map(len, runs))
@@ -75,14 +79,14 @@ def estimate_text_tokens(text: str) -> int:
     blank = sum(map(len, spaces))
     single = spaces.count(" ")
     size = len(text.encode("utf-8", "surrogatepass"))
-    # All other characters cost one token per UTF-8 byte, that is one each in ASCII.
+    # All other characters cost one token per UTF-8 byte, which is one token each for ASCII.
     others = size - letters - blank
     words = max(-(-letters // 3), len(runs)) + _strangeness(text)
     return min(size, words + (blank - single) + others)
 
 
 def _strangeness(text: str) -> int:
-    """Return what letters that make no words cost beyond a third of a token each."""
+    """Return the additional cost of letters that don't form words, beyond a third of a token each."""
     extra = 0
     if _DIGIT.search(text):
         extra += sum(map(len, _BY_DIGITS.findall(text))) + len(_SPACE_BEFORE_DIGIT.findall(text))
@@ -95,9 +99,9 @@ def _strangeness(text: str) -> int:
 
 
 def estimate_tokens(messages: Iterable[HasContent], model: str = "", *, tokenizers: Tokenizers | None = None) -> int:
-    """Return how many tokens these messages cost `model`, with the overhead of each message and tool call.
+    """Return how many tokens these messages cost for `model`, including the overhead of each message and tool call.
 
-    Counts with the model's own tokeniser if `tokenizers` has it, and estimates otherwise. Deterministic.
+    Tokens are counted with the model's own tokeniser if `tokenizers` has it, and estimated otherwise. Deterministic.
     """
     own = tokenizers.for_model(model) if tokenizers is not None else None
     count = estimate_text_tokens if own is None else own.count
@@ -105,7 +109,7 @@ def estimate_tokens(messages: Iterable[HasContent], model: str = "", *, tokenize
 
 
 def message_tokens(message: HasContent, count: Callable[[str], int] = estimate_text_tokens) -> int:
-    """Return the tokens of one message: its text by `count`, its tool calls, and the overhead."""
+    """Return the tokens of one message: its text and its tool calls, counted by `count`, and the overhead."""
     calls = len(getattr(message, "tool_calls", ()))
     frame = MESSAGE_OVERHEAD_TOKENS + calls * TOOL_CALL_OVERHEAD_TOKENS
     return frame + sum(map(count, _texts(message)))

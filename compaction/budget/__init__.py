@@ -1,7 +1,8 @@
 """The budget layer: keeps every model call within its token limit. All public names can be imported from here.
 
-`estimator` counts tokens, `fit` and `trim` leave out what is worth least, `tool_outputs` and `files` shorten old tool
-outputs, `rolling` evicts turns, `summarize` summarises what was left out, and `prompt` puts it together.
+`estimator` counts tokens. `fit` and `trim` leave out the least important messages. `tool_outputs` and `files` shorten
+old tool outputs. `rolling` evicts the oldest turns. `summarize` summarises what was left out. `prompt` applies these
+steps to a model call.
 """
 
 from __future__ import annotations

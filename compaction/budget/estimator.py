@@ -1,6 +1,7 @@
-"""Counts tokens for one model, by its own tokeniser or by the estimate, and calibrates by what the provider bills.
+"""Counts tokens for one model, with the model's tokeniser or an estimate, and corrects the count by the provider's
+bills.
 
-The calibration only rises: a bill below the count may come from a cache, and a bill above it will come again.
+The correction only rises. A bill below the count may be due to a cache; a bill above the count will come again.
 """
 
 from __future__ import annotations
@@ -17,33 +18,40 @@ if TYPE_CHECKING:
 
     from compaction.tokens import HasContent, Tokenizer
 
-# In larger calls a difference is ascribed to the text, in smaller ones to the overhead.
+# In a call of at least this many tokens, a difference is ascribed to the text. In a smaller call it is ascribed to a
+# fixed overhead.
 _LARGE_TOKENS = 1_000
-# The most that one strange bill may change: a hidden prompt of the provider, and a very different vocabulary.
+# Upper limits of the correction, so that one strange bill does little harm. The first allows for a hidden prompt of the
+# provider, the second for a very different vocabulary.
 _MOST_EXTRA_TOKENS = 2_000
 _MOST_FACTOR = 4.0
-# How many texts' counts are cached: the turns of a long window several times over.
+# How many token counts are cached. This is several times the number of turns in a long window.
 _KEPT_TEXTS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a provider bills compared with the count: `count * factor + extra_tokens`. Neither ever falls."""
+    """Converts a token count into the tokens that a provider bills: `count * factor + extra_tokens`.
+
+    Neither `factor` nor `extra_tokens` ever falls.
+    """
 
     factor: float = 1.0
     extra_tokens: int = 0
 
     def billed(self, count: int) -> int:
-        """Return the most that `count` tokens will be billed as."""
+        """Return an upper limit for how many tokens the provider bills for `count` counted tokens."""
         return int(count * self.factor + 0.999_999) + self.extra_tokens
 
     def room(self, max_tokens: int) -> int:
-        """Return the largest count that is billed as at most `max_tokens`, or 0."""
+        """Return the largest count that is billed as at most `max_tokens`. Returns 0 if there is none."""
         room = max(0, int((max_tokens - self.extra_tokens) / self.factor))
         return room - 1 if room and self.billed(room) > max_tokens else room
 
     def updated(self, *, count: int, reported: int) -> Calibration:
-        """Return the calibration after a call that was counted as `count` and billed as `reported` prompt tokens."""
+        """Return the calibration after a call for which `count` tokens were counted and `reported` prompt tokens were
+        billed.
+        """
         if count <= 0 or reported <= self.billed(count):
             return self
         if count < _LARGE_TOKENS:
@@ -53,9 +61,9 @@ class Calibration:
 
 
 class Estimator:
-    """Counts tokens for one model. Safe for all tasks of one loop.
+    """Counts tokens for one model. All tasks of one event loop may use it.
 
-    Counts are not calibrated; `room` converts a limit in the provider's tokens into one in counts.
+    Counts are not calibrated. `room` converts a limit in the provider's tokens into a limit for counts.
     """
 
     def __init__(self, model: str = "", tokenizer: Tokenizer | None = None) -> None:
@@ -67,7 +75,7 @@ class Estimator:
 
     @property
     def exact(self) -> bool:
-        """Return whether the model's own tokeniser counts."""
+        """Return whether the model's own tokeniser is used."""
         return self._exact
 
     def text(self, text: str) -> int:
@@ -75,7 +83,7 @@ class Estimator:
         if known is None:
             known = self._count(text)
             if len(self._known) >= _KEPT_TEXTS:
-                # Drops the oldest, which has left the window.
+                # Remove the oldest entry, because its text has left the window.
                 del self._known[next(iter(self._known))]
             self._known[text] = known
         return known
@@ -88,7 +96,9 @@ class Estimator:
         return self.calibration.room(max_tokens)
 
     def learn(self, *, count: int, reported: int) -> bool:
-        """Calibrate by a call of `count` tokens, billed as `reported`; return whether that was more than expected."""
+        """Calibrate with a call of `count` counted tokens, billed as `reported`. Returns whether the bill exceeded
+        expectations.
+        """
         updated = self.calibration.updated(count=count, reported=reported)
         changed = updated != self.calibration
         self.calibration = updated
@@ -96,10 +106,10 @@ class Estimator:
 
 
 class Family(StrEnum):
-    """A vocabulary shared by several models; the value is its public name.
+    """A vocabulary that several models share. The value is its public name.
 
-    Only public vocabularies are listed. Claude's is not public: what pip offers is Claude 2's, and later models count
-    differently. Their tokens are estimated and calibrated by what the provider reports.
+    Only public vocabularies are listed. Claude's vocabulary is not public: the package on PyPI has the one of Claude 2,
+    and later models count differently. Claude's tokens are estimated and calibrated by what the provider reports.
     """
 
     O200K = "o200k_base"
@@ -107,8 +117,8 @@ class Family(StrEnum):
     QWEN = "qwen"
 
 
-# Tried in order, on the last part of the name in lower case. Sources: tiktoken's model table; Qwen's model cards
-# (Qwen 1 to 3 share one vocabulary, 3.5 has another).
+# The patterns are tried in order, on the last part of the model name in lower case. Sources: tiktoken's model table and
+# Qwen's model cards (Qwen 1 to 3 share one vocabulary, Qwen 3.5 has another).
 _NAMES: tuple[tuple[re.Pattern[str], Family], ...] = (
     (re.compile(r"^(ft:)?(gpt-4o|gpt-4\.[15]|chatgpt-4o|gpt-5|gpt-oss)"), Family.O200K),
     (re.compile(r"^o[134](-|$)"), Family.O200K),
@@ -119,9 +129,9 @@ _NAMES: tuple[tuple[re.Pattern[str], Family], ...] = (
 
 
 def family_of(model: str) -> Family | None:
-    """Return the vocabulary of the model of that name, or None when it is not a known one.
+    """Return the vocabulary of the model with this name, or None if it is not a known model.
 
-    A provider's prefix (`openai/`), a path and a tag (`:7b`) are ignored: `ollama/qwen2.5:7b` is a Qwen.
+    A provider's prefix (`openai/`), a path and a tag (`:7b`) are ignored: `ollama/qwen2.5:7b` is a Qwen model.
     """
     name = model.strip().lower().replace("\\", "/").rsplit("/", 1)[-1]
     return next((family for pattern, family in _NAMES if pattern.match(name)), None)

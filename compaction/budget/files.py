@@ -1,7 +1,7 @@
-"""Which files, attachments and frames a conversation still uses.
+"""Finds the files, attachments and frames that a conversation still uses.
 
-A file that was read or mentioned within the last few steps is active: its content stays whole while other tool outputs
-are shortened. Source: spec 5, file-aware retrieval.
+A file that was read or mentioned within the last few steps is active. The content of an active file is kept whole while
+other tool outputs are shortened. Source: spec 5, file-aware retrieval.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from compaction.budget.messages import Message
 
-# Steps for which a file stays active after it was last read or mentioned.
+# A file stays active for this many steps after it was last read or mentioned.
 ACTIVE_STEPS = 5
-# Tool arguments that name what is read.
+# Names of tool arguments that contain the path of what the tool reads.
 _PATH_ARGUMENTS = frozenset(
     {"path", "paths", "file", "files", "file_path", "filepath", "filename", "url", "attachment", "frame", "frame_id"}
 )
-# A shorter name appears in talk by chance.
+# A shorter file name may occur in talk by chance.
 _LEAST_SPOKEN_CHARS = 4
 
 
@@ -32,7 +32,7 @@ _LEAST_SPOKEN_CHARS = 4
 class FileReference:
     """One file, attachment or frame. `last_access_step`: the model call in which it was last read or mentioned.
 
-    `content_hash`: of its content when it was last read; None if it was only mentioned.
+    `content_hash`: hash of the content when the file was last read, or None if it was only mentioned.
     """
 
     path: str
@@ -51,7 +51,7 @@ def get_active_files(
             before = known.get(path)
             content_hash = _hash(message.content) if path in read else before.content_hash if before else None
             known[path] = FileReference(path, step, content_hash)
-        # Older mentions don't make a file active.
+        # Mentions that are too old can't make a file active, so they are not looked up.
         if message.role in {"user", "assistant"} and current_step - step <= max_age:
             for path, file in known.items():
                 if file.last_access_step < step and _speaks_of(message.content, path):
@@ -60,12 +60,14 @@ def get_active_files(
 
 
 def should_preserve_file_content(file: FileReference, current_step: int, *, max_age: int = ACTIVE_STEPS) -> bool:
-    """Return whether a file's content stays whole: it was read or mentioned within the last `max_age` steps."""
+    """Return whether a file's content is kept whole, because it was read or mentioned within the last `max_age` steps."""
     return current_step - file.last_access_step <= max_age
 
 
 def paths_read(messages: Sequence[Message]) -> list[frozenset[str]]:
-    """Return the paths whose content each message holds, by its `path` or by the tool call that it answers."""
+    """Return, for each message, the paths whose content it holds. They come from its `path` or from the tool call it
+    answers.
+    """
     asked: dict[str, frozenset[str]] = {}
     found: list[frozenset[str]] = []
     for message in messages:
@@ -80,7 +82,7 @@ def paths_read(messages: Sequence[Message]) -> list[frozenset[str]]:
 
 
 def _paths_in(arguments: str) -> frozenset[str]:
-    """Return the paths in a call's JSON arguments; none if they are not valid JSON."""
+    """Return the paths in the JSON arguments of a tool call. Returns none if the arguments are not valid JSON."""
     try:
         given = json.loads(arguments)
     except ValueError:
@@ -99,7 +101,7 @@ def _named(given: Mapping[str, object]) -> list[str]:
 
 
 def _speaks_of(text: str, path: str) -> bool:
-    """Return whether the text contains the path or its last part."""
+    """Return whether the text contains the path or the file name at its end."""
     name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     return path in text or (len(name) >= _LEAST_SPOKEN_CHARS and name in text)
 

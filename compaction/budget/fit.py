@@ -1,10 +1,12 @@
-"""Makes a payload fit: leaves out what is worth least, and adds one note about what is missing.
+"""Fits a payload into the token limit: leaves out the least important parts and adds one note about what is missing.
 
-Order of worth (design page, 'What the model sees'): system prompts and the current turn, the active file or frame, the
-newest turns, facts about the participants, the rest of the window from its newest turn on, the summary, live notes,
-recalled quotes, older continuity, stale tool outputs. The window is evicted last, at once to four fifths of its room so
-that not every reply evicts again; what was left out before it comes back if there is room then. In the rolling mode the
-window is evicted first.
+Parts in order of importance, highest first (design page, 'What the model sees'): system prompts and the current turn;
+the active file or frame; the newest turns; facts about the participants; the other turns of the window, newest first;
+the summary; live notes; recalled quotes; older conversations; old tool outputs.
+
+The window of turns is cut last. It is then cut to four fifths of its room at once, so that not every reply has to cut
+again. Parts that were left out before are taken back if there is room after that. In the rolling mode the window is cut
+first.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ class CostedPart(Protocol):
 
     @property
     def tokens(self) -> int:
-        """Return the token count, with the overhead of the message."""
+        """Return the token count, including the overhead of the message."""
 
     @property
     def timestamp(self) -> float | None:
@@ -42,9 +44,9 @@ _P = TypeVar("_P", bound=CostedPart)
 
 @dataclass(frozen=True, slots=True)
 class PartCandidates(Generic[_P]):
-    """Everything that could be sent, by kind: oldest first, except `recall`, which is best first.
+    """All parts that could be sent, by kind. Each kind is oldest first, except `recall`, which is best first.
 
-    `fixed` and `current` are never left out.
+    Parts in `fixed` and `current` are never left out.
     """
 
     fixed: tuple[_P, ...] = ()
@@ -61,7 +63,7 @@ class PartCandidates(Generic[_P]):
 
 @dataclass(frozen=True, slots=True)
 class LeftOut(Generic[_P]):
-    """What was left out, by kind."""
+    """The parts that were left out, by kind."""
 
     turns: tuple[_P, ...] = ()
     summary: tuple[_P, ...] = ()
@@ -76,36 +78,36 @@ class LeftOut(Generic[_P]):
         return any(getattr(self, name) for name in CUTTABLE)
 
 
-# What is left out before the window, worth least first.
+# The kinds that are left out before the window is cut, least important first.
 _BEFORE_THE_WINDOW = ("stale", "continuity", "recall", "notes", "summary")
-# A share that is so small that no turn fits.
+# A share so small that no turn fits into it.
 _NEXT_TO_NOTHING = 1e-9
 CUTTABLE = (*_BEFORE_THE_WINDOW, "turns", "participants", "active")
 
 
 class _Payload(Generic[_P]):
-    """How many parts of each kind are in, and their tokens."""
+    """Tracks how many parts of each kind are included, and how many tokens they have together."""
 
     def __init__(self, offered: PartCandidates[_P], limit: int, describe: Callable[[LeftOut[_P]], _P | None]) -> None:
         self.offered = offered
         self.limit = limit
         self._describe = describe
         self._whole: dict[str, tuple[_P, ...]] = {name: getattr(offered, name) for name in CUTTABLE}
-        # How many of each kind are left out: quotes from the last, everything else from the first.
+        # How many parts of each kind are left out. Quotes are left out from the end, all other kinds from the start.
         self.out = dict.fromkeys(CUTTABLE, 0)
         never = (*offered.fixed, *offered.current)
         self._cost = sum(part.tokens for parts in (never, *self._whole.values()) for part in parts)
         self._note: tuple[_P, ...] | None = None
 
     def leave_out(self, name: str, count: int = 1) -> None:
-        """Leave out `count` more, worth least first."""
+        """Leave out `count` more parts of this kind, least important first."""
         out = self.out[name]
         self._cost -= sum(part.tokens for part in self._of(name, out, out + count))
         self.out[name] = out + count
         self._note = None
 
     def bring_back(self, name: str, count: int = 1) -> None:
-        """Take in again `count` that were left out, worth most first."""
+        """Include again `count` of the parts of this kind that were left out, most important first."""
         out = self.out[name]
         self._cost += sum(part.tokens for part in self._of(name, out - count, out))
         self.out[name] = out - count
@@ -115,19 +117,19 @@ class _Payload(Generic[_P]):
         return len(self._whole[name]) - self.out[name]
 
     def cost(self) -> int:
-        """Return the tokens of all that is in, with the note."""
+        """Return the tokens of all included parts and of the note about what is missing."""
         return self._cost + sum(part.tokens for part in self._the_note())
 
     def fits(self) -> bool:
         return self.cost() <= self.limit
 
     def kept(self, name: str) -> tuple[_P, ...]:
-        """Return the parts of a kind that are in, in order."""
+        """Return the included parts of a kind, in order."""
         whole, out = self._whole[name], self.out[name]
         return whole[: len(whole) - out] if name == "recall" else whole[out:]
 
     def parts(self) -> tuple[_P, ...]:
-        """Return all parts that are in, in the order of sending."""
+        """Return all included parts in the order in which they are sent."""
         offered = self.offered
         return (
             *offered.fixed,
@@ -144,7 +146,7 @@ class _Payload(Generic[_P]):
         )
 
     def _of(self, name: str, first: int, last: int) -> tuple[_P, ...]:
-        """Return the parts that are left out as number `first` to `last - 1`."""
+        """Return the parts of this kind at positions `first` to `last - 1` in the order in which they are left out."""
         whole = self._whole[name]
         return whole[len(whole) - last : len(whole) - first] if name == "recall" else whole[first:last]
 
@@ -164,11 +166,12 @@ def fit_parts(
     describe: Callable[[LeftOut[_P]], _P | None],
     rolling: RollingPolicy | None = None,
 ) -> tuple[_P, ...]:
-    """Return the parts to send, in order, of at most `max_input_tokens`.
+    """Return the parts to send, in order, with at most `max_input_tokens` tokens.
 
-    `newest`: how many turns are worth more than everything but the current one. `describe`: makes the note about what
-    was left out, or None. `rolling`: evict the window first, by this policy. Raises ContextOverflowError if the parts
-    that are never left out don't fit with that note. Deterministic.
+    `newest`: this many of the newest turns are left out only after everything else that may be left out, except
+    `active`. `describe`: returns the note about the parts that were left out, or None. `rolling`: cut the window first,
+    by this policy. Raises ContextOverflowError if the parts that are never left out don't fit together with that note.
+    Deterministic.
     """
     payload = _Payload(offered, max_input_tokens, describe)
     if payload.fits():
@@ -194,7 +197,9 @@ def _leave_out(payload: _Payload[_P], names: Sequence[str]) -> None:
 
 
 def _roll(payload: _Payload[_P], policy: RollingPolicy) -> None:
-    """Evict the oldest turns until the payload is within the target share; the newest few stay."""
+    """Evict the oldest turns until the payload is within the target share of the limit. The newest few turns always
+    stay.
+    """
     turns = payload.offered.turns
     rest = payload.cost() - sum(part.tokens for part in turns)
     room = max(1, payload.limit - rest)
@@ -202,7 +207,7 @@ def _roll(payload: _Payload[_P], policy: RollingPolicy) -> None:
     evicted = rolling_evict(
         turns,
         max_context_tokens=room,
-        # If the rest alone exceeds the target, only the newest few turns stay.
+        # If the other parts alone exceed the target, only the newest few turns stay.
         target_utilization=min(1.0, max(_NEXT_TO_NOTHING, share)),
         min_keep_messages=policy.min_keep_messages,
     )
@@ -210,18 +215,20 @@ def _roll(payload: _Payload[_P], policy: RollingPolicy) -> None:
 
 
 def _evict_window(payload: _Payload[_P], newest: int) -> None:
-    """Evict the window to four fifths of its room, except for the newest turns."""
+    """Evict the oldest turns until the window uses four fifths of its room. The newest turns always stay."""
     turns = payload.kept("turns")
     room = max(0, payload.limit - (payload.cost() - sum(part.tokens for part in turns)))
     evicted = rolling_evict(turns, max_context_tokens=room, min_keep_messages=newest)
     payload.leave_out("turns", evicted.evicted_count)
     while not payload.fits() and payload.left_in("turns") > newest:
-        # The note about it needs room too.
+        # The note about the evicted turns needs room too.
         payload.leave_out("turns")
 
 
 def _bring_back(payload: _Payload[_P], newest: int) -> None:
-    """Take in again what fits beside the evicted window, worth most first, up to the first part that doesn't fit."""
+    """Include again the parts that fit after the window was cut, most important first. Stops at the first that doesn't
+    fit.
+    """
     most = {name: len(getattr(payload.offered, name)) for name in CUTTABLE} | {"turns": newest}
     for name in ("active", "turns", "participants", *reversed(_BEFORE_THE_WINDOW)):
         while payload.out[name] and payload.left_in(name) < most[name]:

@@ -1,6 +1,6 @@
 """The messages of a model call, and which of them belong together.
 
-A tool call and its results form a group: providers refuse one without the other, so they are kept or left out together.
+A tool call and its results form a group. Providers refuse one without the other, so both are kept or both left out.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ class MessageToolCall:
 class Message:
     """One message for a model.
 
-    `role`: system, user, assistant or tool. `tool_calls`: what an assistant asked for. `tool_call_id`: the call that a
-    tool answers; `name`: that tool. These are not sent: `kind`: its part of a payload, if known. `timestamp`: UTC epoch
-    seconds. `step`: the model call in which it came up, from 0. `path`: the file, attachment or frame that it holds.
+    `role`: system, user, assistant or tool. `tool_calls`: the calls that an assistant message asks for. `tool_call_id`:
+    the call that a tool message answers. `name`: the name of that tool.
+
+    The other fields are not sent. `kind`: which part of a payload the message is, if known. `timestamp`: UTC epoch
+    seconds. `step`: the model call in which the message came up, from 0. `path`: the file, attachment or frame that it
+    holds.
     """
 
     role: str
@@ -46,7 +49,7 @@ class Message:
 
     @property
     def is_system(self) -> bool:
-        """Return whether it is an instruction to the model."""
+        """Return whether the message is an instruction to the model."""
         return self.role in SYSTEM_ROLES
 
     @property
@@ -55,9 +58,9 @@ class Message:
 
 
 def group_messages(messages: Sequence[Message]) -> list[tuple[int, ...]]:
-    """Return the positions of messages that belong together, ordered by their first message.
+    """Return groups of positions of messages that belong together. Groups are ordered by their first message.
 
-    A tool output belongs to the latest call with its id before it; without such a call it is a group of its own.
+    A tool output belongs to the latest earlier call with its id. Without such a call the output is a group of its own.
     """
     found: list[list[int]] = []
     asked_in: dict[str, list[int]] = {}
@@ -73,7 +76,7 @@ def group_messages(messages: Sequence[Message]) -> list[tuple[int, ...]]:
 
 
 def message_steps(messages: Sequence[Message]) -> list[int]:
-    """Return the step of each message: its own `step`, or how many answers of the model are before it."""
+    """Return the step of each message: its own `step`, or else the number of model answers before it."""
     found: list[int] = []
     answers = 0
     for message in messages:

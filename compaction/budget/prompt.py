@@ -1,6 +1,6 @@
-"""The last step before a model call: shortens old tool outputs, trims the messages, checks the limit. Pure.
+"""Prepares the prompt of a model call: shortens old tool outputs, trims the messages and checks the token limit. Pure.
 
-`bot.llm` applies it to every call.
+`bot.llm` applies this to every call.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ RESERVED_OUTPUT_TOKENS = 4_096
 
 
 def default_reserve(max_context_tokens: int) -> int:
-    """Return the default of tokens kept free for the answer: 4,096, or a quarter of the context if that is less."""
+    """Return how many tokens are kept free for the answer by default: 4,096, or a quarter of the context if that is
+    less.
+    """
     return min(RESERVED_OUTPUT_TOKENS, max_context_tokens // 4)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextConfig:
-    """The limits of a model, and how to make a prompt fit. `reserved_output_tokens` None: `default_reserve`.
+    """The token limits of a model, and how to make a prompt fit.
 
-    If not `enabled`, everything is sent as it is, and the provider may refuse it.
+    If `reserved_output_tokens` is None, `default_reserve` decides. If not `enabled`, all messages are sent unchanged,
+    and the provider may refuse the call.
     """
 
     max_context_tokens: int
@@ -50,7 +53,7 @@ class ContextConfig:
 
 @dataclass(frozen=True, slots=True)
 class EnforcedContext:
-    """Messages that fit. `dropped_count`: how many were left out."""
+    """Messages that fit the limit. `dropped_count`: how many messages were left out."""
 
     messages: list[Message]
     truncated: bool
@@ -59,7 +62,10 @@ class EnforcedContext:
 
 @dataclass(frozen=True, slots=True)
 class FinalPrompt:
-    """The prompt to send. `dropped`: left-out messages, in order. `within_budget`: False only if the layer is off."""
+    """The prompt to send. `dropped`: the messages that were left out, in order.
+
+    `within_budget` can be False only if the budget layer is disabled.
+    """
 
     messages: list[Message]
     token_count: int
@@ -70,7 +76,7 @@ class FinalPrompt:
 def enforce_context_limit(
     messages: Sequence[Message], max_input_tokens: int, options: TrimOptions | None = None
 ) -> EnforcedContext:
-    """Return the messages within `max_input_tokens`, leaving out what is worth least.
+    """Return messages that fit into `max_input_tokens`. The least important messages are left out.
 
     Raises ContextOverflowError if not even the system prompts and the current turn fit.
     """
@@ -79,9 +85,9 @@ def enforce_context_limit(
 
 
 def build_final_prompt(messages: Sequence[Message], config: ContextConfig) -> FinalPrompt:
-    """Return the prompt of one model call: old tool outputs shortened, then trimmed to the budget.
+    """Return the prompt of one model call, with old tool outputs shortened and messages left out to fit the budget.
 
-    Raises ContextOverflowError if that is impossible.
+    Raises ContextOverflowError if the prompt cannot be made to fit.
     """
     if not config.enabled:
         tokens = _cost(messages, config.trim.count)

@@ -1,6 +1,7 @@
-"""Rolling eviction: drops the oldest messages without a summary; memory search finds them again. Source: spec 2.
+"""Rolling eviction: drops the oldest messages without a summary. Memory search can still find them. Source: spec 2.
 
-The rolling mode works by it, and every mode uses it as the last resort if a window outgrows the model.
+The rolling mode always works this way. The other modes use it as a last resort if the window is too large for the
+model.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MIN_KEEP_MESSAGES = 10
 
 
 class RollingMessage(Protocol):
-    """A message with a time. `tokens`: with overhead, or None to have them estimated."""
+    """A message with a time. `tokens`: its token count with overhead, or None to estimate the count."""
 
     @property
     def content(self) -> str:
@@ -32,7 +33,7 @@ class RollingMessage(Protocol):
 
     @property
     def tokens(self) -> int | None:
-        """Return its tokens, if known."""
+        """Return the token count of the message, or None if unknown."""
 
 
 _M = TypeVar("_M", bound=RollingMessage)
@@ -40,9 +41,9 @@ _M = TypeVar("_M", bound=RollingMessage)
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
-    """How the rolling mode evicts. `target_utilization`: the share of the room that is used after an eviction.
+    """How the rolling mode evicts messages. `target_utilization`: the share of the room that is used after an eviction.
 
-    `eviction_note`: send a note in place of what was evicted.
+    `eviction_note`: whether a note is sent in place of the evicted messages.
     """
 
     target_utilization: float = TARGET_UTILIZATION
@@ -52,9 +53,9 @@ class RollingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class EvictedTurns:
-    """The turns that a session has evicted so far: `start <= seq < until`, with their tokens.
+    """The turns that a session has evicted so far (`start <= seq < until`), with their token count.
 
-    `first_at`, `last_at`: when the first and the last of them were said, in UTC epoch seconds.
+    `first_at`, `last_at`: when the first and the last of these turns were said, in UTC epoch seconds.
     """
 
     start: Seq
@@ -68,13 +69,13 @@ class EvictedTurns:
         return self.until - self.start
 
     def plus(self, later: EvictedTurns) -> EvictedTurns:
-        """Return both as one; `later` must follow this."""
+        """Return the combined range of this and `later`, which must follow directly."""
         return EvictedTurns(self.start, later.until, self.tokens + later.tokens, self.first_at, later.last_at)
 
 
 @dataclass(frozen=True, slots=True)
 class RollingEviction(Generic[_M]):
-    """The kept and the evicted messages, each in order, with figures. Timestamps: UTC epoch seconds."""
+    """The kept and the evicted messages, each in order, with their token counts. Timestamps: UTC epoch seconds."""
 
     kept: tuple[_M, ...]
     evicted: tuple[_M, ...]
@@ -94,8 +95,8 @@ def rolling_evict(
 ) -> RollingEviction[_M]:
     """Evict the oldest messages until the rest is within `target_utilization` of `max_context_tokens`.
 
-    Evicts nothing while all messages fit into `max_context_tokens`. The newest `min_keep_messages` stay even if they
-    alone are too much. Deterministic. Raises ValueError for a utilisation outside 0..1 or a negative number.
+    Evicts nothing if all messages fit into `max_context_tokens`. The newest `min_keep_messages` stay even if they alone
+    exceed the limit. Deterministic. Raises ValueError for a utilisation outside 0..1 or a negative number.
     """
     if not 0.0 < target_utilization <= 1.0 or min_keep_messages < 0 or max_context_tokens < 0:
         raise ValueError("rolling_evict takes a utilisation between 0 and 1 and numbers that are not negative.")

@@ -1,7 +1,8 @@
 """Summarises messages that were left out of a prompt. Source: spec 4, phase 3.
 
-Works by rules, or by a model if one is given, with the rules as its fallback. Parts that represent earlier messages
-(summaries, eviction notes, recalled quotes) are not summarised again, and the model is sent no more than it can take.
+A model writes the summary if one is given; otherwise, or if the model fails, rules write it. Messages that stand for
+earlier messages (summaries, eviction notes, recalled quotes) are not summarised again. The model is never sent more
+than its limit.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
     from compaction.ports import Completion
 
 MAX_SUMMARY_CHARS = 1_200
-# Turns folded together, as many as a session folds at once (`folding.window`).
+# How many turns are folded together. A session folds the same number at once (`folding.window`).
 _BATCH_TURNS = 10
 _PROMPT = "truncated.v1.txt"
 _SEPARATOR = "\n=====\n"
-# Parts that represent other messages.
+# The kinds of messages that stand for other messages.
 _REPRESENTS_OTHERS = frozenset({PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY})
-# The largest share of the summary for earlier summaries, and for tools.
+# The largest share of the summary for earlier summaries, and the largest share for tool results.
 _PREVIOUS_SHARE = 0.5
 _TOOLS_SHARE = 0.25
 _HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40}): )?(?P<text>.*)$", re.DOTALL)
@@ -46,9 +47,10 @@ _HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40})
 
 @dataclass(frozen=True, slots=True)
 class SummarizeOptions:
-    """How to summarise. `previous`: the summary so far, which the new one continues.
+    """How to summarise. `previous`: the summary so far, which the new summary continues.
 
-    `completion`: the model to ask, or None for the rules alone. `max_input_tokens`: what it may be sent, by `count`.
+    `completion`: the model to ask, or None to use the rules alone. `max_input_tokens`: how many tokens the model may be
+    sent, counted by `count`.
     """
 
     previous: str | None = None
@@ -61,9 +63,9 @@ class SummarizeOptions:
 
 @dataclass(frozen=True, slots=True)
 class ContextSummary:
-    """The summary of messages: whole sentences, empty if nothing in the messages is worth keeping.
+    """A summary of messages in whole sentences. The text is empty if nothing in the messages is worth keeping.
 
-    `original_tokens`: the tokens of the messages. `by_model`: a model wrote it.
+    `original_tokens`: the token count of the messages. `by_model`: whether a model wrote the summary.
     """
 
     summary: str
@@ -72,7 +74,7 @@ class ContextSummary:
 
 
 async def summarize_context(messages: Sequence[Message], options: SummarizeOptions | None = None) -> ContextSummary:
-    """Return a summary of `messages`; by the rules if the model fails.
+    """Return a summary of `messages`. If the model fails, rules make the summary.
 
     The caller sets the deadline (asyncio.timeout). *Cancellation*: safe at any point.
     """
@@ -86,7 +88,7 @@ async def summarize_context(messages: Sequence[Message], options: SummarizeOptio
 
 
 def summarize_by_rules(messages: Sequence[Message], options: SummarizeOptions | None = None) -> str:
-    """Return the messages' best sentences with their speakers, and the results of their tools. Deterministic."""
+    """Return the best sentences of the messages with their speakers, and the results of tool calls. Deterministic."""
     options = options or SummarizeOptions()
     room = options.max_summary_chars
     previous = _newest_sentences(options.previous or _previous_in(messages), int(room * _PREVIOUS_SHARE))
@@ -101,7 +103,7 @@ def summarize_by_rules(messages: Sequence[Message], options: SummarizeOptions | 
 
 
 def _own(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages that don't represent others."""
+    """Return the messages that don't stand for other messages."""
     return [message for message in messages if message.kind not in _REPRESENTS_OTHERS and not message.is_system]
 
 
@@ -114,7 +116,7 @@ def _previous_in(messages: Sequence[Message]) -> str:
 
 
 def _newest_sentences(text: str, max_chars: int) -> str:
-    """Return the last whole sentences that fit."""
+    """Return the last whole sentences that fit into `max_chars`."""
     kept: list[str] = []
     for sentence in reversed(sentences(text)):
         max_chars -= len(sentence) + 1
@@ -125,7 +127,7 @@ def _newest_sentences(text: str, max_chars: int) -> str:
 
 
 def _ledger(messages: Sequence[Message]) -> SegmentLedger:
-    """Return the messages' facts, extracted in batches as a session's turns are."""
+    """Return the facts of the messages. They are extracted in batches, like the turns of a session."""
     turns: list[Turn] = []
     for message in _own(messages):
         if not message.is_tool_output and (parts := _parts(message)):
@@ -153,7 +155,7 @@ def _ledger(messages: Sequence[Message]) -> SegmentLedger:
 
 
 def _parts(message: Message) -> tuple[TurnPart, ...]:
-    """Return the speakers' parts of a message, which has a line per speaker with time and name (`format_turn`)."""
+    """Split a message into the parts of its speakers. Each line of a message has a time and a speaker (`format_turn`)."""
     parts: list[TurnPart] = []
     for line in message.content.splitlines():
         said = _HEADING.match(line)
@@ -165,7 +167,7 @@ def _parts(message: Message) -> tuple[TurnPart, ...]:
 
 
 async def _by_model(messages: Sequence[Message], options: SummarizeOptions, completion: Completion) -> str:
-    """Return the model's summary, or an empty text if it is unusable."""
+    """Return the model's summary, or an empty text if the model failed or its summary is unusable."""
     request, sources = _request(messages, options)
     if request is None:
         return ""
@@ -182,9 +184,9 @@ async def _by_model(messages: Sequence[Message], options: SummarizeOptions, comp
 
 
 def _request(messages: Sequence[Message], options: SummarizeOptions) -> tuple[CompletionRequest | None, list[str]]:
-    """Return the request to the model, and the texts it is made of; None if not even one message fits.
+    """Return the request to the model, and the texts that the request contains. The request is None if no message fits.
 
-    If not all messages fit, the newest are taken.
+    If not all messages fit, the newest messages are used.
     """
     system, user = (files("compaction.summary") / "prompts" / _PROMPT).read_text(encoding="utf-8").split(_SEPARATOR, 1)
     system = Template(system).substitute(max_chars=options.max_summary_chars)

@@ -1,7 +1,7 @@
-"""Shortens tool outputs as a conversation goes on. Rules alone, without a model. Source: spec 5.
+"""Shortens tool outputs as a conversation goes on, by rules and without a model. Source: spec 5.
 
-Of a new output over 2,000 tokens head and tail are kept. An output older than 5 steps (model calls) becomes a
-placeholder with tool, size and key facts, unless the file or frame that it holds is active.
+An output over 2,000 tokens is cut to its beginning and end. An output older than 5 steps (model calls) is replaced by a
+placeholder with tool, size and key facts, unless it holds the content of an active file or frame.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ MAX_TOOL_OUTPUT_AGE = 5
 MAX_TOOL_OUTPUT_TOKENS = 2_000
 
 _PLACEHOLDER = "[Output of "
-# Of a long output mostly the beginning is kept, which says what it is, and the end, which has the result.
+# The share of a shortened output that is taken from its beginning, which says what it is. The rest is taken from its
+# end, which has the result.
 _HEAD_SHARE = 0.6
 _MOST_PATHS = 5
 _MOST_ERRORS = 3
 _ERROR_CHARS = 120
-# Matches only at the beginning of a word; otherwise a long line would be tried from each of its letters.
+# The pattern matches only at the beginning of a word. Otherwise it would be tried from every letter of a long line.
 _PATH = re.compile(
     r"(?<![\w.@~-])(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@~-]+[/\\])+[\w.@~-]+"
     r"|\b[\w-]+\.(?:[A-Za-z]{1,4}\d?|json[l5]?|toml|yaml|html)\b"
@@ -45,7 +46,7 @@ _SUCCESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputOptions:
-    """When outputs are shortened. Ages in steps, sizes in tokens by `count`."""
+    """When tool outputs are shortened. Ages are in steps, and sizes in tokens, counted by `count`."""
 
     max_tool_output_age: int = MAX_TOOL_OUTPUT_AGE
     max_tool_output_tokens: int = MAX_TOOL_OUTPUT_TOKENS
@@ -55,7 +56,7 @@ class ToolOutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """The key facts of an output. `outcome`: success, failure or unknown."""
+    """The key facts of a tool output. `outcome`: success, failure or unknown."""
 
     tool: str
     outcome: str
@@ -68,9 +69,10 @@ class KeyInfo:
 def truncate_old_tool_outputs(
     messages: Sequence[Message], current_step: int | None = None, options: ToolOutputOptions | None = None
 ) -> list[Message]:
-    """Return the messages with tool outputs shortened and old ones replaced; all other messages are unchanged.
+    """Return the messages with long tool outputs shortened and old ones replaced. All other messages are unchanged.
 
-    `current_step`: the model call that is being prepared, by default the one after the last. Idempotent, deterministic.
+    `current_step`: the model call that is being prepared, by default the one after the last. Idempotent and
+    deterministic.
     """
     options = options or ToolOutputOptions()
     if not any(message.is_tool_output for message in messages):
@@ -94,18 +96,20 @@ def truncate_old_tool_outputs(
 
 
 def should_truncate_tool_result(message: Message, age: int, options: ToolOutputOptions | None = None) -> bool:
-    """Return whether a tool output of this age (steps) must become a placeholder and is none yet."""
+    """Return whether a tool output of this age (in steps) must be replaced by a placeholder."""
     options = options or ToolOutputOptions()
     return message.is_tool_output and age > options.max_tool_output_age and not is_placeholder(message)
 
 
 def is_placeholder(message: Message) -> bool:
-    """Return whether the message is the placeholder of a removed output."""
+    """Return whether the message is a placeholder for a removed output."""
     return message.is_tool_output and message.content.startswith(_PLACEHOLDER)
 
 
 def create_truncated_placeholder(message: Message, options: ToolOutputOptions | None = None) -> Message:
-    """Return the placeholder of an old output: tool, size and key facts; the output itself if that is shorter."""
+    """Return the placeholder of an old output with tool, size and key facts. Returns the output itself if that is
+    shorter.
+    """
     options = options or ToolOutputOptions()
     size = options.count(message.content)
     tool = message.name or "a tool"
@@ -114,7 +118,7 @@ def create_truncated_placeholder(message: Message, options: ToolOutputOptions | 
 
 
 def summarize_tool_output(message: Message) -> str:
-    """Return an output's key facts in a sentence or two: outcome, size, paths, errors."""
+    """Return the key facts of an output in one or two sentences: outcome, size, paths and errors."""
     info = extract_key_info(message.content, message.name or "")
     facts = [f"Outcome: {info.outcome}; {info.lines} lines."]
     if info.paths:
@@ -125,7 +129,7 @@ def summarize_tool_output(message: Message) -> str:
 
 
 def extract_key_info(content: str, tool_name: str) -> KeyInfo:
-    """Return what rules find in an output: paths, error lines, and the outcome."""
+    """Return the paths, the error lines and the outcome that rules find in an output."""
     lines = [" ".join(line.split()) for line in content.splitlines()]
     errors = [line for line in lines if _TROUBLE.search(_NO_TROUBLE.sub("", line))]
     if errors:
@@ -147,7 +151,7 @@ def extract_key_info(content: str, tool_name: str) -> KeyInfo:
 def _holds_active(
     paths: frozenset[str], active: Sequence[FileReference], now: int, read_later: set[str], max_age: int
 ) -> bool:
-    """Return whether an output holds the newest content of an active file."""
+    """Return whether an output contains the newest content of an active file."""
     return any(
         file.path in paths and file.path not in read_later and should_preserve_file_content(file, now, max_age=max_age)
         for file in active
@@ -155,13 +159,14 @@ def _holds_active(
 
 
 def _shortened(message: Message, options: ToolOutputOptions) -> Message:
-    """Shorten the content of a message to its head and tail if it is too long."""
+    """Cut the content of a message to its beginning and end if it is too long."""
     limit = options.max_tool_output_tokens
     size = options.count(message.content)
     if size <= limit or is_placeholder(message):
         return message
     text = message.content
-    # First in proportion; then shorter until it fits, as the parts may differ in tokens per character.
+    # First cut in proportion to the limit. Then cut further until the text fits, because tokens per character may vary
+    # within the text.
     room = int(len(text) * limit / size)
     while True:
         head, tail = int(room * _HEAD_SHARE), room - int(room * _HEAD_SHARE)

@@ -1,8 +1,9 @@
 """Trims a conversation that is too large for a model. Pure and deterministic.
 
-Worth, highest first: system prompts and tool rules; the current turn; the active file or frame, and tool calls for the
-current turn; the newest turns; facts about the participants; the other turns, newest first; the summary; live notes;
-recalled quotes; older continuity; stale tool outputs. One note says what was left out.
+Messages in order of importance, highest first: system prompts and tool rules; the current turn; the active file or
+frame, and tool calls for the current turn; the newest turns; facts about the participants; the other turns, newest
+first; the summary; live notes; recalled quotes; older conversations; old tool outputs. The least important are left out
+first, and one note says what is missing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PRESERVE_RECENT_TURNS = 10
 
 
 class TrimStrategy(StrEnum):
-    """What is left out first: what is worth least, or what is oldest."""
+    """Which messages are left out first: the least important or the oldest."""
 
     PRIORITY = "priority-based"
     OLDEST = "oldest-first"
@@ -32,7 +33,7 @@ class TrimStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrimOptions:
-    """How to trim. `preserve_recent_turns`: how many of the newest turns are worth more than all but the current one.
+    """How to trim. `preserve_recent_turns`: how many of the newest turns are kept in preference to older turns.
 
     `current_step`: the model call that is being prepared, by default the one after the last. `searchable`: the model
     has memory search, so the note mentions it. `count`: counts the tokens of a text.
@@ -48,7 +49,7 @@ class TrimOptions:
 
 
 class _Worth(IntEnum):
-    """What a message is worth; the lowest is left out first."""
+    """How important a message is. Messages with the lowest value are left out first."""
 
     STALE_OUTPUT = 0
     CONTINUITY = 1
@@ -78,16 +79,17 @@ _WORTH_OF_KIND = {
 def trim_conversation(
     messages: Sequence[Message], target_tokens: int, options: TrimOptions | None = None
 ) -> list[Message]:
-    """Return the messages to keep, in order, with one note about the others; all messages if they fit.
+    """Return the messages to keep, in order, with one note about the messages that were left out.
 
-    Messages that are never left out may exceed `target_tokens`; the caller must check (`prompt.build_final_prompt`).
+    Returns all messages if they fit. Messages that are never left out may exceed `target_tokens`, so the caller must
+    check the result (`prompt.build_final_prompt`).
     """
     return TrimResult.of(messages, target_tokens, options or TrimOptions()).messages
 
 
 @dataclass(frozen=True, slots=True)
 class TrimResult:
-    """The messages to send, with the note; those that were left out, in order; and the tokens of what is sent."""
+    """The messages to send (with the note), the messages that were left out (in order), and the tokens of what is sent."""
 
     messages: list[Message]
     dropped: tuple[Message, ...]
@@ -104,7 +106,7 @@ class TrimResult:
         for group in _droppable(messages, options):
             out.update(group)
             total -= sum(costs[at] for at in group)
-            # The note costs tokens too, so it is only tried when the rest fits.
+            # The note costs tokens too. It is made only once the other messages fit, to save time.
             if total <= target_tokens:
                 trimmed = cls._without(messages, costs, out, options)
                 if trimmed.tokens <= target_tokens:
@@ -121,18 +123,18 @@ class TrimResult:
         tokens = sum(cost for at, cost in enumerate(costs) if at not in out)
         place = next((at for at, message in enumerate(kept) if message.kind is PartKind.EVICTION_NOTE), None)
         if place is None:
-            # After the prompts, where it can't separate a call from its result.
+            # The note goes after the system prompts, where it can't separate a tool call from its result.
             place = next((at for at, message in enumerate(kept) if not message.is_system), len(kept))
             kept.insert(place, note)
         else:
-            # There is one note: the earlier one, about what was left out before, gets longer.
+            # There is only one note. If the messages already contain one, the new text is appended to it.
             tokens -= message_tokens(kept[place], options.count)
             kept[place] = note = replace(kept[place], content=f"{kept[place].content}\n{note.content}")
         return cls(kept, dropped, tokens + message_tokens(note, options.count))
 
 
 def make_eviction_note(dropped: Sequence[Message], *, tokens: int, searchable: bool) -> Message:
-    """Return the note about messages that are not sent: count, tokens, time range."""
+    """Return the note about messages that are not sent, with their number, tokens and time range."""
     times = [message.timestamp for message in dropped if message.timestamp is not None]
     said = f", said from {_clock(min(times))} to {_clock(max(times))} UTC" if times else ""
     hint = " The full transcript is searchable via memory_search." if searchable else ""
@@ -145,14 +147,15 @@ def _clock(at: float) -> str:
 
 
 def _droppable(messages: Sequence[Message], options: TrimOptions) -> Iterable[tuple[int, ...]]:
-    """Return the groups that may be left out, in that order."""
+    """Return the groups that may be left out, in the order in which to leave them out."""
     found = group_messages(messages)
     worths = _worths(messages, found, options)
     droppable = [(worth, at, group) for at, (group, worth) in enumerate(zip(found, worths, strict=True))]
     droppable = [each for each in droppable if each[0] is not _Worth.NEVER]
     match options.trim_strategy:
         case TrimStrategy.PRIORITY:
-            # The last quote is the least similar one; otherwise the first is the oldest.
+            # Quotes are left out from the last, which is the least similar one. Other groups are left out from the
+            # oldest.
             droppable.sort(key=lambda each: (each[0], -each[1] if each[0] is _Worth.RECALL else each[1]))
         case TrimStrategy.OLDEST:
             droppable.sort(key=lambda each: (each[0] >= _Worth.NEWEST, each[1]))
@@ -192,7 +195,7 @@ def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], optio
 
 
 def _current(messages: Sequence[Message]) -> int | None:
-    """Return the position of the turn that is being answered: the last of a person, or else the last message."""
+    """Return the position of the turn that is being answered: the last message of a person, or else the last message."""
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].kind is PartKind.CURRENT:
             return at

@@ -1,6 +1,6 @@
-"""Builds a payload: the messages one model call sends of a session, in order and within the budget. Pure.
+"""Builds a payload: the messages that one model call sends, in order and within the token budget. Pure.
 
-`SessionMemory.context` gives the session's part as a `SessionContext`, and `build_payload` makes messages of it.
+`SessionMemory.context` returns the session's data as a `SessionContext`, and `build_payload` turns it into messages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from compaction.budget.fit import LeftOut, PartCandidates, fit_parts
 from compaction.budget.rolling import EvictedTurns, RollingPolicy
 
-# Exported here too, so that callers that build payloads import from one module.
+# Also exported here, so that callers that build payloads need only this module.
 from compaction.context.turn_text import FORGOTTEN as FORGOTTEN
 from compaction.context.turn_text import MAX_TURN_CHARS as MAX_TURN_CHARS
 from compaction.context.turn_text import TurnPartCache, turn_part
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Note, RenderedSummary
 
-# These newest turns are left out last.
+# How many of the newest turns are left out only after older turns.
 NEWEST_TURNS = 10
 
 
@@ -36,8 +36,9 @@ NEWEST_TURNS = 10
 class SessionContext:
     """What a session contributes to a payload at one moment. Times: UTC epoch seconds.
 
-    `summary` covers turns 0 to `cursor - 1`, said between `summary_started_at` and `summary_ended_at`; None before the
-    first landing. `window`: turns from the cursor on, without `current` and, in the rolling mode, without evicted ones.
+    `summary` covers turns 0 to `cursor - 1`, which were said between `summary_started_at` and `summary_ended_at`. All
+    three are None before the first landing. `window`: the turns from the cursor on, without `current`. In the rolling
+    mode the window does not contain evicted turns.
     """
 
     mode: Mode
@@ -53,7 +54,7 @@ class SessionContext:
     max_input_tokens: int
     evicted: EvictedTurns | None = None
     rolling: RollingPolicy = field(default_factory=RollingPolicy)
-    # Keeps the parts of turns that were made before; it does not change the payload.
+    # A cache of parts that were made from turns before. It does not change the payload.
     turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
 
@@ -72,14 +73,15 @@ def build_payload(
     searchable: bool = False,
     count: Callable[[str], int] | None = None,
 ) -> tuple[PayloadPart, ...]:
-    """Return the messages for one model call, in order, of at most `max_input_tokens` (default: the context's).
+    """Return the messages for one model call, in order, with at most `max_input_tokens` tokens (default: the context's
+    limit).
 
     `system`: prompts and tool rules, one message each, never left out. `recall`: quotes found by memory search.
-    `participants`: facts about the people present (`memory.people`). `active`: the file or frame that is talked about.
+    `participants`: facts about the people present (`memory.people`). `active`: the file or frame under discussion.
     `continuity`: what was said in older conversations. `stale`: old tool outputs, oldest first. `condensed`: a summary
-    of turns without room (`left_out_turns`). `zone`: the clock of the times. `searchable`: the model has memory search,
-    so the eviction note mentions it. `count`: counts the tokens of a text; by default they are estimated.
-    Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
+    of the turns that did not fit (`left_out_turns`). `zone`: the time zone of clock times. `searchable`: the model has
+    memory search, so the eviction note mentions it. `count`: counts the tokens of a text; by default tokens are
+    estimated. Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
     """
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
     parts = _SessionParts(context, zone, searchable=searchable, count=count)
@@ -110,7 +112,7 @@ def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> t
 
 
 def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> EvictedTurns | None:
-    """Return everything that a rolling session has evicted once `payload`, made of `context`, is sent."""
+    """Return all turns that a rolling session has evicted once `payload` is sent. `payload` was built from `context`."""
     gone = left_out_turns(context, payload)
     if not gone:
         return context.evicted
@@ -119,12 +121,12 @@ def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) 
 
 
 def summarize_eviction(turns: Sequence[Turn]) -> EvictedTurns:
-    """Return these consecutive turns as evicted ones, with estimated tokens."""
+    """Return these consecutive turns as one evicted range with estimated tokens."""
     return _evicted([turn_part(turn, PartKind.TURN) for turn in turns])
 
 
 class _SessionParts:
-    """Makes the parts of one payload that come from the session: summary, notes, eviction note."""
+    """Makes the parts of a payload that come from the session: summary, notes and eviction note."""
 
     def __init__(
         self,
@@ -140,13 +142,13 @@ class _SessionParts:
         self._count = count
 
     def summary(self) -> tuple[PayloadPart, ...]:
-        """Return the summary with the range of turns that it covers; nothing if there is no summary."""
+        """Return the summary with the range of turns that it covers, or nothing if there is no summary."""
         context = self._context
         if context.summary is None:
             return ()
         text = f"Earlier in this session: {context.summary.text}"
         if context.cursor == 0:
-            # If only notes were folded so far, the summary covers no turn.
+            # If only notes have been folded so far, the summary covers no turn.
             return (make_part("system", PartKind.SUMMARY, text, count=self._count),)
         said = ""
         if context.summary_started_at is not None and context.summary_ended_at is not None:
@@ -168,7 +170,9 @@ class _SessionParts:
         return make_part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
 
     def eviction_note(self, cut: LeftOut[PayloadPart]) -> PayloadPart | None:
-        """Return the one note about everything that is not sent, now and earlier; None if there is nothing."""
+        """Return the note about everything that is left out of this call or was evicted earlier, or None if there is
+        nothing.
+        """
         context = self._context
         if context.mode is Mode.ROLLING and not context.rolling.eviction_note:
             return None
@@ -217,7 +221,7 @@ class _SessionParts:
 
 
 def _evicted(turns: Sequence[PayloadPart]) -> EvictedTurns:
-    """Return these consecutive parts of turns as evicted ones."""
+    """Return these consecutive turn parts as one evicted range."""
     first, last = turns[0], turns[-1]
     assert first.seq_from is not None, "the part of a turn has its seq"
     assert last.seq_to is not None, "the part of a turn has its seq"

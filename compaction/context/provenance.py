@@ -1,7 +1,7 @@
 """Rebuilds what a model was sent for a reply, from one `model_context_built` log line and the store. Pure.
 
-The line holds no words; the store has those. The line's digest shows whether the rebuilt payload is exact. If it is
-not, `RebuiltPayload.lost` says what is missing.
+The log line contains no words of the conversation; the words come from the store. The line's digest shows whether the
+rebuilt payload is exact. If it is not, `RebuiltPayload.lost` says what is missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compaction.memory.people import PersonFact
     from compaction.model import Segment
 
-# The payload fitted once, so nothing may be left out of it now.
+# No limit is needed: the payload fitted when it was sent, so nothing may be left out of it now.
 _NO_LIMIT = 1_000_000_000
 _REBUILT = frozenset(
     {
@@ -45,9 +45,9 @@ _REBUILT = frozenset(
 class StoredSources:
     """What the store has for one log line.
 
-    `turns`: those of the window and the current one, by seq. `summary`: its text at that revision. `segments`: those
-    that had landed by then, in order. `quoted`: the turn or note behind each quote's ref. `names`: display names at
-    that time, by id.
+    `turns`: the turns of the window and the current turn, by seq. `summary`: the text of the summary at that revision.
+    `segments`: the segments that were stored by then, in order. `quoted`: the quoted turn or note, by the ref of its
+    quote. `names`: the display names at that time, by id.
     """
 
     turns: Mapping[int, Turn] = field(default_factory=dict)
@@ -63,10 +63,10 @@ class StoredSources:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltPayload:
-    """A payload made again.
+    """A rebuilt payload.
 
-    `exact`: it equals what was sent, by the digest; None if the line has no digest. `lost`: one sentence for each thing
-    that is not stored any more.
+    `exact`: whether the payload equals what was sent, judged by the digest; None if the line has no digest. `lost`: one
+    sentence for each thing that is no longer stored.
     """
 
     payload: tuple[PayloadPart, ...]
@@ -75,7 +75,7 @@ class RebuiltPayload:
 
 
 def rebuild_payload(record: ContextRecord, kept: StoredSources) -> RebuiltPayload:
-    """Return what a model was sent, rebuilt from the store. Deterministic."""
+    """Return the payload that a model was sent, rebuilt from the store. Deterministic."""
     lost: list[str] = []
     gone = sorted({kind for kind, digest in record.texts if digest not in kept.texts})
     if gone:
@@ -117,16 +117,17 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
 
 
 def _realtime(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
-    """Return the instructions of a speech-to-speech conversation, and its items as text; some were sent as sound."""
+    """Return the instructions of a speech-to-speech conversation and its items as text. Some items were sent as audio."""
     window = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
     prompts = [make_part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
     return [*prompts, *_as_sent(record, kept), *window]
 
 
 def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
-    """Return the session's context without what has to be looked up in the store."""
+    """Return the session's context, without the values that come from the store."""
     return SessionContext(
-        # The window is as it was sent; the line has its own eviction note.
+        # The mode `summary` makes `build_payload` send the window unchanged. The eviction note is taken from the log
+        # line.
         mode=Mode.SUMMARY,
         total_turns=(record.seq_to or 0) + 1,
         cursor=Seq(record.cursor or 0),
@@ -142,7 +143,7 @@ def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
 
 
 def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False) -> tuple[PayloadPart, ...]:
-    """Return the parts that were stored as sent: those of tools, or all others."""
+    """Return the parts whose text was stored as it was sent: with `tools` the tool parts, otherwise all other parts."""
     return tuple(
         keep_as_sent(make_part("tool" if tools else "system", PartKind(kind), kept.texts[digest]))
         for kind, digest in record.texts
@@ -152,9 +153,9 @@ def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False)
 
 @dataclass(frozen=True, slots=True)
 class SentenceSource:
-    """One sentence of a summary and where it comes from.
+    """One sentence of a summary and its source.
 
-    `sentence` has its segments and turns; None if no stored segment has this sentence any more.
+    `sentence` has the segments and turns it comes from. It is None if no stored segment contains the sentence.
     """
 
     text: str
@@ -162,10 +163,11 @@ class SentenceSource:
 
 
 def trace_sentences(summary: str, segments: Sequence[Segment]) -> tuple[SentenceSource, ...]:
-    """Return the sentences of a summary in order, each with where it comes from.
+    """Return the sentences of a summary in order, each with its source.
 
-    `segments`: those it was made of, or more. If rendering them gives this very summary, every sentence has its source.
-    Otherwise (some were repaired or forgotten since) only sentences that they still contain have one.
+    `segments`: the segments that the summary was made of, or more. If rendering them gives the same summary, every
+    sentence has a source. Otherwise some segments were repaired or forgotten since, and only sentences that the
+    segments still contain have a source.
     """
     rendered = SegmentLedger(segments).render()
     if rendered is not None and rendered.text == summary:
@@ -298,7 +300,7 @@ def _eviction(record: ContextRecord) -> PayloadPart:
 
 
 def _place_of_eviction(payload: Sequence[PayloadPart]) -> int:
-    """Return the position of an eviction note: before the turns."""
+    """Return the position at which to insert the eviction note, which is before the turns."""
     before = {PartKind.TURN, PartKind.CURRENT}
     return next((index for index, each in enumerate(payload) if each.kind in before), len(payload))
 

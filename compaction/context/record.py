@@ -1,6 +1,6 @@
 """Reads a `model_context_built` log line, which describes a payload without its words. Pure.
 
-Lines of earlier versions are read as far as they go. `compaction.context.provenance` rebuilds the payload.
+Lines of earlier versions are read as far as possible. `compaction.context.provenance` rebuilds the payload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContextRecord:
-    """One `model_context_built` line. `at`: UTC epoch seconds. The other fields: `payload.context_built_fields`."""
+    """One `model_context_built` line. `at`: UTC epoch seconds. For the other fields see `payload.context_built_fields`."""
 
     session_id: SessionId
     at: float
@@ -42,12 +42,12 @@ class ContextRecord:
     recall: tuple[str, ...]
     utc_offset_s: float
     digest: str | None
-    # Kind and digest of each part that is stored as it was sent.
+    # Kind and digest of each part whose text is stored as it was sent.
     texts: tuple[tuple[str, str], ...] = ()
 
     @property
     def spoken(self) -> bool:
-        """Return whether it is of speech-to-speech: the instructions, and the window as conversation items."""
+        """Return whether the line is from a speech-to-speech call, which sends instructions and conversation items."""
         return PartKind.CURRENT.value not in self.tokens and bool(self.texts or self.answer_to is not None)
 
     @property
@@ -56,12 +56,12 @@ class ContextRecord:
 
     @property
     def zone(self) -> tzinfo:
-        """Return the time zone of the times in it."""
+        """Return the time zone of the clock times in the payload."""
         return timezone(timedelta(seconds=self.utc_offset_s))
 
 
 def read_record(event: Mapping[str, object]) -> ContextRecord | None:
-    """Return the record of a `model_context_built` log event, or None for any other event and for a broken one."""
+    """Return the record of a `model_context_built` log event. Returns None for another event or a broken one."""
     if event.get("event") != "model_context_built" or not isinstance(event.get("session_id"), str):
         return None
     tokens = event.get("tokens")
@@ -78,7 +78,7 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
         mode=str(event.get("compaction_mode") or Mode.SUMMARY.value),
         seq_from=_number(event.get("seq_from")),
         seq_to=_number(event.get("seq_to")),
-        # In lines of an earlier version the last turn is the current one.
+        # Lines of an earlier version have no `answer_to`; their last turn is the current turn.
         answer_to=_number(event.get("answer_to", event.get("seq_to"))),
         cursor=_number(event.get("cursor", event.get("seq_from"))),
         summary_revision=revision,
@@ -97,7 +97,9 @@ def read_record(event: Mapping[str, object]) -> ContextRecord | None:
 
 
 def cited_passages(refs: Iterable[str]) -> tuple[tuple[str, PassageKind, SessionId, str], ...]:
-    """Return (ref, kind, session, seq or note id) for the refs of quotes: what to read from the store."""
+    """Return (ref, kind, session, seq or note id) for each ref of a quote. These are the passages to read from the
+    store.
+    """
     return tuple(
         (ref, cited.kind, cited.session_id, cited.key) for ref in refs if (cited := parse_citation(ref)) is not None
     )

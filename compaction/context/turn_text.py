@@ -1,7 +1,7 @@
-"""Formats turns for a model, and makes parts of a payload of them.
+"""Formats turns for a model and makes payload parts of them.
 
-The turns of a window come again at every reply, so `TurnPartCache` keeps their parts; counting their tokens anew would
-be the most expensive step of building a payload.
+The same turns are sent again with every reply, so `TurnPartCache` keeps their parts. Counting their tokens again would
+be the slowest step of building a payload.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from compaction.model import Seq, Turn
     from compaction.payload import PayloadPart
 
-# Spec 1, 'What the LLM sees today': 1,200 characters a turn.
+# Spec 1, 'What the LLM sees today', allows 1,200 characters per turn.
 MAX_TURN_CHARS = 1_200
 FORGOTTEN = "(forgotten at somebody's wish)"
 
 
 def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHARS) -> str:
-    """Return a turn as a model reads it: `[21:04] Ada: …`, one line per speaker, at most `max_chars`.
+    """Return a turn as it is sent to a model: `[21:04] Ada: …`, one line per speaker, at most `max_chars` characters.
 
-    In a longer turn the longest parts are cut, and a mark says which turn to recall for the whole.
+    In a longer turn the longest lines are cut, and a mark at the end names the turn to recall for the full text.
     """
     head = f"[{format_clock_time(turn.started_at, zone)}] "
     if turn.tombstone:
@@ -55,7 +55,7 @@ def _line(kind: TurnKind, speaker: str, text: str) -> str:
 
 
 def _shortened(lines: Sequence[str], room: int) -> list[str]:
-    """Cut the lines to `room` characters together: short lines stay whole, long ones share the rest."""
+    """Cut the lines to `room` characters in total. Short lines stay whole, and long lines share the rest equally."""
     share = room // len(lines)
     left = room
     for done, length in enumerate(sorted(map(len, lines))):
@@ -68,7 +68,7 @@ def _shortened(lines: Sequence[str], room: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _CachedPart:
-    """A part, and what it was made of."""
+    """A part and the inputs that it was made from."""
 
     turn: Turn
     zone: tzinfo
@@ -77,18 +77,19 @@ class _CachedPart:
 
 
 class TurnPartCache:
-    """The parts of a session's turns, each made once. A changed turn (a forgotten one) is made again.
+    """Caches the payload parts of a session's turns. If a turn has changed (for example was forgotten), its part is
+    remade.
 
     Owned by one session, which drops turns that have left its memory.
     """
 
     def __init__(self) -> None:
         self._made: dict[int, _CachedPart] = {}
-        # No turn before this one is cached.
+        # Turns before this seq are not cached.
         self._first = 0
 
     def part(self, turn: Turn, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
-        """Return a turn as a part of kind TURN, its tokens counted by `count` or estimated."""
+        """Return a turn as a part of kind TURN. Its tokens are counted by `count`, or estimated if that is None."""
         made = self._made.get(turn.seq)
         if made is not None and made.turn is turn and made.zone is zone and made.count == count:
             return made.part

@@ -1,6 +1,7 @@
-"""Compaction of one session: decides when a batch is folded, runs the fold, and lands its result.
+"""Folding: decides when a batch of turns is summarised, runs the summariser, and stores the result.
 
-Way in: `compactor.Compactor`. Decisions without I/O: `window` (which turns are due), `machine` (what follows from what:
-`signals` in, effects out, over `state`). I/O: `compactor` (one run at a time), `outbox` (writes to the store).
-`fold_requests` builds what a summariser gets, `events` is what listeners and the log get.
+Callers use `compactor.Compactor`. Two modules decide without I/O: `window` (which turns are due) and `machine` (what to
+do after each event; it takes `signals`, changes `state` and returns effects). Two modules do I/O: `compactor` (runs one
+fold at a time) and `outbox` (writes to the store). `fold_requests` builds the input of a summariser. `events` defines
+what listeners and the log receive.
 """

@@ -1,7 +1,8 @@
-"""Carries out the compaction of one session: asks `machine` what to do and does it.
+"""Runs the compaction of one session: `machine` decides what to do, and this module does it.
 
-Owns at most one task, the run in flight. Only `settle` and `end` wait for it, and a barge-in does not stop it. All
-decisions (what is due, what a failure means, when to stop) are made by `machine`.
+The compactor owns at most one task, the run in flight. Only `settle` and `end` wait for that task. A barge-in (a person
+interrupting the bot) does not stop the task. `machine` makes all decisions: which turns are due, what a failure means,
+and when to stop.
 """
 
 from __future__ import annotations
@@ -54,26 +55,26 @@ if TYPE_CHECKING:
     from compaction.summary.port import Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
-# The longest error text in a log line.
+# The maximum length of an error text in a log line.
 _ERROR_CHARS = 200
-# How long to wait for a cancelled run; only a summariser that ignores its cancellation needs that long.
+# How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
 
 
 class SessionClock(Protocol):
-    """The clock of a session."""
+    """The clock that a session reads."""
 
     def now(self) -> float:
-        """Return UTC epoch seconds."""
+        """Return the current time in UTC epoch seconds."""
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
+        """Return monotonic seconds."""
 
 
 class Compactor:
-    """Folds one session's turns. Not thread-safe.
+    """Folds the turns of one session. Not thread-safe.
 
-    *Ownership*: made by the session, which calls `end` or `aclose`; both end the task in flight.
+    *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the task in flight.
     """
 
     def __init__(
@@ -100,7 +101,8 @@ class Compactor:
         self._summariser = summariser
         self._fallback = fallback
         self._settings = settings
-        # A rewritten paragraph can't be made again alone, and without a model no segment would get better.
+        # Repairs need the ledger strategy, because one recursive paragraph can't be rewritten without the later ones.
+        # They also need a model, because the fallback alone would make the same segment again.
         self._repairs = settings.strategy is Strategy.LEDGER and summariser.name != fallback.name
         self._clock = clock
         self._log = log
@@ -114,28 +116,30 @@ class Compactor:
 
     @property
     def rendered(self) -> RenderedSummary | None:
-        """Return the summary of all that is folded."""
+        """Return the summary of all folded turns and notes."""
         return self._rendered
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """Return when the first and the last folded turn were said (UTC epoch seconds), or None before a landing."""
+        """Return when the first and the last folded turn were said (UTC epoch seconds), or None if nothing has been
+        folded.
+        """
         return self._ledger.span
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Return the segments that have landed, in order."""
+        """Return the segments of all stored runs, in order."""
         return self._ledger.segments
 
     def set_mode(self, mode: Mode) -> None:
-        """Change the mode; only `summary` folds."""
+        """Change the mode. Turns are folded only in the mode `summary`."""
         self._machine.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
 
     # -- called by the session --------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Start a run if a batch is due. Returns at once; needs a running loop."""
+        """Start a run if a batch is due, and return at once. Must be called while an event loop is running."""
         self._handle(
             CheckRequested(
                 total_turns=self._timeline.total,
@@ -153,9 +157,11 @@ class Compactor:
         self._handle(NotesRetired())
 
     async def refresh(self) -> bool:
-        """Adopt the stored state if others changed it (words were forgotten); return whether they had.
+        """Adopt the stored state if somebody else changed it, for example by forgetting words. Returns whether it had
+        changed.
 
-        Cancels the run in flight then, because the store would refuse its result. Raises StoreError.
+        If the state had changed, the run in flight is cancelled, because the store would refuse its result. Raises
+        StoreError.
         """
         stored, gone = await self._load_stored()
         if stored.state.revision <= self.state.memory.revision:
@@ -168,14 +174,14 @@ class Compactor:
         return True
 
     async def settle(self) -> None:
-        """Wait until no run is in flight. *Cancellation*: the run goes on."""
+        """Wait until no run is in flight. *Cancellation*: cancelling `settle` does not stop the run."""
         while (task := self._task) is not None and not task.done():
             await asyncio.wait({task})
 
     async def end(self) -> None:
-        """End the session: give the run in flight its deadline, then store the closing segment.
+        """End the session: wait for the run in flight until its deadline, then store the closing segment.
 
-        Raises StoreError if the store fails; no new run starts then, and `end` may be called again.
+        Raises StoreError if the store fails. No new run starts after that, and `end` may be called again.
         """
         if self.state.ended:
             return
@@ -194,7 +200,7 @@ class Compactor:
     # -- effects of the machine -------------------------------------------------------------------------
 
     def _handle(self, signal: Signal) -> tuple[WriteLanding | AwaitRun, ...]:
-        """Handle a signal: carry out the immediate effects and return those that the caller has to await."""
+        """Handle a signal: carry out the immediate effects and return the effects that the caller has to await."""
         to_await: list[WriteLanding | AwaitRun] = []
         for effect in self._machine.handle(signal, self._clock.monotonic()):
             match effect:
@@ -248,7 +254,7 @@ class Compactor:
 
     async def _run(self, run: Run) -> None:
         await self._fold_and_land(run)
-        # Goes on with a backlog, or folds with the fallback after too many failures of the model.
+        # There may be more batches to fold, or the fallback may have to take over after too many failures of the model.
         if not self.state.ending:
             self.check()
 
@@ -290,7 +296,10 @@ class Compactor:
         return tuple(DegradedSegment(each.id, each.start, each.end) for each in self._ledger.degraded)
 
     async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest | None:
-        """Return the request to repair a segment; its turns are read from the store. None after a reported failure."""
+        """Return the request to repair a segment, with its turns read from the store. Returns None if reading failed.
+
+        The failure has been reported then.
+        """
         try:
             stored = await self._outbox.turns(first_context_turn(run.start), run.end)
             found = sum(turn.seq >= run.start for turn in stored)
@@ -312,7 +321,7 @@ class Compactor:
         )
 
     async def _fold(self, run: Run, request: FoldRequest) -> Fold | None:
-        """Return the summariser's fold, or None after a reported failure."""
+        """Return the summariser's fold, or None if the summariser failed and the failure has been reported."""
         summariser = self._summariser_of(run)
         culprit = FailureSource.FALLBACK if summariser is self._fallback else FailureSource.MODEL
         try:
@@ -326,17 +335,18 @@ class Compactor:
         except SummaryRefusedError as exc:
             self._fail(run, culprit, exc, str(exc), timeout=False, retryable=True)
         except Exception as exc:  # noqa: BLE001 - a bug in a summariser fails the run, not the session
-            # Its text may hold what people said, so only its class is logged.
+            # The exception's text may contain what people said, so only its class is logged.
             self._log.warning("summariser_broke", error_class=type(exc).__name__, exc_info=exc)
             self._fail(run, culprit, exc, "The summariser broke.", timeout=False, retryable=True)
         return None
 
     async def _land(self, run: Run, landing: Landing) -> bool:
-        """Write the landing; return whether it is stored. Otherwise the failure has been reported."""
+        """Write the landing and return whether it is stored. If it is not, the failure has been reported."""
         try:
             if await self._outbox.land(landing):
                 return True
-            # Refused: an earlier attempt landed and its answer was lost, or another process changed the session.
+            # The store refused the landing. Either an earlier attempt was stored and its answer was lost, or another
+            # process changed the session.
             stored, gone = await self._load_stored()
         except StoreError as exc:
             self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
@@ -346,9 +356,10 @@ class Compactor:
         return False
 
     async def _load_stored(self) -> tuple[StoredMemory, frozenset[NoteId]]:
-        """Return the stored session with every turn that is in memory, and the known notes that the store has no more.
+        """Return the stored session with every turn that is in memory, and the ids of known notes that the store has
+        deleted.
 
-        Notes that arrive meanwhile are not among those. Raises StoreError.
+        Notes that arrive during the read are not counted as deleted. Raises StoreError.
         """
         known = self.state.notes
         stored = await self._outbox.load(since=self._timeline.first)
@@ -375,7 +386,9 @@ class Compactor:
         )
 
     def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
-        """Go on from the stored state. Words may have been forgotten, so no copy of the old ones is kept."""
+        """Continue from the stored state. Cached copies of words are dropped, because the words may have been
+        forgotten.
+        """
         self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
         clear_sentence_caches()
         self.external_changes += 1
@@ -394,7 +407,8 @@ class Compactor:
         await asyncio.wait({task}, timeout=effect.seconds)
         in_flight = self.state.current_run(run.id)
         if in_flight is not None and in_flight.landing is not None:
-            # It is being written, and the store's timeout bounds that. Cancelled, it might be stored or not.
+            # The landing is being written, and the store's timeout limits how long that takes. If the write were
+            # cancelled now, nobody would know whether the landing is stored.
             await asyncio.wait({task})
         if self.state.run is not None:
             self._handle(DeadlinePassed(model=self._summariser_of(run).model))

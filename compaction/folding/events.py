@@ -1,7 +1,7 @@
-"""The four events of compaction. Each is a log line, and a value for listeners.
+"""The four events of compaction. Each one is written to the log and passed to listeners.
 
-Names and fields are public (docs/operations.md, `roomtone tail`): keep them. None holds what people said, except
-`FoldLanded.summary`, which is not logged.
+Event names and fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what
+people said, except `FoldLanded.summary`, which is not logged.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class FoldSkipped:
     """A check started no run.
 
-    The first skip for a reason is reported at once with `repeated` 0. Its repetitions are counted and reported once,
-    when the reason changes. `run_id`: the run in flight, if any.
+    The first skip for a reason is reported at once with `repeated` 0. Further skips for the same reason are counted,
+    and the count is reported once, when the reason changes. `run_id`: the run in flight, if any.
     """
 
     name: ClassVar[str] = "voice_context_compaction_skipped"
@@ -37,7 +37,7 @@ class FoldSkipped:
 class FoldStarted:
     """A run began to fold turns `cursor <= seq < cursor + batch_size`.
 
-    `repairs`: the degraded segment that is made again; `cursor` is its first turn then.
+    `repairs`: the degraded segment that the run makes again. In a repair, `cursor` is the first turn of that segment.
     """
 
     name: ClassVar[str] = "voice_context_compaction_started"
@@ -53,9 +53,9 @@ class FoldStarted:
 
 @dataclass(frozen=True, slots=True)
 class FoldLanded:
-    """A run was stored. `latency_ms`: from the start of the run to the store's answer.
+    """The result of a run was stored. `latency_ms`: from the start of the run to the store's answer.
 
-    `repairs`: the segment that was made again; `old_cursor` and `new_cursor` are equal then.
+    `repairs`: the segment that was made again. In a repair, `old_cursor` and `new_cursor` are equal.
     """
 
     name: ClassVar[str] = "voice_context_compaction_completed"
@@ -77,8 +77,8 @@ class FoldLanded:
 class FoldFailed:
     """A run failed and changed nothing.
 
-    `next_retry_s` is None if there is no retry, or if a repair (of the segment `repairs`) waits for the model's next
-    success.
+    `next_retry_s` is None if there is no retry. It is also None for a repair (of the segment `repairs`), because a
+    repair is retried after the model's next success and not at a fixed time.
     """
 
     name: ClassVar[str] = "voice_context_compaction_failed"
@@ -99,12 +99,12 @@ class FoldFailed:
 
 CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
 
-# Holds what people said, so it is not logged.
+# Fields that contain what people said, so they are not logged.
 _NOT_LOGGED = frozenset({"summary"})
 
 
 def log_fields(event: CompactionEvent) -> dict[str, object]:
-    """Return the fields of the event's log line; `repairs` is in it only for a repair."""
+    """Return the fields of the event's log line. `repairs` is included only if the run is a repair."""
     values = {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _NOT_LOGGED}
     if values.get("repairs", "") is None:
         del values["repairs"]

@@ -1,4 +1,4 @@
-"""Builds the request to a summariser: for the batch that is due, or to repair a degraded segment. Pure."""
+"""Builds the input of a summariser, for a batch that is due or for the repair of a degraded segment. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def first_context_turn(start: Seq) -> Seq:
-    """Return the first turn before a batch that a bare correction in it may be about."""
+    """Return the first turn before a batch to which a short correction in the batch may refer ('No, Sunday now')."""
     return Seq(max(0, start - REACH_TURNS))
 
 
 def turns_before(timeline: Timeline, start: Seq) -> tuple[Turn, ...]:
-    """Return the turns just before `start` that are in memory."""
+    """Return the turns just before `start`, as far as they are in memory."""
     return timeline.between(max(timeline.first, first_context_turn(start)), start)
 
 
@@ -36,7 +36,7 @@ def request_for_batch(
     pending: Sequence[Note],
     strategy: Strategy,
 ) -> FoldRequest:
-    """Return the request for a run's batch, with the `pending` notes that it carries."""
+    """Return the request for a run's batch. It contains those of the `pending` notes that the run folds."""
     carried = frozenset(run.note_ids)
     window = timeline.since(run.start)
     return FoldRequest(
@@ -54,9 +54,9 @@ def request_for_batch(
 def request_for_repair(
     run: Run, segment_id: SegmentId, stored: Sequence[Turn], ledger: SegmentLedger, *, strategy: Strategy
 ) -> FoldRequest:
-    """Return the request to fold the batch of a segment again, with what was known before it.
+    """Return the request to fold a segment's batch again, with the facts that were known before that batch.
 
-    `stored`: its turns and those just before.
+    `stored`: the batch's turns and the turns just before it.
     """
     before = ledger.before(segment_id)
     rendered = before.render()

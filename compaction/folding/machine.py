@@ -1,7 +1,7 @@
 """Decides what a session's compaction does next: `handle(signal, now)` changes the state and returns effects.
 
-Never awaits, logs or reads a clock; `compactor` carries the effects out and reports back. Times are monotonic seconds.
-At most one run is in flight, and only its own answer counts.
+The machine never awaits, logs or reads a clock. `compactor` carries out the effects and reports the results as signals.
+Times are monotonic seconds. At most one run is in flight, and answers of any other run are ignored.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from compaction.settings import CompactionSettings
 
 THRESHOLD = RECENT_WINDOW + BATCH_SIZE
-# After so many failed repairs (by a provider's filter, for example) a segment stays as the fallback made it.
+# After this many failed repairs (a provider's content filter, for example) the segment stays as the fallback made it.
 REPAIR_ATTEMPTS = 3
-# Skip reasons that mean that no turn waits to be folded.
+# Skip reasons which mean that no turn is waiting to be folded.
 _IDLE = frozenset({SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH})
 
 
 class FoldingMachine:
-    """One session's decisions. Not thread-safe; owned by one compactor."""
+    """Makes the compaction decisions of one session. Not thread-safe; owned by one compactor."""
 
     def __init__(
         self, state: SessionState, *, session_id: str, mode: Mode, settings: CompactionSettings, rng: Random
@@ -64,7 +64,7 @@ class FoldingMachine:
         self._mode = mode
         self._settings = settings
         self._rng = rng
-        # The last skip, and how often it was repeated since it was reported.
+        # The last skip, and how many times it was repeated since it was reported.
         self._skip: FoldSkipped | None = None
         self._repeated = 0
 
@@ -73,11 +73,11 @@ class FoldingMachine:
         return self._state
 
     def set_mode(self, mode: Mode) -> None:
-        """Change the mode. A run in flight still lands."""
+        """Change the mode. The result of a run in flight is still stored."""
         self._mode = mode
 
     def handle(self, event: Signal, now: float) -> tuple[Effect, ...]:
-        """Handle one signal and return the effects in order. `now`: monotonic seconds."""
+        """Handle one signal and return the effects in the order in which to carry them out. `now`: monotonic seconds."""
         match event:
             case CheckRequested():
                 return self._check(event, now)
@@ -133,7 +133,7 @@ class FoldingMachine:
         return (*self._flush_repeats(), StartRun(run))
 
     def _repair_due(self, event: CheckRequested, reason: SkipReason) -> DegradedSegment | None:
-        """Return the oldest segment to repair, if the model works and no batch waits for it."""
+        """Return the oldest segment to repair, or None if the last model run failed or a batch is due."""
         state = self._state
         if reason not in _IDLE or not state.model_well:
             return None
@@ -155,7 +155,7 @@ class FoldingMachine:
         )
 
     def _due(self, event: CheckRequested, now: float) -> Batch | Skip:
-        """Return the batch to fold (without turns for notes alone), or why there is none."""
+        """Return the batch to fold, or the reason why none is due. The batch has no turns if only notes are folded."""
         state = self._state
         if self._mode is not Mode.SUMMARY:
             return Skip(SkipReason.DISABLED)
@@ -194,7 +194,7 @@ class FoldingMachine:
         return (*repeats, EmitEvent(skip))
 
     def _flush_repeats(self) -> tuple[Effect, ...]:
-        """Return the event for the repetitions that were only counted, and reset the count."""
+        """Return the event that reports the counted skips, and reset the count."""
         skip, repeated = self._skip, self._repeated
         self._skip, self._repeated = None, 0
         if skip is None or repeated == 0:
@@ -267,10 +267,11 @@ class FoldingMachine:
         if event.culprit is FailureSource.MODEL:
             model_failures += 1
             if not event.retryable:
-                # A wrong key is not corrected within three attempts.
+                # An error that can't be retried, such as a wrong API key, will not go away, so the fallback takes over
+                # at once.
                 model_failures = max(model_failures, settings.failures_before_degraded)
         if event.culprit is FailureSource.MODEL and model_failures >= settings.failures_before_degraded:
-            # The fallback takes over at once; the model is tried again after a pause.
+            # The fallback takes over immediately. The model is tried again after a pause.
             next_retry_s = self._pause_s(model_failures)
             rest_until = now + next_retry_s
         else:
@@ -282,15 +283,15 @@ class FoldingMachine:
         return (EmitEvent(_failure(event, run, state, now, None if state.ending else next_retry_s)),)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the pause after so many failures: doubled each time, up to the limit.
+        """Return how long to pause after this many failures. The pause doubles with each failure, up to a limit.
 
-        Up to half of it is taken off at random, so that the rooms of one bot don't all return to a recovering model at
-        the same moment. This is the retry backoff of one session, not a circuit breaker such as `voice` has.
+        Up to half of the pause is removed at random, so that not all rooms of one bot call a recovering model at the
+        same moment. This is the retry backoff of one session and not a circuit breaker like the one in `voice`.
         """
         settings = self._settings
-        # The exponent is bounded: 2.0 ** 2000 is an OverflowError.
+        # The exponent is limited because 2.0 ** 2000 raises OverflowError.
         full = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(failures - 1, 30))
-        # To the millisecond, so that the logged pause is exact.
+        # Rounded to the millisecond, so that the logged pause is exact.
         return round(full * (0.5 + self._rng.random() / 2), 3)
 
     # -- notes -----------------------------------------------------------------------------------------------

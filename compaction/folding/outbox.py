@@ -1,7 +1,8 @@
-"""The queue of writes from a session to its store, in order and repeated until the store takes them.
+"""The queue of writes from a session to its store. Writes happen in order and are repeated until the store accepts
+them.
 
-Turns and notes are queued as they come and written at once. If the store fails, they stay queued, and the next write
-begins with them. A full disk therefore delays the record and loses nothing as long as the process lives.
+Turns and notes are queued when they arrive and written at once. If the store fails, they stay queued, and the next
+write starts with them. A full disk therefore only delays the writes: nothing is lost while the process runs.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _Item: TypeAlias = Turn | _LiveNote | _PendingNotes
 
 
 class Outbox:
-    """All access of one session to its store: one write at a time, each with a timeout.
+    """Makes all store calls of one session: one write at a time, each with a timeout.
 
-    A write whose answer was lost is repeated; the store's operations are idempotent (`ports.TurnStore`). Owned by one
-    session; safe for several tasks of one loop.
+    If the answer to a write is lost, the write is repeated. This is safe because the store's operations are idempotent
+    (`ports.TurnStore`). Owned by one session; several tasks of one event loop may use it.
     """
 
     def __init__(self, store: TurnStore, session_id: SessionId, *, stored_turns: int, timeout_s: float) -> None:
@@ -53,7 +54,7 @@ class Outbox:
 
     @property
     def stored_turns(self) -> int:
-        """Return how many turns are stored: those with `seq < stored_turns`."""
+        """Return how many turns are stored. These are the turns with `seq < stored_turns`."""
         return self._stored_turns
 
     def put_turn(self, turn: Turn) -> None:
@@ -65,34 +66,35 @@ class Outbox:
         self._waiting.append(_LiveNote(note))
 
     def put_pending(self, note_ids: tuple[NoteId, ...]) -> None:
-        """Queue that live notes became pending; `flush` writes it."""
+        """Queue the change of live notes to pending notes; `flush` writes it."""
         self._waiting.append(_PendingNotes(note_ids))
 
     async def flush(self) -> None:
-        """Write everything that is queued, oldest first. Raises StoreError; what is not written stays queued."""
+        """Write everything that is queued, oldest first. Raises StoreError; unwritten items stay queued."""
         async with self._lock:
             await self._flush()
 
     async def land(self, landing: Landing) -> bool:
-        """Write what is queued and then the landing, with nothing in between; return whether it was applied.
+        """Write the queued items and then the landing, with nothing in between. Returns whether the store applied the
+        landing.
 
         The order matters: a note that is stored after the landing that folds it would stay pending for ever. Raises
-        StoreError; the landing may be stored or not then, and the next one finds out.
+        StoreError. In that case the landing may or may not be stored, and the next landing shows which.
         """
         async with self._lock:
             await self._flush()
             return await self._in_time(self._store.land(landing))
 
     async def close(self, segment: Segment | None, state: CompactionState) -> None:
-        """Write what is queued, then the end of the session. Raises StoreError."""
+        """Write the queued items, then the end of the session. Raises StoreError."""
         async with self._lock:
             await self._flush()
             await self._in_time(self._store.close(self._session_id, segment, state))
 
     async def load(self, *, since: Seq | None = None) -> StoredMemory:
-        """Write what is queued, then return the stored session. Nothing lands in between. Raises StoreError.
+        """Write the queued items, then return the stored session. No landing is written in between. Raises StoreError.
 
-        `since`: its window begins at this turn if that is before the cursor.
+        `since`: the returned window begins at this turn if the turn is before the cursor.
         """
         async with self._lock:
             await self._flush()
@@ -103,7 +105,9 @@ class Outbox:
             return replace(stored, window=(*folded, *stored.window))
 
     async def turns(self, start: Seq, end: Seq) -> Sequence[Turn]:
-        """Return the stored turns `start <= seq < end`, in order, without missing ones. Raises StoreError."""
+        """Return the stored turns `start <= seq < end`, in order. Turns that are not stored are left out. Raises
+        StoreError.
+        """
         return await self._in_time(self._store.turns(self._session_id, start, end))
 
     async def _flush(self) -> None:

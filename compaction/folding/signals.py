@@ -1,4 +1,4 @@
-"""The inputs of `machine` (signals) and its outputs (effects). `events` are what listeners and the log get."""
+"""The inputs of `machine` (signals) and its outputs (effects). What listeners and the log receive is in `events`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FailureSource(Enum):
-    """What made a run fail; the fallback helps only if it was the model."""
+    """What caused a run to fail. The fallback helps only if the model was the cause."""
 
     MODEL = "model"
     FALLBACK = "fallback"
@@ -23,7 +23,7 @@ class FailureSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DegradedSegment:
-    """A segment that was folded without the model: turns `start <= seq < end`."""
+    """A segment of turns `start <= seq < end` that was folded by the fallback because the model failed."""
 
     segment_id: SegmentId
     start: Seq
@@ -35,7 +35,7 @@ class DegradedSegment:
 
 @dataclass(frozen=True, slots=True)
 class CheckRequested:
-    """Check whether a batch is due: context is built, a turn came, or a run ended.
+    """Asks whether a batch is due. Sent when context is built, when a turn arrives, or when a run ends.
 
     A batch is folded only if all its turns are before `stored_turns`. `degraded`: segments to repair, oldest first.
     """
@@ -47,7 +47,7 @@ class CheckRequested:
 
 @dataclass(frozen=True, slots=True)
 class SegmentMade:
-    """A run's segment is made, and the summary with it is rendered. `at`: UTC epoch seconds."""
+    """The segment of a run is made, and the new summary is rendered. `at`: UTC epoch seconds."""
 
     run_id: RunId
     segment: Segment
@@ -66,9 +66,9 @@ class LandingWritten:
 
 @dataclass(frozen=True, slots=True)
 class StoreAhead:
-    """The store has a later state than this process; `stored` is that state.
+    """The store has a newer state than this process. `stored` is that state.
 
-    `gone`: notes that were stored once and are not any more, because they were folded or forgotten.
+    `gone`: notes that were stored earlier and have since been folded or forgotten.
     """
 
     stored: CompactionState
@@ -78,7 +78,7 @@ class StoreAhead:
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """A run ended without a landing."""
+    """A run ended, and no result was stored."""
 
     run_id: RunId
     culprit: FailureSource
@@ -98,7 +98,7 @@ class NoteAdded:
 
 @dataclass(frozen=True, slots=True)
 class NotesRetired:
-    """The share ended."""
+    """The screen share ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class EndRequested:
 
 @dataclass(frozen=True, slots=True)
 class DeadlinePassed:
-    """The deadline of the run in flight is over; its answer is ignored from now on."""
+    """The run in flight missed its deadline. Its answer is ignored from now on."""
 
     model: str
 
@@ -137,7 +137,7 @@ Signal: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class StartRun:
-    """Fold this run's turns and notes, with the fallback if the run is degraded."""
+    """Fold the turns and notes of this run. The fallback folds them if the run is degraded."""
 
     run: Run
 
@@ -152,14 +152,14 @@ class WriteLanding:
 
 @dataclass(frozen=True, slots=True)
 class StoreNote:
-    """Store this note as a live one."""
+    """Store this note as a live note."""
 
     note: Note
 
 
 @dataclass(frozen=True, slots=True)
 class StorePendingNotes:
-    """Store that these notes are pending now."""
+    """Store that these notes are now pending."""
 
     note_ids: tuple[NoteId, ...]
 
@@ -174,7 +174,7 @@ class AwaitRun:
 
 @dataclass(frozen=True, slots=True)
 class CancelRun:
-    """Cancel the run; its answer is not used any more."""
+    """Cancel the run. Its answer is ignored from now on."""
 
     run_id: RunId
 

@@ -1,7 +1,7 @@
-"""The state of one session's compaction, and its transitions: a run begins, lands or fails; the session ends.
+"""The state of one session's compaction and the functions that change it: begin, land or fail a run, end the session.
 
-Values and pure functions. An answer of any run but the one in flight changes nothing; that is checked here. Only
-`land_run` and `adopt_stored` move the cursor.
+The state is an immutable value and all functions are pure. They ignore the answer of any run except the run in flight.
+Only `land_run` and `adopt_stored` move the cursor.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt to fold turns `start <= seq < end` and some pending notes; notes alone if start == end.
+    """One attempt to fold turns `start <= seq < end` and some pending notes. If start == end, it folds notes only.
 
-    `degraded`: the fallback folds, because the model keeps failing. `repairs`: the degraded segment that is made again.
-    `started_at`: monotonic seconds. `landing`: set once the segment is made and waits for the store.
+    `degraded`: the fallback folds, because the model keeps failing. `repairs`: the degraded segment that the run makes
+    again. `started_at`: monotonic seconds. `landing`: set while the finished segment is being stored.
     """
 
     id: RunId
@@ -49,11 +49,13 @@ class SessionState:
     """The state of one session's compaction. Times are monotonic seconds.
 
     `failures`: failed runs since the last landing. `model_failures`: failures of the model since its last landing. No
-    run starts before `hold_until`; before `model_rest_until` the fallback replaces the model. `model_well`: the last
-    run with the model landed; segments are repaired only then. `failed_repairs`: failed repairs by segment.
+    run starts before `hold_until`. Until `model_rest_until` the fallback is used instead of the model. `model_well`:
+    the last run with the model was stored; segments are repaired only if this is true. `failed_repairs`: how many
+    repairs failed, by segment.
     """
 
-    # Its `pending_notes` stay empty; `notes` has them. `compaction` joins the two.
+    # Here `pending_notes` is always empty, because `notes` holds the pending notes. The property `compaction` combines
+    # both.
     memory: CompactionState = field(default_factory=CompactionState)
     notes: NoteBuffer = field(default_factory=NoteBuffer)
     run: Run | None = None
@@ -68,17 +70,17 @@ class SessionState:
 
     @classmethod
     def restored(cls, memory: CompactionState, *, live: NoteBuffer, ended: bool) -> SessionState:
-        """Return the state of a stored session; nothing is in flight."""
+        """Return the state of a stored session with no run in flight."""
         notes = NoteBuffer(live=live.live, pending=memory.pending_notes)
         return cls(memory=replace(memory, pending_notes=()), notes=notes, ending=ended, ended=ended)
 
     @property
     def compaction(self) -> CompactionState:
-        """Return the state that survives a restart, with the pending notes."""
+        """Return the state that is stored across restarts, including the pending notes."""
         return replace(self.memory, pending_notes=self.notes.pending)
 
     def current_run(self, run_id: RunId) -> Run | None:
-        """Return the run in flight if it is this one."""
+        """Return the run in flight if it has this id, otherwise None."""
         return self.run if self.run is not None and self.run.id == run_id else None
 
 
@@ -89,15 +91,16 @@ def begin_run(state: SessionState, run: Run) -> SessionState:
 
 
 def await_landing(state: SessionState, run_id: RunId, landing: Landing) -> SessionState:
-    """Return the state while the landing of the run in flight is written."""
+    """Return the state in which the landing of the run in flight is being written."""
     run = state.current_run(run_id)
     return state if run is None else replace(state, run=replace(run, landing=landing))
 
 
 def land_run(state: SessionState, run_id: RunId) -> SessionState:
-    """Return the state after the run in flight landed: cursor, summary, notes and revision move at once.
+    """Return the state after the result of the run in flight was stored. Cursor, summary, notes and revision change
+    together.
 
-    Notes that became pending meanwhile stay pending. A landing by the model resets its failures.
+    Notes that became pending during the run stay pending. If the model made the result, its failure count is reset.
     """
     run = state.current_run(run_id)
     if run is None or run.landing is None:
@@ -123,7 +126,7 @@ def fail_run(
     hold_until: float | None,
     model_rest_until: float | None,
 ) -> SessionState:
-    """Return the state after the run in flight failed; cursor, summary and notes are unchanged."""
+    """Return the state after the run in flight failed. Cursor, summary and notes are unchanged."""
     run = state.current_run(run_id)
     if run is None:
         return state
@@ -139,8 +142,10 @@ def fail_run(
 
 
 def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
-    """Return the state after a repair failed. New batches don't wait; the next repair waits for the model's next
-    landing."""
+    """Return the state after a repair failed.
+
+    New batches are not delayed. The next repair waits until a run with the model succeeds.
+    """
     run = state.current_run(run_id)
     if run is None or run.repairs is None:
         return state
@@ -151,9 +156,9 @@ def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
 def adopt_stored(
     state: SessionState, stored: CompactionState, *, ended: bool, gone: Collection[NoteId] = ()
 ) -> SessionState:
-    """Return the state with the stored cursor, summary and revision, and without the notes that are `gone` there.
+    """Return the state with the stored cursor, summary and revision, and without the notes in `gone`.
 
-    An older stored state changes nothing but the run: the cursor never retreats.
+    If the stored state is older, only the run is dropped, because the cursor never moves back.
     """
     if stored.revision < state.memory.revision or stored.cursor < state.memory.cursor:
         return replace(state, run=None)
@@ -168,7 +173,7 @@ def adopt_stored(
 
 
 def drop_run(state: SessionState) -> SessionState:
-    """Return the state without its run in flight; a late answer of that run is ignored."""
+    """Return the state without its run in flight. A late answer of that run is ignored."""
     return replace(state, run=None)
 
 
@@ -178,7 +183,7 @@ def replace_notes(state: SessionState, notes: NoteBuffer) -> SessionState:
 
 
 def start_ending(state: SessionState) -> SessionState:
-    """Return the state of a session that starts no new run."""
+    """Return the state of a session that is ending and starts no new run."""
     return replace(state, ending=True)
 
 

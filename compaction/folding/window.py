@@ -1,7 +1,7 @@
-"""Decides on numbers alone which turns are due for folding.
+"""Decides which turns are due for folding, from turn counts alone.
 
-Whether those turns are stored, whether to wait after a failure and whether compaction is on is checked by `machine`,
-which adds its own skip reasons.
+`machine` checks the rest: whether those turns are stored, whether to wait after a failure, and whether compaction is
+on. It adds its own skip reasons.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from enum import StrEnum
 
 from compaction.model import Seq
 
-# Turns that a model always sees word for word. Spec 1: covers short and medium sessions whole.
+# How many of the newest turns a model always receives word for word. Spec 1: short and medium sessions fit completely.
 RECENT_WINDOW = 50
-# Turns folded at once. Spec 1: prevents summarising at every turn.
+# How many turns are folded at once. Spec 1: this avoids a summary at every turn.
 BATCH_SIZE = 10
 
 
 class SkipReason(StrEnum):
-    """Why a check started no run. The first four come from `plan`, in that order; `machine` adds the others."""
+    """Why a check started no run. The first four come from `plan`, in the order of its checks; `machine` adds the
+    others.
+    """
 
     SESSION_ENDING = "session_ending"
     ALREADY_IN_FLIGHT = "already_in_flight"
@@ -30,9 +32,9 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Turns `start <= seq < end` are due.
+    """The turns `start <= seq < end` are due for folding.
 
-    `recent_start`: the first turn of the recent window. `eligible`: how many turns before it are not folded yet.
+    `recent_start`: the first turn of the recent window. `eligible`: how many unfolded turns are before that window.
     """
 
     start: Seq
@@ -57,10 +59,10 @@ def plan(
     recent_window: int = RECENT_WINDOW,
     batch_size: int = BATCH_SIZE,
 ) -> Batch | Skip:
-    """Return the batch that is due, or why none is. Source: spec 1, 'Exact batch selection'.
+    """Return the batch that is due, or the reason why none is due. Source: spec 1, 'Exact batch selection'.
 
-    `total_turns`: all turns of the session, with folded and forgotten ones, so also the next seq. `cursor`: the first
-    seq that is not folded. Raises ValueError if the numbers contradict each other.
+    `total_turns`: how many turns the session has had, including folded and forgotten turns; this is also the next seq.
+    `cursor`: the first seq that is not folded. Raises ValueError if the numbers contradict each other.
     """
     if not 0 <= cursor <= total_turns:
         raise ValueError(f"The cursor must lie between 0 and {total_turns} turns, not at {cursor}.")

@@ -1,4 +1,4 @@
-"""Claims: what a fact says, analysed once, and whether a later claim corrects it."""
+"""Claims: the analysis of a fact's text, and the decision whether a later claim corrects an earlier one."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from compaction.language.wording import Concepts
     from compaction.model import Fact
 
-# How much of the shorter of two claims, apart from the values that differ, the other must share: more than two of
-# three words ('the server room code' isn't 'the rehearsal room code') when a change is announced, and nearly all of
-# both when none is.
+# How much of their words two claims must share, apart from the values that differ. If the new claim announces a change,
+# it is more than two of three words of the shorter claim, because 'the server room code' isn't 'the rehearsal room
+# code'. If no change is announced, it is three quarters of all words of both.
 _SHARED = 0.67
 _SHARED_UNANNOUNCED = 0.75
-# There are fewer dates than figures to be mistaken for each other.
+# For dates a smaller share is enough, because two dates are confused less easily than two figures.
 _SHARED_OF_A_DATE = 0.6
-# Of the words of one who says outright that something else is wanted instead.
+# The share that is enough if the same speaker says outright that they want something else instead.
 _SHARED_BY_ONESELF = 0.5
-# Of what a bare correction refers to, where that doesn't name the old value.
+# The share that is needed if a bare correction refers to a sentence that doesn't contain the old value.
 _SHARED_WITH_REFERENCE = 0.5
 _SAID_OF_ANYTHING = frozenset(stem(word) for word in SUBJECTLESS)
 _NEGATION = re.compile(r"\b(?:not|no longer|never)\b|n['’]t\b", re.IGNORECASE)
@@ -51,8 +51,9 @@ _REFERENCE = re.compile(r"^(?P<own>.+?) \((?:asked|about): (?P<reference>.+)\)\.
 class FactClaim:
     """A fact with the analysis of its text.
 
-    `core`: stems of its topics, without words that announce a change or introduce a fact. `values`: its figures, names,
-    days and times. `reference`: what a bare correction is about, quoted; `core` includes its topics, `values` does not.
+    `core`: the stems of its topics, without words that announce a change or introduce a fact. `values`: its figures,
+    names, days and times. `reference`: for a bare correction, the quoted earlier sentence that it is about. `core`
+    includes the topics of `reference`, but `values` does not include its values.
     """
 
     fact: Fact
@@ -92,19 +93,19 @@ def claim_of(fact: Fact) -> FactClaim:
 
 
 def with_reference(text: str, reference: str, *, max_chars: int) -> str:
-    """Return a bare correction with what it is about, as one sentence: 'No, Friday now (about: The raid is on …)'."""
+    """Return a bare correction together with the sentence it is about: 'No, Friday now (about: The raid is on …)'."""
     how = "asked" if asks(reference) else "about"
     return as_sentence(f"{text.rstrip('.')} ({how}: {reference})", max_chars)
 
 
 def reference_of(text: str) -> str:
-    """Return what a fact is about where it doesn't say so itself, in the words of who said it; else nothing."""
+    """Return the quoted earlier sentence that a fact is about, or an empty text if the fact has no such quotation."""
     referring = _REFERENCE.match(text)
     return "" if referring is None else referring["reference"]
 
 
 def without_reference(text: str) -> str:
-    """Return a fact's own words alone."""
+    """Return a fact's text without the quoted earlier sentence."""
     referring = _REFERENCE.match(text)
     return text if referring is None else as_sentence(referring["own"], len(text) + 1)
 
@@ -116,16 +117,17 @@ def _core(text: str) -> frozenset[str]:
 
 
 def corrects(new: FactClaim, old: FactClaim) -> bool:
-    """Return whether `new`, said later, gives another value for what `old` says.
+    """Return whether `new`, which was said later, gives another value for what `old` says.
 
-    Cautious, because a corrected fact is lost to the summary: both must be about the same thing, and the new one must
-    have another value in place of the old one's. Only the speaker corrects what they said about themselves. Questions
-    and screen notes neither correct nor are corrected.
+    The decision is cautious, because a corrected fact disappears from the summary. Both claims must be about the same
+    thing, and the new one must have another value in place of the old value. Statements about oneself can be corrected
+    only by the same speaker. Questions and screen notes never correct anything. Screen notes are never corrected, and a
+    question only by its answer.
     """
     if new.adds or new.asks or new.fact.note_id is not None or old.fact.note_id is not None:
         return False
     if old.asks:
-        # A question that has its answer is open no longer.
+        # A question is no longer open once it has an answer.
         return bool(new.reference) and _same_words(new.reference, old.fact.text)
     same_speaker = new.fact.speaker == old.fact.speaker
     if not same_speaker and (new.of_oneself or old.of_oneself):
@@ -140,17 +142,20 @@ def corrects(new: FactClaim, old: FactClaim) -> bool:
 
 
 def _corrects_its_reference(new: FactClaim, old: FactClaim) -> bool:
-    """'No, Sunday now (asked: The raid is still on Monday, right?)' after 'The raid is on Monday'."""
+    """Return whether a bare correction, with the sentence that it refers to, corrects `old`.
+
+    'No, Sunday now (asked: The raid is still on Monday, right?)' corrects 'The raid is on Monday'.
+    """
     if _same_words(new.reference, old.fact.text):
         return True
     if old.reference and _same_words(new.reference, old.reference):
-        # A correction of a correction.
+        # `new` is a correction of the correction `old`.
         return any(mine != theirs for mine, theirs in _replaceable(new.values, old.values))
     of_core, of_values = _core(new.reference), values(new.reference)
     of_names, old_names = of_kind(of_values, Kind.NAME), of_kind(old.values, Kind.NAME)
     core, names = of_core & old.core, of_names & old_names
     if (not core and not names) or (of_names and old_names and not names):
-        # Nothing in common, or somebody else's.
+        # The two have nothing in common, or are about different people.
         return False
     share = (len(core) + len(names)) / max(1, min(len(of_core), len(old.core)) + len(names))
     for mine, theirs in _replaceable(new.values, old.values):
@@ -158,17 +163,20 @@ def _corrects_its_reference(new: FactClaim, old: FactClaim) -> bool:
             continue
         named = of_kind(of_values, theirs.kind)
         if any(same_value(each, theirs) for each in named):
-            # The old value itself was spoken of.
+            # The reference contains the old value itself.
             return True
         if not named and share > _SHARED_WITH_REFERENCE:
             return True
-    # 'The kiosk instead (asked: We meet at the gate?)'
+    # A new thing without a value: 'The kiosk instead (asked: We meet at the gate?)'
     things = bool(_core(new.fact.text) - of_core)
     return not new.values and things and len(core) + len(names) >= 2 and share > _SHARED_WITH_REFERENCE
 
 
 def _replaceable(new: frozenset[Value], old: frozenset[Value]) -> Iterable[tuple[Value, Value]]:
-    """Yield which new value could stand in the place of which old one. 'Make that nine' may be a time."""
+    """Yield the pairs of a new and an old value where the new one could replace the old one.
+
+    A figure may replace a time: 'Make that nine' may mean nine o'clock.
+    """
     for theirs in old:
         for mine in new:
             if mine.kind is theirs.kind:
@@ -182,11 +190,15 @@ def _same_words(one: str, other: str) -> bool:
 
 
 def _mentions_what_it_replaces(new: FactClaim, old: FactClaim) -> bool:
-    """'The raid moved to Friday, Monday doesn't work': the subject, the old value and a new one."""
+    """Return whether `new` contains the subject, the old value and a new value.
+
+    Example: 'The raid moved to Friday, Monday doesn't work'.
+    """
     core, values = new.core & old.core, new.values & old.values
     if _replaced_kinds(new.values - old.values, values) and (core or _has_name(values)):
         return True
-    # 'Wei brings the cake now, Ada can't make it': a name that opens a sentence isn't known for one.
+    # 'Wei brings the cake now, Ada can't make it': a name at the beginning of a sentence is not always recognised as a
+    # name, so it may be among the topics (`core`).
     new_names = {value.what for value in of_kind(new.values, Kind.NAME)}
     known = new_names & ({value.what for value in of_kind(old.values, Kind.NAME)} | old.core)
     says_more = bool(new.core - old.core) or new_names > known
@@ -198,27 +210,29 @@ def _replaces_announced(new: FactClaim, old: FactClaim, *, same_speaker: bool) -
     if _is_somebody_else(new, old):
         return True
     if _has_name(fresh) and _has_name(gone):
-        # Another name is mostly another subject; who takes somebody's place says whose.
+        # A different name usually means a different subject. Somebody who replaces a person names that person.
         return False
     values = new.values & old.values
     kinds = _replaced_kinds(fresh, gone)
     if kinds & {Kind.DATE, Kind.WEEKDAY} and new.announces_replacement and same_speaker and _has_name(values):
-        # 'The Lisbon trip got moved to May' is about 'I'm flying to Lisbon in March', whatever other words it uses.
+        # 'The Lisbon trip got moved to May' is about 'I'm flying to Lisbon in March', although the other words differ.
         return True
     if kinds:
-        # Who says outright that something was changed names no more of it than needed.
+        # A sentence that says outright that something was changed often names little of it, so general words are
+        # ignored.
         whole = not new.announces_replacement
         share = _share(new.core if whole else _subject(new), old.core if whole else _subject(old), len(values))
         dated = new.announces_replacement and kinds & {Kind.DATE, Kind.WEEKDAY}
         return share >= _SHARED_OF_A_DATE if dated else share > _SHARED
     core = new.core & old.core
     if old.core <= new.core and new.announces_replacement and _denies(new) and not _denies(old) and len(core) >= 2:
-        # 'It turned out I'm not allergic to peanuts.'
+        # A denial of the old claim: 'It turned out I'm not allergic to peanuts.'
         return True
     if not core or gone or not (fresh or new.core - old.core):
         return False
     if old.core <= new.core:
-        # 'New meeting point for the hike: the kiosk, the old gate is closed' repeats all of it and says more.
+        # 'New meeting point for the hike: the kiosk, the old gate is closed' contains all of the old subject and adds
+        # something.
         return True
     if fresh:
         return False
@@ -227,11 +241,14 @@ def _replaces_announced(new: FactClaim, old: FactClaim, *, same_speaker: bool) -
 
 
 def _is_somebody_else(new: FactClaim, old: FactClaim) -> bool:
-    """'We watch it at Nora's place instead', 'Change of plan, Omar brings the speakers': the same, but for one name."""
+    """Return whether both claims are the same except for one name, and a change is announced.
+
+    Examples: 'We watch it at Nora's place instead', 'Change of plan, Omar brings the speakers'.
+    """
     mine, theirs = of_kind(new.values, Kind.NAME), of_kind(old.values, Kind.NAME)
     if new.values - mine != old.values - theirs or mine == theirs:
         return False
-    # A name that opens a sentence isn't known for one, so it stands among the topics.
+    # A name at the beginning of a sentence is not recognised as a name, so it is among the topics.
     openers = len(new.core ^ old.core)
     alike = len(new.core & old.core)
     announced = new.announces_replacement or (new.states and old.states and not openers)
@@ -239,12 +256,12 @@ def _is_somebody_else(new: FactClaim, old: FactClaim) -> bool:
 
 
 def _subject(claim: FactClaim) -> frozenset[str]:
-    """Return what a claim is about without the words that anything is said with ('starts', 'due'), if there is more."""
+    """Return the topics of a claim without general words ('starts', 'due'). If nothing else is left, return all topics."""
     return claim.core - _SAID_OF_ANYTHING or claim.core
 
 
 def _share(new: frozenset[str], old: frozenset[str], values: int) -> float:
-    """Return how much of the shorter of two subjects is of both, with so many values of both."""
+    """Return how much of the shorter of two subjects both share. `values`: how many values both share."""
     return (len(new & old) + values) / max(1, min(len(new), len(old)) + values)
 
 
@@ -253,10 +270,13 @@ def _denies(claim: FactClaim) -> bool:
 
 
 def _restates_with_another_value(new: FactClaim, old: FactClaim) -> bool:
-    """'The code is 7023' after 'the code is 4411'; not 'we scored 17' after 'we scored 41'."""
+    """Return whether `new` repeats `old` with another value and without announcing a change.
+
+    'The code is 7023' restates 'the code is 4411', but 'we scored 17' does not restate 'we scored 41'.
+    """
     shared, values = new.core & old.core, new.values & old.values
     fresh, gone = new.values - old.values, old.values - new.values
-    # 'Pixel is eleven' after 'Domino is eleven' speaks of another cat; a day for a day is another day.
+    # 'Pixel is eleven' after 'Domino is eleven' is about another cat, so a different name is not a correction.
     if _has_name(fresh | gone) or not _replaced_kinds(fresh, gone) or not (new.states and old.states) or not shared:
         return False
     months = {value.what.split()[-1] for value in of_kind(fresh, Kind.DATE)}
@@ -266,7 +286,7 @@ def _restates_with_another_value(new: FactClaim, old: FactClaim) -> bool:
 
 
 def _replaced_kinds(fresh: frozenset[Value], gone: frozenset[Value]) -> set[Kind]:
-    """Return the kinds of which there is a new value in place of an old one."""
+    """Return the kinds of values in which a new value replaces an old one."""
     return {theirs.kind for _, theirs in _replaceable(fresh, gone)}
 
 

@@ -1,7 +1,7 @@
-"""Decides whether a later statement corrects an earlier one: whether it gives another value for the same thing. Pure.
+"""Decides whether a later statement corrects an earlier one by giving another value for the same thing. Pure.
 
-Judges by the words alone and is therefore cautious: additions, statements of different people about themselves, and
-questions correct nothing. The cues are English; in other languages figures and names still count.
+The decision uses only the words and is therefore cautious. Additions, questions, and statements of different people
+about themselves correct nothing. The cues are English; in other languages figures and names still work.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 
     from compaction.language.claims import FactClaim
 
-# A correction shares this much of what the old sentence is about; more when nothing announces it.
+# How much of their concepts two statements must share: less if the later one announces a change, most if neither has a
+# value.
 _ALIKE_ANNOUNCED = 0.25
 _ALIKE = 0.5
 _ALIKE_WITHOUT_VALUES = 0.6
-# How much of what the old one speaks of of the question.
+# A correction must contain at least this share of the question's terms that the old statement contains, by weight.
 AS_MUCH = 0.4
-# 'No wait, I meant the blue one.': what follows at once needs no other words of the old sentence.
+# 'No wait, I meant the blue one.': a correction said directly afterwards need not repeat words of the old sentence.
 _TAKES_BACK = re.compile(
     r"\b(?:i meant?|i mean|scratch that|correction|i was wrong|that was wrong|my mistake|make (?:that|it)|"
     r"(?:no|oh|sorry|actually)[, ]+(?:wait|no|sorry|it's|it is|that's|make|not)|"
     r"wait,? (?:no|it's|it is|that's)|(?:it's|it is|that's) actually)\b",
     re.IGNORECASE,
 )
-# What announces a change; here a false alarm costs little, since both statements must be about the same thing.
+# Words that announce a change. A false alarm does little harm here, because both statements must also be about the same
+# thing.
 _ANNOUNCES = re.compile(
     r"\b(?:actually|instead|no longer|any ?more|chang\w+|mov(?:ed?|es|ing)|correction|i meant|rather than|scratch that|"
     r"second thoughts?|turns? out|new|now|these days|wait|not \w+ but|updat\w+|switch\w*|postpon\w+|delayed?|wrong|"
@@ -48,7 +50,7 @@ _BARELY = re.compile(
     r"scratch that|forget (?:that|it))\b",
     re.IGNORECASE,
 )
-# An answer of so few words names no subject of its own.
+# An answer of at most this many words may lack a subject of its own.
 _SHORT_WORDS = 8
 _NOTHING_ASKED: Mapping[str, float] = MappingProxyType({})
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|mine|me)\b", re.IGNORECASE)
@@ -62,7 +64,7 @@ _ASKS = re.compile(
     r"is|are|was|were|do|does|did|can|could|will|would|should|have|has)\b(?! i was| we were)",
     re.IGNORECASE,
 )
-# 'no longer the healer', 'not under the blue pot', 'Rex was the old one', 'the Grand was full'.
+# Denials: 'no longer the healer', 'not under the blue pot', 'Rex was the old one', 'the Grand was full'.
 _DENIES = re.compile(
     r"\b(?:no longer|not|instead of|rather than|isn't|aren't)\s+(?P<what>(?:\w+\s+){0,3}\w+)|"
     r"(?P<that>\w+) (?:was (?:the old|full|wrong|taken|cancelled)|is (?:out|off|cancelled)|"
@@ -74,9 +76,9 @@ _ADDS = re.compile(r"\b(?:also|too|as well|another|besides|both|in addition)\b",
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one person said at one moment (UTC epoch seconds). `seq` orders it among those of its session.
+    """What one person said at one moment (UTC epoch seconds). `seq` orders the statements of a session.
 
-    `answered`: the question just before it, if there was one: it may name what an answer doesn't ('No, Sunday now.').
+    `answered`: the question just before, if any. It may name the subject that an answer leaves out ('No, Sunday now.').
     """
 
     session: str
@@ -88,10 +90,10 @@ class Statement:
 
 
 def replaces(new: Statement, old: Statement, *, asked: Mapping[str, float] = _NOTHING_ASKED) -> bool:
-    """Return whether `new`, said later, gives another value for what `old` said.
+    """Return whether `new`, which was said later, gives another value for what `old` said.
 
-    `asked`: the terms of the question both were found by, with their weights. What speaks of much less of it than
-    the old statement is about something else.
+    `asked`: the terms of the question that found both statements, with their weights. A statement that contains much
+    less of the question than the old statement is about something else.
     """
     if not _later(new, old):
         return False
@@ -104,7 +106,7 @@ def replaces(new: Statement, old: Statement, *, asked: Mapping[str, float] = _NO
         and _answer_replaces(new, told, asked, same_speaker=same_speaker)
     ):
         return True
-    # What says nothing by itself is judged by what it denies alone.
+    # A bare answer ('No.') says nothing by itself, so only its denials are compared.
     bare = answers_barely(new.text)
     return any(
         _denies_old(after, before, same_speaker=same_speaker)
@@ -115,28 +117,30 @@ def replaces(new: Statement, old: Statement, *, asked: Mapping[str, float] = _NO
 
 
 def announces(text: str) -> bool:
-    """Return whether a text says that something is no longer as it was, or takes back what was just said."""
+    """Return whether a text announces a change, or takes back what was just said."""
     return _ANNOUNCES.search(text) is not None or _TAKES_BACK.search(text) is not None
 
 
 def asks(sentence: str) -> bool:
-    """Return whether a sentence asks rather than states; recognisers often lose the question mark."""
+    """Return whether a sentence is a question, even without a question mark, which speech recognisers often leave out."""
     return sentence.rstrip("\"”’')] ").endswith(QUESTION_MARKS) or _ASKS.match(sentence.lstrip()) is not None
 
 
 def answers_barely(text: str) -> bool:
-    """Return whether a text answers without saying about what: 'No, it's Sunday now.'"""
+    """Return whether a text is an answer that doesn't name its subject, like 'No, it's Sunday now.'"""
     return _BARELY.match(text.lstrip()) is not None
 
 
 def may_answer(text: str) -> bool:
-    """Return whether a text can be the answer to a question before it, saying something else than was asked."""
+    """Return whether a text can be an answer that contradicts or adds to the question before it."""
     return not asks(text) and (answers_barely(text) or announces(text) or len(text.split()) <= _SHORT_WORDS)
 
 
 def takes_back(new: Statement, old: Statement) -> bool:
-    """Return whether `new`, said right after `old` by the same person, corrects it without repeating what it is
-    about ('No wait, I meant Friday.')."""
+    """Return whether `new` corrects `old` without repeating the subject ('No wait, I meant Friday.').
+
+    `new` must be said right after `old` by the same person.
+    """
     if new.speaker != old.speaker or not _later(new, old) or new.session != old.session:
         return False
     if _TAKES_BACK.search(new.text) is None:
@@ -153,24 +157,27 @@ def _later(new: Statement, old: Statement) -> bool:
 
 @sentence_cache(most=512)
 def _statements(text: str) -> tuple[str, ...]:
-    """Return the sentences that state something."""
+    """Return the sentences of a text that are not questions."""
     return tuple(each for each in sentences(text) if not asks(each))
 
 
 def _answer_replaces(new: Statement, told: str, asked: Mapping[str, float], *, same_speaker: bool) -> bool:
-    """Judge an answer by the question it answers: that names the subject, the answer has the value."""
+    """Return whether an answer replaces an earlier statement. The question names the subject, and the answer has the
+    value.
+    """
     subject, value, old = concepts(new.answered), concepts(new.text), concepts(told)
     shared = subject.all & old.all
-    # Days and figures alone are no subject: many things are at ten.
+    # Days and figures alone are not a subject, because many things are at ten.
     names = (subject.names & old.names) - CALENDAR
     if not (subject.topics & old.topics or names) or (not same_speaker and _OWN.search(told)):
         return False
     if len(shared) < 2 and len(old.topics) > 1 and asked.keys().isdisjoint(_stems(shared)):
         return False
     if not answers_barely(new.text):
-        # 'Is it still on Wednesday?' 'Sunday.': only another value where the old one was asked about says no.
+        # 'Is it still on Wednesday?' 'Sunday.': without a 'no', the answer is a correction only if the question
+        # contains the old value and the answer contains another one.
         return bool(subject.values & old.values) and bool(value.values - old.values)
-    # 'Quarter to ten' after 'ten to five' has another value in the same figures.
+    # Any value counts here, because 'quarter to ten' after 'ten to five' is another value with the same figure.
     return bool(value.values) if old.values else bool(value.all - old.all)
 
 
@@ -181,12 +188,12 @@ def denies(text: str) -> bool:
 
 
 def _as_much_asked(after: str, before: str, asked: Mapping[str, float]) -> bool:
-    """Return whether the later sentence is about what the earlier one says of the question."""
+    """Return whether the later sentence contains enough of the question's terms that the earlier sentence contains."""
     if not asked:
         return True
     of_old, of_new = _terms(before), _terms(after)
     if (asked.keys() & (of_old - of_new)) & _stems(concepts(before).values):
-        # Asked about Tomas, what is said of Olga is no correction.
+        # If the question is about Tomas, a statement about Olga is not a correction.
         return False
     held = sum(weight for term, weight in asked.items() if term in of_old)
     return sum(weight for term, weight in asked.items() if term in of_new) >= AS_MUCH * held
@@ -203,7 +210,7 @@ def _denies_old(after: str, before: str, *, same_speaker: bool) -> bool:
 
 def _gives_other_value(after: str, before: str, said: Statement, told: Statement, asked: Mapping[str, float]) -> bool:
     if said.speaker != told.speaker and (_OWN.search(before) or _OWN.search(after)):
-        # Everybody has a favourite colour of their own.
+        # Both people speak about themselves, and everybody has a favourite colour of their own.
         return False
     if corrects(_claim(after, said.speaker), _claim(before, told.speaker)):
         return True
@@ -212,20 +219,22 @@ def _gives_other_value(after: str, before: str, said: Statement, told: Statement
     if not new.topics & old.topics or not fresh or _ADDS.search(after):
         return False
     if not gone and not (announces(after) and new.values - old.values):
-        # It says the same and more; 'actually three' after 'two' is more than that, though 'two' is no figure.
+        # The later sentence says the same and more. 'Actually three' after 'two' is still a correction, although 'two'
+        # is not counted as a figure.
         return False
     if old.values - new.values and not new.values - old.values:
-        # A figure or a name is replaced by another one.
+        # The old sentence has a value and the new one has none in its place. A value can be replaced only by another
+        # value.
         return False
     if len(shared) < 2 and bool(new.values - old.values) != bool(old.values - new.values):
-        # 'The gate code is 7702 now' takes nothing from 'the gate is rusty'.
+        # 'The gate code is 7702 now' does not correct 'the gate is rusty'.
         return False
     alike = len(shared) / min(len(new.all), len(old.all))
     if announces(after):
         on_topic = not asked or len(shared) >= 2 or not asked.keys().isdisjoint(_stems(shared))
         return alike >= _ALIKE_ANNOUNCED and on_topic
     if (new.names ^ old.names) - CALENDAR:
-        # Unannounced, another name is another subject.
+        # If no change is announced, a different name means a different subject.
         return False
     if len(shared) < 2 or len(fresh) > 2 or not (_STATES.search(after) and _STATES.search(before)):
         return False
@@ -234,7 +243,7 @@ def _gives_other_value(after: str, before: str, said: Statement, told: Statement
 
 
 def _denies(after: str, before: str) -> bool:
-    """Return whether a sentence says of something of the old one that it is no longer so."""
+    """Return whether the later sentence denies something that the earlier sentence mentions."""
     old = concepts(before).all
     return any(
         not old.isdisjoint(concepts(match["what"] or match["that"]).all) and match.group() not in before

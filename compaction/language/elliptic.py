@@ -1,7 +1,7 @@
 """Elliptical corrections, which don't say what they correct: 'No, Sunday now', 'Actually, make that nine'. Pure.
 
-`find_reference` finds what such a sentence is about: the nearest question or statement of the last few turns with a
-value that it can replace. Cautious about numbers, which are everywhere. English.
+`find_reference` finds the sentence that a correction is about: the nearest question or statement of the last few turns
+with a value that the correction can replace. It is cautious about numbers, because they are frequent. English.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from compaction.language.wording import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# So many turns back is 'just before'.
+# A correction may refer to a sentence up to this many turns before it.
 REACH_TURNS = 8
-# A question waits for its answer as long as three sentences.
+# A question may be answered within this many sentences.
 _QUESTION_SENTENCES = 3
-# Who goes on so soon after what they said themselves is still at it, however little there was in it.
+# If a speaker corrects their own sentence within this many turns, the sentence need not state anything lasting.
 _BESIDE_TURNS = 2
 _YES_OR_NO = re.compile(r"^(?:yes|yeah|yep|no|nope|nah|not any ?more|exactly|right|correct)\b", re.IGNORECASE)
 _NO_SUBJECT = frozenset(stem(word) for word in SUBJECTLESS | AROUND_A_FACT)
@@ -63,7 +63,7 @@ class SpokenSentence:
 
 @sentence_cache(most=2_048)
 def is_bare_correction(sentence: str) -> bool:
-    """Return whether a sentence says that something is otherwise, and not what: it has a value, and no subject."""
+    """Return whether a sentence announces a change and has a new value, but doesn't say what has changed."""
     if asks(sentence) or not (TAKING_BACK.match(sentence) or OTHERWISE.search(sentence)):
         return False
     clause = _giving_clause(sentence)
@@ -71,11 +71,11 @@ def is_bare_correction(sentence: str) -> bool:
 
 
 def find_reference(said: Sequence[SpokenSentence], position: int) -> int | None:
-    """Return the position of what a bare correction or a bare answer is about; None for any other sentence, and where
-    nothing before it can be.
+    """Return the position of the sentence that a bare correction or a bare answer is about.
 
-    `said` is in the order of talk. A question just before, which asks for such a value or names one, goes before any
-    statement; a statement must have a value of that kind, and something lasting to say, the nearer the better.
+    Returns None if the sentence at `position` is neither, or if no earlier sentence fits. `said` is in the order of
+    talk. A question just before is preferred to any statement; it must ask for such a value or name one. A statement
+    must contain a value of the same kind and say something lasting. The nearest one is chosen.
     """
     bare = said[position]
     correcting = is_bare_correction(bare.text)
@@ -113,37 +113,37 @@ def _statement_before(said: Sequence[SpokenSentence], position: int) -> int | No
 
 @sentence_cache(most=2_048)
 def _given(sentence: str) -> frozenset[Value]:
-    """Return the values that a correction gives, without those that it denies ('nine, not eight')."""
+    """Return the values that a correction gives, without the values that it denies ('nine, not eight')."""
     clause = _giving_clause(sentence)
     return frozenset() if clause is None else _clause_values(clause)
 
 
 def _giving_clause(sentence: str) -> str | None:
-    """Return the first clause with a value; what follows says why ('Saturday, the hall is taken on Friday')."""
+    """Return the first clause with a value. Later clauses give reasons ('Saturday, the hall is taken on Friday')."""
     told = _DENIED.sub("", TAKING_BACK.sub("", sentence))
     return next((clause for clause in _CLAUSE.split(told) if _clause_values(clause)), None)
 
 
 def _clause_values(clause: str) -> frozenset[Value]:
-    """Return a clause's values, a name at its beginning too: it mostly begins in the middle of a sentence."""
+    """Return a clause's values. A capitalised first word counts as a name, because a clause rarely begins a sentence."""
     return values(clause) | {Value(Kind.NAME, name) for name in names(clause) if name not in CALENDAR}
 
 
 def _subject(clause: str) -> frozenset[str]:
-    """Return what a clause speaks of besides its values."""
+    """Return the topics of a clause, without its values."""
     topics = concepts(without_times(clause)).topics - change_words(clause)
     named = {value.what for value in of_kind(_clause_values(clause), Kind.NAME)}
     return frozenset(stem(topic) for topic in topics - named) - _NO_SUBJECT
 
 
 def _takes(given: frozenset[Value], text: str) -> bool:
-    """Return whether one of the values could take the place of one in the text."""
+    """Return whether one of the given values could replace a value in the text."""
     old = values(text)
     return any(_replaces(mine, theirs) for mine in given for theirs in old)
 
 
 def _agrees(answer: str, given: frozenset[Value], question: str) -> bool:
-    """Return whether an answer says yes or no to a question, or repeats a value of it."""
+    """Return whether an answer says yes or no to a question, or repeats a value from the question."""
     repeated = any(same_value(mine, theirs) for mine in given for theirs in values(question))
     return repeated or (_YES_OR_NO.match(answer) is not None and not is_passing(question))
 
@@ -154,7 +154,7 @@ def _replaces(mine: Value, theirs: Value) -> bool:
     if mine.kind is Kind.FIGURE and theirs.kind is Kind.TIME:
         return is_hour(mine)
     if mine.kind is Kind.FIGURE and theirs.kind is Kind.FIGURE:
-        # No code of four figures becomes a nine.
+        # A figure replaces only a figure of similar length: 'nine' does not replace a code of four digits.
         return abs(len(mine.what) - len(theirs.what)) <= 1
     return mine.kind is theirs.kind or {mine.kind, theirs.kind} == _DAYS
 

@@ -9,7 +9,7 @@ def _set(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-# Words without a meaning of their own.
+# Words that carry no meaning of their own.
 STOPWORDS = _set(
     """a about above actually after again all almost already also although always am an and another any anybody anyone
     anything are aren't around as at away back be because been before being but by came can can't cannot come could
@@ -28,10 +28,10 @@ STOPWORDS = _set(
     you'd you'll you're you've your yours yourself"""
 )
 
-# Of these, the ones that are names when they have a capital letter inside a sentence.
+# Stop words that are names if they have a capital letter inside a sentence.
 STOPWORD_NAMES = frozenset({"may", "will"})
 
-# Number words by their digits.
+# Number words and their values in digits.
 NUMBER_WORDS = {
     word: str(value)
     for value, words in {
@@ -69,13 +69,16 @@ NUMBER_WORDS = {
     }.items()
     for word in words.split()
 }
-# `one` and `two` are pronouns and quantities more often than figures; they count when a model invents them.
+# `one` and `two` are pronouns and quantities more often than figures. They count as figures only in the sources that a
+# model's text is checked against.
 SMALL_NUMBER_WORDS = {"one": "1", "two": "2", "once": "1"}
 WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = _set("january february march april may june july august september october november december")
-# 'may' is a month only with a capital letter, that is as a name.
+# 'may' is left out, because it is a month only if it has a capital letter, and then it counts as a name.
 CALENDAR = (WEEKDAYS | MONTHS) - {"may"}
-# Words that begin a sentence with a capital letter and are no names, besides stopwords and what ends in -ing, -ed.
+# Words that often begin a sentence with a capital letter and are not names. Stop words and words that end in -ing, -ed
+# or
+# -ly are recognised separately.
 COMMON_OPENERS = _set(
     """according active agree agrees asks assistant believes brings build builds buys calls cancels chooses claims
     confirms considers continues decides declines discusses does everyone explains feels finds forgets gives group
@@ -85,7 +88,7 @@ COMMON_OPENERS = _set(
     thinks today tomorrow tonight tries turns two uses wonders words works worries writes yesterday"""
 )
 
-# What still matters tomorrow: decisions, promises, duties, arrangements, debts, wishes.
+# Cues of what still matters tomorrow: decisions, promises, duties, arrangements, debts, wishes.
 DECISION_CUES = re.compile(
     r"\b(?:decid\w+|agree[ds]?|let's|we'll|i'll|i will|we will|will be|you'll|gonna|going to|promis\w+|plan(?:s|ned)?|"
     r"book(?:ed|ing)|reserv\w+|deadline|due|hand in|schedul\w+|settled|chose|choose|pick(?:ed)?|vote[ds]?|must|"
@@ -96,7 +99,7 @@ DECISION_CUES = re.compile(
     r"takes? care of|bring(?:s|ing)?|fly(?:ing)? to|travel\w* to|start(?:s|ing)? (?:at|on|in)|rules?)\b",
     re.IGNORECASE,
 )
-# What somebody says of their own life.
+# Cues that somebody talks about their own life.
 PERSONAL_CUES = re.compile(
     r"\b(?:(?:my|our) (?:name|wife|husband|partner|sister|brother|mother|father|mum|mom|dad|son|daughter|kids?|cousin|"
     r"aunt|uncle|flatmate|roommate|girlfriend|boyfriend|dog|cat|boss|job|birthday|house|flat|car|phone|email|number|"
@@ -106,14 +109,14 @@ PERSONAL_CUES = re.compile(
     r"left the)\b",
     re.IGNORECASE,
 )
-# A day, a date or a time of day: an arrangement more often than not.
+# A day, a date or a time of day. It usually belongs to an arrangement.
 DATE_CUES = re.compile(
     r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|june|july|august|september|"
     r"october|november|december)\b|\bo'clock\b|\b(?:half|quarter) (?:past|to)\b|\b\d{1,2}(?::\d\d| ?[ap]\.?m\b)",
     re.IGNORECASE,
 )
 MONEY_CUES = re.compile(r"[€£$¥]\s?\d|\b(?:euros?|pounds?|dollars?|bucks|cents?|quid)\b", re.IGNORECASE)
-# What is over in a minute: the state of the call, of the round, of the one who speaks.
+# Cues of what is over in a minute: the state of the call, of the game round, or of the speaker.
 PASSING_CUES = re.compile(
     r"\b(?:hold on|hang on|one (?:sec|second|moment|minute)|(?:just )?a (?:sec|second|moment)|give me|let me just|"
     r"right now|at the moment|brb|be right back|back in a|nice (?:one|shot|try|round|game)|"
@@ -123,7 +126,7 @@ PASSING_CUES = re.compile(
     r"i'm stuck|regroup|the weather)\b",
     re.IGNORECASE,
 )
-# Words before a sentence begins in earnest.
+# Filler words before the actual beginning of a sentence.
 PREAMBLE = re.compile(
     r"^(?:(?:so|um+|uh+|er+|well|okay|ok|right|listen|look|oh|ah|hey|hello|hi|yeah|and|but|like|anyway|by the way|"
     r"before i forget|just so you know|you know|i mean|guys|folks|everybody|everyone|good (?:morning|evening))"
@@ -147,18 +150,18 @@ CHANGE_CUES = re.compile(
     r"after all|since|these days|nowadays|currently)\b|n't\b",
     re.IGNORECASE,
 )
-# A question only in form: it asks for a nod.
+# A tag question like 'isn't it?', which only asks for agreement.
 TAG_QUESTION = re.compile(
     r",\s*(?:isn't|aren't|wasn't|weren't|don't|doesn't|didn't|won't|can't|couldn't|wouldn't|right|huh|eh|innit|yeah|"
     r"you know)\b[^,.?]{0,12}\?\W*$",
     re.IGNORECASE,
 )
-# Words that are said around a fact rather than of it: 'write that down', 'don't be late', 'I asked already'.
+# Words that surround a fact but are not its subject: 'write that down', 'don't be late', 'I asked already'.
 AROUND_A_FACT = _set(
     """ask told tell check mail write remember forget listen calendar late o'clock clock talk hear heard promise know
     guess say said mention remind yesterday today tomorrow last week month year happen work"""
 )
-# Says outright that something else takes the place of what was.
+# Cues that say outright that something replaces something else.
 REPLACEMENT_CUES = re.compile(
     r"^(?:no|nope|nah|not any ?more|not quite|wrong)\b|\b(?:instead|in place of|rather than|chang\w* (?:my|our|his|her|"
     r"their) minds?|change of (?:plans?|mind)|no longer|(?:not|n't)\b[^.?!]*\bany ?more|(?:scratch|scrap|forget|ignore|"
@@ -175,9 +178,9 @@ REPLACEMENT_CUES = re.compile(
     r"(?:cut|raised|lowered|reduced|increased|dropped|bumped)(?=\b[^.?!]* to \W?\d))\b",
     re.IGNORECASE,
 )
-# The one of these that names what is wanted in place of something else, whatever it was.
+# Those of the replacement cues that name what is wanted instead.
 INSTEAD_CUES = re.compile(r"\b(?:instead|in place of|rather than|chang\w* (?:my|our) minds?)\b", re.IGNORECASE)
-# An answer that needs its question to be understood.
+# The beginning of an answer that can't be understood without its question.
 BARE_ANSWER = re.compile(
     r"^(?:no|nope|nah|yes|yeah|yep|not any ?more|it's|it is|it was|that's|they're|about|around|"
     r"exactly|right|correct)\b",
@@ -190,7 +193,7 @@ STATEMENT_CUES = re.compile(
     r"\w['’](?:s|re)\b",
     re.IGNORECASE,
 )
-# How somebody begins who takes back what was just said.
+# The beginning of a sentence that takes back what was just said.
 TAKING_BACK = re.compile(
     r"^(?:(?:oh|ah|um+|uh|er|well|yeah|okay|ok|hm+|so|but|and)[,.]? )*"
     r"(?:no(?! (?:idea|one|way|problem|worries|thanks|doubt|need|matter))|nope|nah|negative|not any ?more|not quite|"
@@ -198,7 +201,7 @@ TAKING_BACK = re.compile(
     r"rather|i mean|my (?:bad|mistake)|i misspoke|change of plans?)\b[,;:.!…—– ]*",
     re.IGNORECASE,
 )
-# How a sentence says that something is otherwise, besides beginning so.
+# Other cues that something has changed, which may stand anywhere in a sentence.
 OTHERWISE = re.compile(
     r"\b(?:make (?:that|it)|i meant|should (?:be|have been|say)|now|instead|not any ?more|after all|turns out|"
     r"(?:it|that|they|this|we|he|she)(?:['’]s| is|['’]re| are)? actually|"
@@ -207,7 +210,7 @@ OTHERWISE = re.compile(
     r"(?:will|['’]ll|let['’]?s) (?:do|say|make it|take|go with|go for)|(?:actually|sorry|rather)(?=\W*$))\b",
     re.IGNORECASE,
 )
-# What a correction may speak of and still not say what it is about: 'we leave at nine now', 'it costs 50 euros now'.
+# General words that don't tell what a correction is about: 'we leave at nine now', 'it costs 50 euros now'.
 SUBJECTLESS = _set(
     """start begin leave meet end finish open close happen cost stay stand land fall run do make mean go come bring take
     drive host cook lead play pay owe need book plan schedule settle decide agree pick choose switch move push shift

@@ -1,4 +1,6 @@
-"""Bounded caches for functions of people's sentences. All can be cleared at once when words are forgotten."""
+"""Bounded caches for functions that take people's sentences. All caches can be cleared at once when words are
+forgotten.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _clear_functions: list[Callable[[], None]] = []
 
 
 def sentence_cache(*, most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a pure function to cache its last `most` results. Its arguments must be hashable."""
+    """Decorate a pure function so that its last `most` results are cached. Its arguments must be hashable."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(maxsize=most)(function)

@@ -1,6 +1,6 @@
-"""Patterns of sentences in which people say lasting facts about themselves, each with its topic. English.
+"""Patterns of sentences in which people state lasting facts about themselves, each with its topic. English.
 
-A topic has one value at a time: there is one `home`, and one `language: {value}` for each language.
+A topic has one value at a time: a person has one `home`, and one `language: {value}` for each language.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# A value ends where its clause does.
+# A value ends at the end of its clause.
 _END = (
     r"(?=\s*(?:[.,;:!?…()]|$|\s(?:and|but|so|because|since|cause|which|who|where|though|although|while|then|too|now|"
     r"these days|nowadays|at the moment|right now|actually|anyway|any ?more|instead|by the way|you know|i think|"
     r"to be honest|if|when|as well|with|for the)\b))"
 )
 _VALUE = r"(?P<value>[^.,;:!?…()]+?)" + _END
-# A name: it begins with a capital letter, as recognisers write it.
+# A name begins with a capital letter, as speech recognisers write it.
 _NAME = r"(?P<value>(?-i:[A-Z])[^.,;:!?…()]*?)" + _END
 _OFTEN = (
     r"(?:(?:really|always|usually|generally|definitely|actually|absolutely|just|still|now|also|kind of|currently) )*"
@@ -48,8 +48,11 @@ _INSTRUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One way of saying something. `topic` may name `{thing}` and `{value}`; `weight`: how much it is worth keeping;
-    `rejects`: values that mean something else."""
+    """One way to state a fact.
+
+    `topic` may contain `{thing}` and `{value}`. `weight`: how much the fact is worth keeping. `rejects`: values that
+    mean something else.
+    """
 
     topic: str
     regex: re.Pattern[str]
@@ -67,7 +70,7 @@ _TIMES = (
     r"summer|winter|tomorrow|today|tonight|noon|midnight|soon|half)|\b(?:o'clock|hours|minutes)\b"
 )
 
-# Of two that read the same words, the first counts.
+# If two patterns match the same words, the first one counts.
 PATTERNS = (
     _pattern("name", 5.0, rf"my (?:real |full |first |last |nick)?name(?:'s|’s| is) {_NAME}"),
     _pattern("name", 5.0, rf"(?:(?:you can|please|just|everyone|everybody|people|friends|they) )?calls? me {_NAME}"),
@@ -163,7 +166,7 @@ PATTERNS = (
 
 _NOT = r" (?:don't|don’t|do not)"
 _GONE = r"(?:any ?more|any longer)"
-# Something that is no longer so, without a new value.
+# Statements that something is no longer true, without a new value.
 RETRACTIONS = tuple(
     (topic, re.compile(rf"\bI{regex}", re.IGNORECASE))
     for topic, regex in (
@@ -187,18 +190,18 @@ _TOPIC_WEIGHTS = tuple(
 
 
 def weight_of(topic: str) -> float:
-    """Return how much a fact of this topic is worth telling; 1.0 for a topic that no pattern has any more."""
+    """Return how much a fact of this topic is worth telling. A topic that no pattern has any more is worth 1.0."""
     return next((weight for regex, weight in _TOPIC_WEIGHTS if regex.match(topic)), 1.0)
 
 
-# Words before a statement that make it none: a wish, a guess, a quotation, a past.
+# If these words come before a match, it is not a statement of fact but a wish, a guess, a quotation or the past.
 UNLIKELY_BEFORE = re.compile(
     r"\b(?:if|unless|wish(?:es)?|imagine|imagin\w+|pretend\w*|suppose|said|says|say|saying|told|tells|asked|asks|"
     r"thinks?|thought|whether|dream\w*|as though|would|could|might|maybe|perhaps|used to|when|not that|character|"
     r"in (?:the|this|my) (?:game|book|film|movie|story)|she's like|he's like|they're like|was like)\b",
     re.IGNORECASE,
 )
-# What a value does not begin with, or is not.
+# A match is rejected if its value begins with one of these words.
 UNLIKELY_VALUE = re.compile(
     r"^(?:this|that|these|those|it|its|it's|you|your|yours|him|her|hers|them|their|us|our|here|there|what|how|why|who|"
     r"when|where|one|ones|some|something|anything|everything|nothing|someone|somebody|everyone|everybody|nobody|"
@@ -206,7 +209,7 @@ UNLIKELY_VALUE = re.compile(
     re.IGNORECASE,
 )
 
-# Things of one sort, of which one is preferred to the others.
+# Groups of things of the same kind, of which a person may prefer one.
 _DOMAINS = tuple(
     frozenset(listed.split())
     for listed in (
@@ -231,9 +234,9 @@ _DOMAINS = tuple(
 
 
 def same_domain(one: str, other: str) -> bool:
-    """Return whether two preferred things are of one sort, so that the later replaces the earlier."""
+    """Return whether two preferred things are of the same kind, so that the later one replaces the earlier one."""
     first, second = (set(re.findall(r"[a-z]+", value.casefold())) for value in (one, other))
-    # `cats` and `cat`: the lists have the singular.
+    # The lists contain singular forms, so 'cats' must also match 'cat'.
     first |= {word.removesuffix("s") for word in first}
     second |= {word.removesuffix("s") for word in second}
     return any(first & domain and second & domain for domain in _DOMAINS) or bool(

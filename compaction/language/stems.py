@@ -1,6 +1,7 @@
-"""The stemmer: what the forms of an English word have in common, such as 'visit' of 'visited' and 'visits'.
+"""The stemmer: returns what the forms of an English word have in common, for example 'visit' for 'visited' and
+'visits'.
 
-The search index stores stems (`terms`), so `STEMMER_VERSION` is part of what tells whether a stored index is current.
+The search index stores stems (`terms`). `STEMMER_VERSION` is therefore used to tell whether a stored index is current.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import threading
 from importlib.metadata import version
 
-# Not `snowballstemmer.stemmer()`: that prefers PyStemmer where it is installed, whose stems may differ.
+# Don't use `snowballstemmer.stemmer()`: it prefers PyStemmer if that is installed, and PyStemmer's stems may differ.
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 from compaction.language.sentence_cache import sentence_cache
@@ -17,7 +18,7 @@ STEMMER_VERSION = version("snowballstemmer")
 
 
 class _ThreadStemmer(threading.local):
-    """One Snowball stemmer for each thread, because it keeps the word at hand in itself."""
+    """Holds one Snowball stemmer per thread, because a stemmer object stores the word it is working on."""
 
     def __init__(self) -> None:
         self.english = EnglishStemmer()
@@ -30,8 +31,8 @@ _stemmer = _ThreadStemmer()
 def stem(word: str) -> str:
     """Return the stem of a lower-case word with straight apostrophes, without its possessive ending.
 
-    Only good for comparing: a stem need not be a word ('cookies' and 'cookie' give 'cooki'). Words with digits and
-    words of other alphabets stay as they are.
+    Stems are only for comparing and need not be words ('cookies' and 'cookie' give 'cooki'). Words with digits and
+    words in other alphabets are not stemmed.
     """
     bare = word.removesuffix("'s").removesuffix("'")
     if not bare.isascii() or not bare.isalpha():

@@ -1,8 +1,8 @@
 """Search terms: the words of a text that the index stores and a query searches for. Pure.
 
-Words lose case and accents and become English stems, number words become digits, stop words are left out. Scripts
-written without spaces give overlapping pairs of characters. A term has letters and digits alone, so nothing that
-people say can be taken for search syntax.
+Words lose case and accents and become English stems. Number words become digits, and stop words are left out. Scripts
+without spaces give overlapping pairs of characters. A term consists of letters and digits only, so nothing that people
+say can be mistaken for search syntax.
 """
 
 from __future__ import annotations
@@ -18,32 +18,35 @@ from compaction.language.stems import STEMMER_VERSION, stem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Longer words are no words; longer texts say no more about what they are about.
+# Longer strings are not words, and further terms of a text say little more about its subject.
 MAX_TERM_CHARS = 40
 MAX_TERMS = 400
-# Characters of a text that are looked at: a turn is rarely longer than 1,200.
+# How many characters of a text are read. A turn is rarely longer than 1,200 characters.
 MAX_CHARS = 8_000
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
-# Han, kana, Hangul, Thai, Lao, Khmer, Burmese: no spaces between words, or long endings.
+# Han, kana, Hangul, Thai, Lao, Khmer and Burmese, which have no spaces between words or have long endings.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# Beside the stop words: 'Do you remember …', 'Tell me …' begin a question and say nothing of its subject.
+# Two more words are ignored, because questions begin with them ('Do you remember …', 'Tell me …').
 _EMPTY = STOPWORDS | {"remember", "tell"}
-# Raise it with every change of what `terms` returns: stored passages are then indexed anew (`bot.store.indexing`).
+# Increase this number with every change in the results of `terms`. Stored passages are then indexed again
+# (`bot.store.indexing`).
 _RULES_VERSION = 2
 
 
 def terms_version() -> int:
-    """Return a number that differs wherever `terms` may return something else: other rules, or another stemmer."""
+    """Return a number that changes whenever `terms` may return something else, because of other rules or another
+    stemmer.
+    """
     return zlib.crc32(f"{_RULES_VERSION} snowball {STEMMER_VERSION}".encode())
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """Return the terms of a text in order, repeated as they are in it; at most `MAX_TERMS`."""
+    """Return the terms of a text in order, including repetitions; at most `MAX_TERMS`."""
     found: list[str] = []
     for word in plain_words(text):
         for term in _terms_of(word):
@@ -54,7 +57,7 @@ def terms(text: str) -> tuple[str, ...]:
 
 
 def normalized_words(text: str) -> tuple[str, ...]:
-    """Return every word of a name in lower case without accents, empty words included: names are compared by it."""
+    """Return every word of a text in lower case without accents, including stop words. Used to compare names."""
     return tuple(word[:MAX_TERM_CHARS] for word in plain_words(text))[:MAX_TERMS]
 
 
@@ -62,7 +65,7 @@ def plain_words(text: str) -> Iterator[str]:
     """Yield the words of a text in lower case, without accents."""
     decomposed = unicodedata.normalize("NFKD", text[:MAX_CHARS].casefold())
     bare = "".join(char for char in decomposed if not unicodedata.category(char).startswith("M"))
-    # Composed again, or Hangul would be letters and no syllables.
+    # NFC puts characters together again; otherwise Hangul syllables would be single letters.
     for match in _WORD.finditer(_THOUSANDS.sub("", unicodedata.normalize("NFC", bare))):
         yield match.group().replace("’", "'")
 
@@ -85,7 +88,7 @@ def _terms_of(word: str) -> Iterator[str]:
 
 
 def _plain_term(word: str) -> Iterator[str]:
-    # A single letter is a slip or what is left of a contraction; a single figure is a number.
+    # A single letter is a slip or the rest of a contraction, so it is ignored. A single digit is a number.
     if len(word) > 1 or word.isdigit():
         cut = word[:MAX_TERM_CHARS]
         yield cut.lstrip("0") or "0" if cut.isdigit() else stem(cut)

@@ -1,7 +1,7 @@
-"""The values in a sentence by kind: times of day, weekdays, dates, figures, names. Pure.
+"""The values in a sentence, by kind: times of day, weekdays, dates, figures and names. Pure.
 
-A correction replaces a value by another one of its kind, so 'quarter to ten' must be one time and not the figure ten,
-and 'the 9th of July' one date. Number words are English; digits work in all languages.
+A correction replaces a value by another value of the same kind. Therefore 'quarter to ten' must be one time and not the
+figure ten, and 'the 9th of July' must be one date. Number words are English; digits work in all languages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a value is; only one of the same kind takes its place."""
+    """The kind of a value. A value can be replaced only by a value of the same kind."""
 
     TIME = "time"
     WEEKDAY = "weekday"
@@ -31,7 +31,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value, however it was written: a time is `9:45`, a date `14 june`, `14` or `june`, a name in lower case."""
+    """One value in a uniform notation: a time as `9:45`, a date as `14 june`, `14` or `june`, a name in lower case."""
 
     kind: Kind
     what: str
@@ -42,7 +42,7 @@ _UNITS = tuple(
 )
 _HOUR = rf"(?:{'|'.join(word for word in _UNITS if not word.endswith(('th', 'st', 'nd', 'rd')))}|1[0-2]|0?[1-9])"
 _ORDINAL = rf"(?:{'|'.join(word for word in NUMBER_WORDS if word.endswith(('th', 'first', 'second', 'third')))})"
-# After a bare hour or day nothing may follow that it would count: 'at ten people', 'the third one'.
+# A bare hour or day must be followed by one of these. 'At ten people' and 'the third one' thus give no time or date.
 _ENDS = (
     r"(?=\s*(?:[.,;!?)]|$|(?:on|in the|at|now|then|instead|sharp|tonight|tomorrow|today|for|because|not|and|or|but|"
     r"this|with|if|already|again|so|as)\b))"
@@ -87,7 +87,7 @@ _MINUTES_AN_HOUR = 60
 
 @sentence_cache(most=4_096)
 def values(text: str) -> frozenset[Value]:
-    """Return the values of a text. What is part of a time or a date is no figure beside it."""
+    """Return the values of a text. Numbers that are part of a time or a date are not returned as figures as well."""
     found, rest = _times_and_dates(text)
     about = concepts(rest)
     figured = {Value(Kind.FIGURE, each) for each in about.figures}
@@ -102,7 +102,7 @@ def without_times(text: str) -> str:
 
 @sentence_cache(most=4_096)
 def _times_and_dates(text: str) -> tuple[frozenset[Value], str]:
-    """Return the times and dates of a text, and what is left of it."""
+    """Return the times and dates of a text, and the text without them."""
     found: set[Value] = set()
     for kind, patterns, read in ((Kind.TIME, _TIMES, _time), (Kind.DATE, _DATES, _date)):
         for pattern in patterns:
@@ -121,7 +121,7 @@ def is_hour(value: Value) -> bool:
 
 
 def same_value(one: Value, other: Value) -> bool:
-    """Return whether two values are the same as far as they go: 'the 9th' and 'the 9th of July'."""
+    """Return whether two values are the same. A shorter date matches a longer one: 'the 9th' and 'the 9th of July'."""
     if one.kind is not Kind.DATE or other.kind is not Kind.DATE:
         return one == other
     first, second = set(one.what.split()), set(other.what.split())
@@ -129,7 +129,7 @@ def same_value(one: Value, other: Value) -> bool:
 
 
 def _time(match: re.Match[str]) -> str:
-    """Return a time on a clock of twelve hours: people rarely say which half of the day they mean."""
+    """Return a time on a 12-hour clock, because people rarely say which half of the day they mean."""
     parts = match.groupdict()
     if word := parts.get("word"):
         return "12:00" if word.casefold() != "midnight" else "0:00"
@@ -150,7 +150,7 @@ def _date(match: re.Match[str]) -> str:
 
 
 def _number(written: str) -> int:
-    """Return a number as it is written in a time or a date: '9', '9th', 'nine', 'twenty-first'."""
+    """Return the value of a number as it is written in a time or date: '9', '9th', 'nine', 'twenty-first'."""
     total = 0
     for word in re.split(r"[- ]", written.casefold()):
         digits = re.match(r"\d+", word)

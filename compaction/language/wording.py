@@ -1,6 +1,6 @@
 """Analyses text without a model: sentences, names, numbers, concepts, and cues of lasting facts.
 
-Made for English. In other languages sentences, numbers and names still work; cues are not found.
+Made for English. In other languages sentences, numbers and names are still found, but cues are not.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ from compaction.language.sentence_cache import sentence_cache
 from compaction.model import FactKind
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# Digits with what belongs inside a figure: 4,411  7:30  3.5  2024-05-01.
+# Digits, with the characters that may be inside a figure: 4,411  7:30  3.5  2024-05-01.
 _FIGURE = re.compile(r"\d+(?:[.,:/-]\d+)*")
-# A stop with the quotes and brackets it closes, before white space; ideographic stops need none. Looked for where a row
-# of them begins alone: a long row would be tried from each.
+# The end of a sentence: stops and closing quotes or brackets before white space. Ideographic stops need no white space.
+# The lookbehind makes a row of stops match only at its beginning; otherwise a long row would be tried from each stop.
 _STOP = re.compile(r"""(?<![.!?…؟۔।॥])[.!?…؟۔।॥]+["”’')\]]*(?=\s)|[。！？]+["”’」』）)\]]*""")
 _ENDS_A_SENTENCE = re.compile(r"""[.!?…؟۔।॥。！？]["”’」』）')\]]*$""")
 QUESTION_MARKS = ("?", "？", "؟")
-# A full stop after these ends no sentence.
+# A full stop after one of these does not end a sentence.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|(?i:mr|mrs|ms|dr|prof|vs|e\.g|i\.e|a\.m|p\.m|jr|sr|approx))\.$")
-# Marks of lists, headings, emphasis and code, which a plain paragraph has none of.
+# Marks of lists, headings, emphasis and code, which don't belong in a plain paragraph.
 _MARKS = re.compile(r"[*#`~|<>]+|^\s*[-•–]\s+|(?<=\s)_+|_+(?=\s)")
 
 
-# What a cue adds to the worth of a sentence; retune with `roomtone bench memory` on its tuning evenings.
+# How much each kind of cue adds to the worth of a sentence. Tune these with `roomtone bench memory` on its tuning
+# evenings.
 _KEPT_FOR = (
     (DECISION_CUES, 0.8),
     (PERSONAL_CUES, 0.7),
@@ -57,16 +58,19 @@ _KEPT_FOR = (
     (MONEY_CUES, 0.4),
     (OPEN_CUES, 0.2),
 )
-# What a question is worth: it is kept open, not known.
+# The worth of a question. It is lower, because a question is kept as open and not as known.
 _ASKED = 0.4
-# What is left of the worth of a sentence about the passing moment.
+# The worth of a sentence about the passing moment is multiplied by this.
 _PASSING = 0.35
 
 
 @dataclass(frozen=True, slots=True)
 class Concepts:
-    """What a sentence is about. `values` (figures, names, calendar words) are what a correction replaces;
-    `topics` (other words that carry meaning) are what it is recognised by. All in lower case, without endings."""
+    """What a sentence is about. All words are in lower case, without endings.
+
+    A correction replaces `values` (figures, names, calendar words). `topics` are the other meaningful words; they show
+    whether two sentences are about the same thing.
+    """
 
     topics: frozenset[str]
     figures: frozenset[str]
@@ -103,12 +107,14 @@ def sentences(text: str) -> list[str]:
 
 
 def ends_a_sentence(text: str) -> bool:
-    """Return whether the text stops where a sentence does."""
+    """Return whether the text ends with the end of a sentence."""
     return _ENDS_A_SENTENCE.search(text) is not None
 
 
 def as_sentence(text: str, max_chars: int) -> str:
-    """Return the text as one sentence of at most `max_chars`: cut where a clause or word ends, closed by a stop."""
+    """Return the text as one sentence of at most `max_chars`. It is cut after a clause or word and ends with a full
+    stop.
+    """
     text = _closed(plain(text))
     if len(text) <= max_chars:
         return text
@@ -128,7 +134,7 @@ def _closed(text: str) -> str:
 
 
 def whole_sentences(text: str, max_chars: int) -> str:
-    """Return as many whole sentences from the start of the text as fit; the empty string when none does."""
+    """Return as many whole sentences from the start of the text as fit. Returns an empty text if none fits."""
     kept = ""
     for each in sentences(text):
         longer = f"{kept} {each}".strip()
@@ -144,10 +150,10 @@ def words(text: str) -> list[str]:
 
 
 def figures(text: str, *, small: bool = False) -> frozenset[str]:
-    """Return the numbers in a text, digits and number words alike, as digits ('fourteen' is '14').
+    """Return the numbers in a text as digits, from both digits and number words ('fourteen' is '14').
 
-    A compound like 'twenty-five' gives 25, 20 and 5, so that either writing is found in the other. `small` also
-    counts 'one', 'two' and 'once'.
+    A compound like 'twenty-five' gives 25, 20 and 5, so that it matches every way of writing it. `small` also counts
+    'one', 'two' and 'once'.
     """
     found = {_figure(match.group()) for match in _FIGURE.finditer(text)}
     before: int | None = None
@@ -170,14 +176,16 @@ def figures(text: str, *, small: bool = False) -> frozenset[str]:
 
 
 def _figure(written: str) -> str:
-    """Return a figure without thousands commas and leading zeros: '4,411' and '4411' are one number."""
+    """Return a figure without thousands commas and leading zeros, so that '4,411' and '4411' are the same number."""
     bare = re.sub(r",(?=\d{3}\b)", "", written)
     return bare.lstrip("0") or "0"
 
 
 def names(text: str) -> frozenset[str]:
-    """Return what looks like a name, in lower case: words with a capital letter, sentence openers only when they
-    are no ordinary word as far as can be told."""
+    """Return the words that look like names, in lower case.
+
+    These are words with a capital letter. The first word of a sentence counts only if it is not a known ordinary word.
+    """
     found: set[str] = set()
     for sentence in sentences(text):
         for position, match in enumerate(_WORD.finditer(sentence)):
@@ -205,7 +213,7 @@ def _ordinary_opener(word: str) -> bool:
 
 
 def base(word: str) -> str:
-    """Return a word without its possessive and plural ending, so that 'cabins' and 'cabin' are one."""
+    """Return a word without its possessive or plural ending, so that 'cabins' and 'cabin' are the same."""
     word = word.removesuffix("'s").removesuffix("'")
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"
@@ -221,10 +229,10 @@ def is_stopword(word: str) -> bool:
 
 @sentence_cache(most=4_096)
 def concepts(text: str) -> Concepts:
-    """Return what a sentence is about."""
+    """Return the topics, figures and names of a sentence."""
     its_figures = figures(text)
-    # A sentence's first word is a name only when the language gives no other reason for its capital letter, which
-    # can't be told here for unknown words: it counts as a topic instead.
+    # The first word of a sentence has a capital letter in any case, so it can't be recognised as a name by that. It
+    # counts as a topic, unless it is repeated with a capital letter.
     opener = _WORD.search(text)
     later_names = names(text)
     first = base(opener.group().casefold()) if opener is not None else ""
@@ -257,21 +265,23 @@ def kind_of(sentence: str) -> FactKind:
 
 
 def durability(sentence: str) -> float:
-    """Return how much a sentence asks to be kept, from its cues alone: 1.0 is ordinary talk."""
+    """Return how much a sentence is worth keeping, judged by its cues alone. Ordinary talk is 1.0."""
     if asks(sentence):
-        # Commitment cues inside a question commit nobody.
+        # Cues of a commitment don't count inside a question, because a question commits nobody.
         return _ASKED * (_PASSING if is_passing(sentence) else 1.0)
     weight = 1.0 + sum(worth for cues, worth in _KEPT_FOR if cues.search(sentence))
     return weight * _PASSING if weight < 2.0 and is_passing(sentence) else weight
 
 
 def is_passing(sentence: str) -> bool:
-    """Return whether a sentence is about the state of the call, the round or the speaker just now."""
+    """Return whether a sentence is only about the present moment: the call, the game round, or the speaker's state."""
     return PASSING_CUES.search(sentence) is not None
 
 
 def without_preamble(sentence: str) -> str:
-    """Return a sentence from where it begins in earnest: 'Right, listen, we leave at nine' is 'We leave at nine'."""
+    """Return a sentence without filler words at its beginning: 'Right, listen, we leave at nine' gives 'We leave at
+    nine'.
+    """
     rest = PREAMBLE.sub("", sentence, count=1)
     return rest[:1].upper() + rest[1:] if rest != sentence else sentence
 
@@ -282,12 +292,12 @@ def asks_for_a_nod(sentence: str) -> bool:
 
 
 def announces_change(sentence: str) -> bool:
-    """Return whether a sentence says that something is no longer as it was."""
+    """Return whether a sentence says that something has changed."""
     return CHANGE_CUES.search(sentence) is not None
 
 
 def change_words(sentence: str) -> frozenset[str]:
-    """Return the words, without endings, that announce a change; they aren't what the sentence is about."""
+    """Return the words that announce a change, without endings. They don't belong to the subject of the sentence."""
     return frozenset(
         base(word)
         for cues in (CHANGE_CUES, REPLACEMENT_CUES)
@@ -297,12 +307,12 @@ def change_words(sentence: str) -> frozenset[str]:
 
 
 def announces_replacement(sentence: str) -> bool:
-    """Return whether a sentence says outright that it takes the place of something."""
+    """Return whether a sentence says outright that something replaces something else."""
     return REPLACEMENT_CUES.search(sentence) is not None
 
 
 def wants_instead(sentence: str) -> bool:
-    """Return whether a sentence puts something in the place of something else."""
+    """Return whether a sentence names something that is wanted instead of something else."""
     return INSTEAD_CUES.search(sentence) is not None
 
 
@@ -317,12 +327,12 @@ def asks(sentence: str) -> bool:
 
 
 def adds_to_something(sentence: str) -> bool:
-    """Return whether a sentence says that there is more of something, not that it is otherwise."""
+    """Return whether a sentence adds something instead of changing something."""
     return ADDITION_CUES.search(sentence) is not None
 
 
 def speaks_of_oneself(sentence: str) -> bool:
-    """Return whether a sentence is about the one who says it: everybody has a birthday of their own."""
+    """Return whether speakers talk about themselves. Such a sentence can't correct another person's: birthdays differ."""
     return ONESELF.search(sentence) is not None
 
 

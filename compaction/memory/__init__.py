@@ -1,6 +1,7 @@
-"""Long-term memory: search, facts about people, and the tiers of old segments. Pure; the search index is a port.
+"""Long-term memory: search, facts about people, and the storage tiers of old segments.
 
-Search: `passage` (what can be found, and the port `RecallIndex`), `query` (terms and fusion), `recall` (ranking and
-corrections), `passage_statements`, `quotes` (parts of a prompt). People: `people`. Old segments: `tiers`,
-`segment_record`, `export_format`. `forgetting` removes forgotten words from a segment.
+The code does no I/O; the search index is a port. Search: `passage` (what can be found, and the port `RecallIndex`),
+`query` (search terms and the combination of rankings), `recall` (ranking of hits and corrections),
+`passage_statements`, and `quotes` (search hits as parts of a prompt). People: `people`. Old segments: `tiers`,
+`segment_record` and `export_format`. `forgetting` removes forgotten words from a segment.
 """

@@ -1,6 +1,6 @@
-"""Writes and reads segments and the compression queue as spec 3's JSON. Pure.
+"""Writes and reads segments and the compression queue in the JSON format of spec 3. Pure.
 
-Times are ISO 8601 in UTC, to the second. `end_turn` is the last turn of a segment, not the one after it.
+Times are ISO 8601 in UTC, to the second. `end_turn` is the last turn of a segment (inclusive).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MISSING = object()
 
 
 class ExportFormatError(ValueError):
-    """A file is not in the format. The message says what is wrong, and where."""
+    """A file does not match the export format. The message says what is wrong and in which field."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingEntry:
-    """An entry of the queue file: a segment that waits for compression. `timestamp`: UTC epoch seconds."""
+    """A queue file entry for a segment that waits for compression. `timestamp`: UTC epoch seconds."""
 
     segment_id: SegmentId
     topic: str
@@ -40,7 +40,7 @@ class PendingEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompressedEntry:
-    """An entry of the queue file: a segment that was compressed. `timestamp`: UTC epoch seconds."""
+    """A queue file entry for a compressed segment. `timestamp`: UTC epoch seconds."""
 
     segment_id: SegmentId
     topic: str
@@ -54,7 +54,7 @@ class CompressedEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompressionQueue:
-    """One session's queue file. `last_check_turn`: how many turns the session had at the last check."""
+    """The queue file of one session. `last_check_turn`: how many turns the session had at the last check."""
 
     pending: tuple[PendingEntry, ...]
     compressed: tuple[CompressedEntry, ...]
@@ -69,7 +69,7 @@ def build_queue(
     last_check_turn: int,
     location: Callable[[TieredSegment], str],
 ) -> CompressionQueue:
-    """Return the queue of a session's segments. `location`: returns where a compressed segment is stored."""
+    """Return the queue of a session's segments. `location` returns where a compressed segment is stored."""
     pending: list[PendingEntry] = []
     compressed: list[CompressedEntry] = []
     for each in kept:
@@ -129,7 +129,7 @@ def record_json(record: SegmentRecord) -> dict[str, object]:
 
 
 def read_record(written: object) -> SegmentRecord:
-    """Return the record of a JSON object. Raises ExchangeError for the first mistake."""
+    """Return the record in a JSON object. Raises ExportFormatError for the first mistake."""
     fields = _Fields(written, "a segment")
     start, end = fields.number("start_turn"), fields.number("end_turn", least=-1)
     if end < start - 1:
@@ -197,7 +197,7 @@ def queue_json(queue: CompressionQueue) -> dict[str, object]:
 
 
 def read_queue(written: object) -> CompressionQueue:
-    """Return the queue of a JSON object. Raises ExchangeError for the first mistake."""
+    """Return the queue in a JSON object. Raises ExportFormatError for the first mistake."""
     fields = _Fields(written, "a queue")
     return CompressionQueue(
         tuple(map(_pending, fields.list("pending"))),
@@ -212,7 +212,7 @@ def is_queue(written: object) -> bool:
 
 
 def iso(at: float) -> str:
-    """Return a time in the format of the files. `at`: UTC epoch seconds."""
+    """Return a time as it is written in the files. `at`: UTC epoch seconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
@@ -245,7 +245,7 @@ def _compressed(written: object) -> CompressedEntry:
 
 
 class _Fields:
-    """Reads the fields of one JSON object. Each mistake raises ExportFormatError with an example."""
+    """Reads the fields of one JSON object. Raises ExportFormatError for a missing or wrong field."""
 
     def __init__(self, written: object, what: str) -> None:
         if not isinstance(written, dict):
@@ -296,7 +296,7 @@ class _Fields:
         return tuple(str(each) for each in value)
 
     def moment(self, key: str) -> float:
-        """Return a time in UTC epoch seconds; one without an offset is UTC."""
+        """Return a time in UTC epoch seconds. A time without an offset is read as UTC."""
         value = self.raw(key)
         try:
             at = datetime.fromisoformat(str(value))

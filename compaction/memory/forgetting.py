@@ -1,6 +1,6 @@
-"""Removes what somebody wants forgotten from a segment: from its facts, its gist, and later recursive paragraphs.
+"""Removes forgotten words from a segment: from its facts, from its gist, and from later recursive paragraphs.
 
-A forgotten fact stays as a blank one, because other facts refer to facts by their index.
+A forgotten fact is replaced by a blank one, because other facts refer to facts by their index.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def forget_in_segment(
     gone_notes: frozenset[str],
     runs: Runs = NO_RUNS,
 ) -> tuple[Segment, int]:
-    """Return a segment without the forgotten facts and with a new gist, and how many facts were removed.
+    """Return the segment without the forgotten facts and with a new gist. Also returns how many facts were removed.
 
-    `said`: what is left of its turns. `heard`: the same with the turns just before. `seqs`, `names`: the forgotten
-    turns and their speakers. `runs`: word runs of the forgotten text; a fact that quotes one is removed too, since a
-    model may have cited somebody else's turn for it.
+    `said`: the remaining turns of the segment. `heard`: these turns and the remaining turns just before them. `seqs`,
+    `names`: the forgotten turns and their speakers. `runs`: word sequences of the forgotten text. A fact that quotes
+    one of them is removed too, because a model may have cited another person's turn for that fact.
     """
     facts: list[Fact] = []
     count = 0
@@ -47,7 +47,8 @@ def forget_in_segment(
         )
         if forgotten and fact.text:
             count += 1
-            # It supersedes itself, so that it is never shown, and still supersedes what it had corrected.
+            # The blank fact supersedes itself, so it is never shown. It also still supersedes the facts that it had
+            # corrected.
             itself = f"{segment.id}#{index}"
             superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
             facts.append(replace(fact, speaker="", text="", supersedes=superseding))
@@ -68,20 +69,20 @@ def forget_in_segment(
 
 
 def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
-    """Return whether a fact quotes one of these runs and no remaining turn has that run."""
+    """Return whether a fact quotes one of these word sequences and no remaining turn contains that sequence."""
     left = [part.text for turn in heard for part in turn.parts]
     return any(not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(text, runs))
 
 
 def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
-    """Remove from a fact's text the reference to what it is about if no remaining turn says that."""
+    """Remove the added '(about: …)' or '(asked: …)' from a fact's text if no remaining turn contains the quoted words."""
     reference = " ".join(words(reference_of(text)))
     still_said = any(reference in " ".join(words(part.text)) for turn in heard for part in turn.parts)
     return text if not reference or still_said else without_reference(text)
 
 
 def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
-    """Make a recursive segment's paragraph again, without a model, from its remaining turns and earlier segments."""
+    """Rebuild the paragraph of a recursive segment from its remaining turns and the earlier segments, without a model."""
     rendered = render_summary(before[-1:] if before and before[-1].is_recursive else before)
     previous = None if rendered is None else rendered.text
     fold = extract_paragraph(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))

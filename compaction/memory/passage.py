@@ -1,4 +1,4 @@
-"""What memory search can find (passages), where it looks (`Scope`), and the port of the index that finds it."""
+"""Passages (what memory search can find), `Scope` (where a search looks), and the port of the search index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Number of a passage in its index, ascending in the order of storing.
+# Number of a passage in its index. Passages that are stored later have higher numbers.
 PassageId = NewType("PassageId", int)
 
 
 class PassageKind(StrEnum):
-    """What sort of thing a passage is."""
+    """Whether a passage is a turn, a note or a segment."""
 
     TURN = "turn"
     NOTE = "note"
@@ -29,11 +29,11 @@ PassageSource: TypeAlias = Turn | Note | Segment
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a search looks; None means no limit. Times are UTC epoch seconds: `since <= at < until`.
+    """Where a search looks. None means no limit. Times are UTC epoch seconds: `since <= at < until`.
 
-    `speaker`: a display name, words of one, or a speaker's id. `kinds`: what may be found. `in_view`: turns of this
-    session from this seq on are left out, because the reader sees them already. `archived`: also find segments in the
-    archive.
+    `speaker`: a display name, some words of one, or a speaker's id. `kinds`: the kinds of passages to find. `in_view`:
+    a session and a seq; turns of that session from that seq on are left out, because the reader can already see them.
+    `archived`: also search the archived segments.
     """
 
     guild_id: int | None = None
@@ -48,7 +48,9 @@ class Scope:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing can be found: the time range is empty, or the speaker's name has no word."""
+        """Return whether the scope excludes everything: its time range is empty, or the speaker's name contains no
+        word.
+        """
         empty_time = self.since is not None and self.until is not None and self.since >= self.until
         return empty_time or (self.speaker is not None and not normalized_words(self.speaker))
 
@@ -57,9 +59,9 @@ class Scope:
 class Passage:
     """A turn, note or segment that was found.
 
-    `around`: the turns around it in order, with itself; empty if it is no turn. `own_terms`: its search terms;
-    `nearby_terms`: those of the turns before and after it. `replaced_by`: the turn of its session that corrects it, as
-    folding found.
+    `around`: the found turn and the turns around it, in order; empty for notes and segments. `own_terms`: the search
+    terms of the passage. `nearby_terms`: the search terms of the turns before and after it. `replaced_by`: the later
+    turn of the same session that corrects this one, as found when the turns were folded.
     """
 
     id: PassageId
@@ -69,12 +71,12 @@ class Passage:
     nearby_terms: frozenset[str] = frozenset()
     around: tuple[Turn, ...] = ()
     replaced_by: Seq | None = None
-    # A segment in the archive (`memory.tiers`), found only if the scope includes the archive.
+    # True for a segment in the archive (`memory.tiers`). It is found only if the scope includes the archive.
     archived: bool = False
 
     @property
     def at(self) -> float:
-        """Return when it was said or seen, or when the segment began, in UTC epoch seconds."""
+        """Return when the passage was said or seen, or when the segment began, in UTC epoch seconds."""
         return self.source.at if isinstance(self.source, Note) else self.source.started_at
 
     @property
@@ -83,12 +85,12 @@ class Passage:
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Return the display names of its speakers, each once."""
+        """Return the display names of the passage's speakers, each once."""
         return tuple(dict.fromkeys(name for _, name in source_speakers(self.source)))
 
 
 def source_text(source: PassageSource) -> str:
-    """Return the text of a turn, note or segment, without speakers."""
+    """Return the text of a turn, note or segment, without the names of speakers."""
     match source:
         case Turn():
             return "\n".join(part.text for part in source.parts)
@@ -120,7 +122,7 @@ def source_kind(source: PassageSource) -> PassageKind:
 
 
 def text_to_embed(source: PassageSource) -> str | None:
-    """Return the text to embed, or None if it is too short to be compared."""
+    """Return the text to embed, or None if an embedding of the text would not help a search."""
     text = " ".join(source_text(source).split())
     if isinstance(source, Turn) and source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
         return None
@@ -131,12 +133,15 @@ def text_to_embed(source: PassageSource) -> str | None:
     return f"{', '.join(dict.fromkeys(name for _, name in source_speakers(source)))}: {text}"
 
 
-# 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
+# A short text like 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
 _LEAST_WORDS = 4
 
 
 def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
-    """Return whether `wanted` is the id of one of these (id, name), or all of its words are in the name."""
+    """Return whether `wanted` is the id of one of these speakers, or all words of `wanted` are in a speaker's name.
+
+    `speakers`: pairs of id and display name.
+    """
     words = set(normalized_words(wanted))
     return bool(words) and any(
         wanted.strip() == speaker_id or words <= set(normalized_words(name)) for speaker_id, name in speakers
@@ -145,7 +150,7 @@ def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """How many `passages` have each term, of about `total`. Terms without any are absent."""
+    """How many `passages` contain each term, of about `total` passages. Terms that no passage contains are left out."""
 
     passages: Mapping[str, int]
     total: int
@@ -155,14 +160,14 @@ class RecallIndex(Protocol):
     """The search index over passages. Raises `StoreError` on any failure."""
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Return how many passages have each term in their own text or next to it."""
+        """Return how many passages have each term in their own text or in a neighbouring turn."""
 
     async def full_text(
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
-        """Return the passages with any of the terms, best first by BM25; terms of neighbours count half.
+        """Return the passages with any of the terms, best first by BM25. Terms of neighbouring turns count half.
 
-        `newest`: search only about so many of the newest passages.
+        `newest`: search only about this many of the newest passages.
         """
 
     async def newest(
@@ -170,16 +175,20 @@ class RecallIndex(Protocol):
     ) -> Sequence[PassageId]:
         """Return the newest passages in the scope, newest first.
 
-        `terms`: only passages with all of these in their own text. `announcing`: only turns that announce a change.
+        `terms`: return only passages with all of these terms in their own text. `announcing`: return only turns that
+        announce a change.
         """
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """Return the passages whose embeddings by `model` are most similar to `vector`, with the cosine, best first."""
+        """Return the passages whose embeddings are most similar to `vector`, with the cosine, best first.
+
+        `model`: the name of the embedding model. Only embeddings of this model are compared.
+        """
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        """Return these passages in this order, without deleted ones."""
+        """Return these passages in this order. Deleted passages are left out."""
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         """Return the passages of these turns, in order of seq."""

@@ -1,6 +1,6 @@
-"""What a found turn states: the words of each speaker, and the answers to its questions. Pure.
+"""Extracts the statements from a found turn: the words of each speaker, and the answers to their questions. Pure.
 
-A quote shows a turn with its neighbours, so the quote of a question includes the answer that follows.
+A quote shows a turn with its neighbours, so the quote of a question also contains the answer that follows.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import Passage
 
-# How many turns after a question its answer may come.
+# An answer may come up to this many turns after its question.
 _ANSWERED_WITHIN = 2
 
 
 def statements_in_quote(passage: Passage, own: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return the statements of a passage's turn (`own`), and the answers to the questions in it."""
+    """Return the statements of the found turn (`own`) and the answers to the questions in it."""
     found = [each for each in own if not asks(each.text)]
     for question in own:
         if asks(question.text):
@@ -36,9 +36,9 @@ def statements_in_quote(passage: Passage, own: Sequence[Statement]) -> tuple[Sta
 
 
 def statements_in_turn(passage: Passage, source: object) -> tuple[Statement, ...]:
-    """Return what each speaker says in a turn of the passage, an answer with its question.
+    """Return one statement per speaker of `source`, a turn of the passage. An answer is returned with its question.
 
-    Empty if `source` is no turn, or not of a person.
+    Returns nothing if `source` is not a turn, or not the speech of a person.
     """
     if not isinstance(source, Turn) or source.kind is not TurnKind.SPEECH:
         return ()

@@ -1,8 +1,8 @@
-"""Lasting facts that people say about themselves: where they live, what they are called, what they can't eat. Pure.
+"""Extracts and merges lasting facts that people state about themselves, for example where they live. Pure. English.
 
-Rules extract them from the turns of a batch when it is folded, at most four per batch, in the speaker's own words and
-with their turn. A later statement about the same topic supersedes an earlier one, which is kept as history. Questions,
-wishes, guesses and statements about others are ignored. English.
+When a batch is folded, rules extract at most four facts from its turns. A fact keeps the speaker's own words and the
+turn. A later statement about the same topic supersedes an earlier one, which is kept as history. Questions, wishes,
+guesses and statements about other people are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
 
-# Design page, 'Participant memory': a few durable facts per batch.
+# The design page ('Participant memory') asks for a few lasting facts per batch.
 MAX_FACTS_PER_BATCH = 4
 MAX_FACT_CHARS = 160
 MAX_VALUE_WORDS = 7
@@ -34,8 +34,8 @@ HEAD = "What the people here have said of themselves at other times, in their ow
 class PersonFact:
     """One lasting fact that a person said about themselves. `at`: UTC epoch seconds.
 
-    `id` is made of session, turn and position. A topic has one current `value`. `text`: the statement in the person's
-    own words. `superseded_by`: the fact or the turn that ended it.
+    `id` consists of session, turn and position. A topic has one current `value`. `text`: the statement in the person's
+    own words. `superseded_by`: the later fact or turn that ended this fact.
     """
 
     id: str
@@ -53,13 +53,13 @@ class PersonFact:
 
     @property
     def is_current(self) -> bool:
-        """Return whether it was neither superseded nor retracted."""
+        """Return whether the fact is neither superseded nor retracted."""
         return self.superseded_at is None
 
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """Somebody said that a fact about them is no longer true. `value`: which value, or empty for any."""
+    """A person said that a fact about them is no longer true. `value`: the retracted value, or empty for any value."""
 
     person_id: str
     topic: str
@@ -77,16 +77,16 @@ class ExtractedFacts:
 
     @property
     def people(self) -> frozenset[str]:
-        """Return the ids of the people in it."""
+        """Return the ids of the people whose facts or retractions these are."""
         return frozenset({fact.person_id for fact in self.facts} | {each.person_id for each in self.retractions})
 
 
 @dataclass(frozen=True, slots=True)
 class FactChanges:
-    """How extracted facts change the known ones.
+    """How newly extracted facts change the stored facts.
 
-    `added`: new facts; those that were outdated when they came are superseded already. `superseded`: known facts that
-    are superseded now.
+    `added`: new facts. A new fact that is already outdated is marked as superseded. `superseded`: stored facts that are
+    superseded now.
     """
 
     added: tuple[PersonFact, ...] = ()
@@ -96,9 +96,9 @@ class FactChanges:
 def extract_person_facts(
     turns: Iterable[Turn], *, session_id: SessionId, most: int = MAX_FACTS_PER_BATCH
 ) -> ExtractedFacts:
-    """Return the facts of a batch: its `most` weightiest, in the order of talk. Deterministic.
+    """Return at most `most` facts of a batch, those with the highest weight, in the order of talk. Deterministic.
 
-    A later statement about the same topic replaces an earlier one of the batch.
+    Within the batch, a later statement about the same topic replaces an earlier one.
     """
     found: dict[tuple[str, str, str], PersonFact] = {}
     retractions: list[Retraction] = []
@@ -139,9 +139,9 @@ PREFERENCE = "preference"
 
 
 def merge_facts(extracted: ExtractedFacts, known: Iterable[PersonFact]) -> FactChanges:
-    """Return how extracted facts change the known ones. `known`: all facts of these people, superseded ones too.
+    """Return how extracted facts change the known ones. `known`: all facts of these people, including superseded facts.
 
-    A fact that is said again or extracted again changes nothing.
+    A fact that is repeated or extracted a second time changes nothing.
     """
     before = tuple(known)
     ids = {each.id for each in before}
@@ -184,9 +184,10 @@ def merge_facts(extracted: ExtractedFacts, known: Iterable[PersonFact]) -> FactC
 def _ended_before(
     fact: PersonFact, rivals: Iterable[PersonFact], history: Iterable[PersonFact]
 ) -> tuple[str, float] | None:
-    """Return what ended a fact that is extracted late, and when; None if it is still current.
+    """Return what ended a fact that was extracted late, and when it ended. Returns None if the fact is still current.
 
-    That is another value said after it, or what ended a fact of its topic after it was said.
+    A fact is ended by a later statement with another value, or by whatever ended a known fact of the same topic
+    afterwards.
     """
     ends = [(one.at, one.id) for one in rivals if one.at > fact.at]
     for one in history:
@@ -198,7 +199,7 @@ def _ended_before(
 
 
 def contradicts(one: PersonFact, other: PersonFact) -> bool:
-    """Return whether both can't be true at once: same person, same topic, another value."""
+    """Return whether two facts can't both be true: same person and topic, but different values."""
     if not _same_topic(one, other) or _same_value(one.value, other.value):
         return False
     return one.topic != PREFERENCE or same_domain(one.value, other.value)
@@ -211,10 +212,10 @@ def participants_part(
     max_tokens: int,
     most_each: int,
 ) -> PayloadPart | None:
-    """Return the section of a prompt about the people present, or None if nothing is known about them.
+    """Return the prompt section about the people present, or None if nothing is known about them.
 
-    `present`: (id, display name), in the order of the section. It has each person's weightiest and newest facts,
-    everybody's first before anybody's second, within `max_tokens`.
+    `present`: pairs of id and display name, in the order of the section. The section fits within `max_tokens`. It first
+    takes everybody's most important fact (highest weight, then newest), then everybody's second, and so on.
     """
     names = dict(present)
     of_person: defaultdict[str, list[PersonFact]] = defaultdict(list)
@@ -236,9 +237,9 @@ def participants_part(
 
 
 def person_facts_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> PayloadPart:
-    """Return the section with these facts, one line per person, in this order.
+    """Return the prompt section with these facts, one line per person, in this order.
 
-    `names`: current display names by id; for people who are not in it, the fact's own name is used.
+    `names`: current display names by id. For a person who is not in `names`, the name stored in the fact is used.
     """
     lines: dict[str, list[str]] = {}
     for fact in facts:
@@ -256,7 +257,7 @@ def person_facts_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> 
 
 
 def _statements(sentence: str) -> list[tuple[str, str, str, float]]:
-    """Return (topic, value, statement, weight) of what a sentence says about its speaker."""
+    """Return (topic, value, statement, weight) for each thing that a sentence says about its speaker."""
     found: list[tuple[int, tuple[str, str, str, float]]] = []
     for pattern in PATTERNS:
         for match in pattern.regex.finditer(sentence):
@@ -270,7 +271,7 @@ def _statements(sentence: str) -> list[tuple[str, str, str, float]]:
             topic = pattern.topic.format(thing=" ".join(base(word) for word in words(thing)), value=value.casefold())
             text = as_sentence(_capital(match.group().strip(" ,;:-–—")), MAX_FACT_CHARS)
             found.append((match.start(), (topic, value, text, pattern.weight)))
-    # Of patterns that match at the same position, the first is the most specific.
+    # If several patterns match at the same position, use the first one, which is the most specific.
     first: dict[int, tuple[str, str, str, float]] = {}
     for start, each in found:
         first.setdefault(start, each)
@@ -278,7 +279,9 @@ def _statements(sentence: str) -> list[tuple[str, str, str, float]]:
 
 
 def _value(written: str) -> str | None:
-    """Return a value in its stored form, or None if it is none: a pronoun, a filler, half a sentence."""
+    """Return a value in its stored form, or None if the text is not a value: a pronoun, a filler word or half a
+    sentence.
+    """
     value = plain(written).strip(" ,;:-–—'\"")
     count = len(value.split())
     if not 1 <= count <= MAX_VALUE_WORDS or UNLIKELY_VALUE.search(value):

@@ -1,8 +1,8 @@
-"""What a search asks the index for, and how rankings become one.
+"""Prepares a search for the index and combines the rankings that the index returns. Deterministic.
 
-`parse_query` makes terms of the query and `choose_terms` takes the telling ones. `fuse_rankings` joins the rankings by
-full text and by embeddings, and `correction_probes` says which later corrections to look for. `recall` ranks the
-passages themselves. Deterministic. Source of the fusion: Cormack, Clarke, Büttcher (SIGIR 2009).
+`parse_query` extracts the terms of a query, and `choose_terms` selects the terms to search for. `fuse_rankings`
+combines the rankings by full text and by embeddings (Cormack, Clarke, Büttcher, SIGIR 2009). `correction_probes`
+returns further searches for later corrections. `recall` then ranks the found passages.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import Passage, PassageId
 
-# The constant of reciprocal rank fusion: with 60 the first ranks differ little, so both rankings matter.
+# The constant of reciprocal rank fusion. With 60 the first ranks differ little, so both rankings matter.
 RANK_CONSTANT = 60
-# How many terms of a query are counted, and how many of them, the rarest, are searched. A longer query is a pasted
-# page, and its rare words tell what it is about.
+# MAX_TERMS_READ terms of a query are counted in the index, and the rarest MAX_QUERY_TERMS of them are searched. A
+# longer query is usually a pasted page, and its rare words say what the page is about.
 MAX_TERMS_READ = 64
 MAX_QUERY_TERMS = 24
-# How many passages may be scored for one query; 8,000 cost about 10 ms. For very common terms only the newest passages
-# are searched.
+# How many passages may be scored for one query. Scoring 8,000 takes about 10 ms. For very common terms, only the newest
+# passages are searched.
 MAX_SCORED = 8_000
-# Embeddings find other words for the same thing, but also much that is only related.
+# Embeddings count less than full text. They find other words for the same thing, but also passages that are only
+# related.
 FULL_TEXT_WEIGHT = 1.0
 LIKENESS_WEIGHT = 0.6
 _PROBE_TERMS = 2
@@ -37,7 +38,7 @@ _PROBE_TERMS = 2
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A parsed query. `terms`: each once. `words`: all words of the query, with names and stop words."""
+    """A parsed query. `terms`: its search terms, each once. `words`: all its words, including names and stop words."""
 
     text: str
     terms: tuple[str, ...]
@@ -48,7 +49,8 @@ class SearchQuery:
 class SearchTerms:
     """The terms to search for, rarest first, and the weight of each term of the query (0.0 or more).
 
-    `newest`: search only so many of the newest passages, because the terms are very common; None for all.
+    `newest`: search only this many of the newest passages, because the terms are very common. None searches all
+    passages.
     """
 
     terms: tuple[str, ...]
@@ -61,15 +63,15 @@ class SearchTerms:
 
 
 def parse_query(query: str) -> SearchQuery:
-    """Return the parsed query; it has no terms if it has no meaningful word."""
+    """Return the parsed query. It has no terms if the text has no meaningful word."""
     return SearchQuery(query, tuple(dict.fromkeys(terms(query)))[:MAX_TERMS_READ], frozenset(normalized_words(query)))
 
 
 def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
-    """Return the terms worth searching. `counts`: how many passages have each term, of `total`.
+    """Return the terms to search for. `counts`: how many of the `total` passages have each term.
 
-    Takes the rarest first while not too many passages have to be scored. Terms that no passage has are left out but
-    keep their weight, so that a hit without them is less relevant.
+    The rarest terms are taken first, until too many passages would have to be scored. Terms that no passage contains
+    are not searched but keep their weight, so that hits get a lower relevance.
     """
     weights = {term: math.log(1.0 + total / max(1, counts.get(term, 0))) for term in query.terms}
     ranked = sorted((term for term in query.terms if counts.get(term, 0) > 0), key=lambda term: (counts[term], term))
@@ -87,7 +89,10 @@ def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> S
 
 
 def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
-    """Return each passage's score from weighted rankings, each best first; repetitions in a ranking are ignored."""
+    """Return the score of each passage from several weighted rankings. Each ranking is best first.
+
+    If a passage is repeated within a ranking, only its first place counts.
+    """
     scores: dict[PassageId, float] = {}
     for weight, ranking in rankings:
         for rank, passage_id in enumerate(dict.fromkeys(ranking)):
@@ -96,15 +101,15 @@ def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict
 
 
 def top_passages(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]:
-    """Return the best `limit` passages, of equal ones the newest first."""
+    """Return the best `limit` passages. Among equal scores, the newest passage comes first."""
     return tuple(sorted(scores, key=lambda each: (-scores[each], -each))[:limit])
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionProbe:
-    """A search for corrections that rank too low to be found otherwise.
+    """A search for corrections that rank too low to be found by the query itself.
 
-    It looks for turns after `after` (UTC epoch seconds) that have all of `terms` and announce a change.
+    The search looks for turns after `after` (UTC epoch seconds) that contain all of `terms` and announce a change.
     """
 
     terms: tuple[str, ...]
@@ -114,10 +119,10 @@ class CorrectionProbe:
 def correction_probes(
     search_terms: SearchTerms, passages: Sequence[Passage], scores: Mapping[PassageId, float]
 ) -> tuple[CorrectionProbe, ...]:
-    """Return the searches for corrections of the best statement; none if no passage is a statement.
+    """Return the searches for corrections of the best-ranked statement. Returns none if no passage is a statement.
 
-    A correction has the words that the question and the old statement share ('the gate code is 7702 now'), or the old
-    value ('no longer the healer').
+    A correction contains the words that the question and the old statement share ('the gate code is 7702 now'), or the
+    old value ('no longer the healer').
     """
     stated = [
         each

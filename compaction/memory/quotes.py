@@ -1,7 +1,8 @@
-"""Selects the search hits that are quoted in a reply's prompt, and formats the quotes. Pure.
+"""Selects the search hits that are quoted in the prompt of a reply, and formats the quotes. Pure.
 
-Quotes are few, about the question, and not of anything that the prompt has already (the window, or the summary in the
-same words). They are made for one reply and are no turns, so recalled text is never folded again.
+Only a few hits are quoted. They must be about the question, and must not repeat what the prompt already contains (the
+recent turns, or the summary in the same words). Quotes are made for one reply and are not stored as turns, so recalled
+text is never folded again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 # A hit that is below both limits is about something else.
 LEAST_RELEVANCE = 0.34
 LEAST_LIKENESS = 0.45
-# A sentence with this share of its terms in the prompt already says nothing new.
+# If this share of a sentence's terms is already in the prompt, the sentence says nothing new.
 SAID_ALREADY = 0.8
 MAX_QUOTE_CHARS = 400
 _QUOTED_KINDS = frozenset({TurnKind.SPEECH})
@@ -36,9 +37,10 @@ _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+?)(?:@(?P<c
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a quote is from. `key`: the seq of the turn, or the id of the note. `at`: UTC epoch seconds.
+    """The source of a quote. `key`: the seq of the turn, or the id of the note. `at`: UTC epoch seconds.
 
-    `chosen`: indices of the quoted sentences; all if empty. `replaced`: it was corrected later.
+    `chosen`: the indices of the quoted sentences; empty means all sentences. `replaced`: the source was corrected
+    later.
     """
 
     kind: PassageKind
@@ -51,7 +53,7 @@ class Citation:
 
     @property
     def ref(self) -> str:
-        """Return the reference for log lines, without any words."""
+        """Return the reference for log lines. It contains no words of the conversation."""
         how = ",".join(map(str, self.chosen)) + ("!" if self.replaced else "")
         return f"{self.kind.value}:{self.session_id}#{self.key}" + (f"@{how}" if how else "")
 
@@ -68,7 +70,7 @@ class CitationRef:
 
 
 def parse_citation(ref: str) -> CitationRef | None:
-    """Parse a `Citation.ref`; None for any other text."""
+    """Parse a `Citation.ref`. Returns None for any other text."""
     found = _REF.match(ref)
     if found is None:
         return None
@@ -80,7 +82,7 @@ def parse_citation(ref: str) -> CitationRef | None:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One quote in a prompt, and the hit it was made of. `text`: the quoted words."""
+    """One quote in a prompt, and the search hit it comes from. `text`: the quoted words."""
 
     part: PayloadPart
     recalled: RecallHit
@@ -98,11 +100,11 @@ def select_quotes(
     max_tokens: int,
     zone: tzinfo,
 ) -> tuple[Quote, ...]:
-    """Return the quotes to send, best first, at most `most` with at most `max_tokens` together.
+    """Return the quotes to send, best first: at most `most` quotes with at most `max_tokens` tokens in total.
 
-    `found`: hits, best first. `session_id`: the current session; quotes from others have a date. `asked_at`: UTC epoch
-    seconds. `in_view`: texts that are sent anyway (the summary's sentences, the window). People's words and screen
-    notes are quoted, the bot's own words and gists are not.
+    `found`: search hits, best first. `session_id`: the current session; quotes from other sessions include a date.
+    `asked_at`: UTC epoch seconds. `in_view`: texts that the prompt contains anyway (summary sentences, recent turns).
+    Only people's words and screen notes are quoted, not the bot's own words or gists.
     """
     seen = [frozenset(terms(text)) for text in in_view]
     quotes: list[Quote] = []
@@ -138,9 +140,9 @@ def _is_about(recalled: RecallHit) -> bool:
 def _new_sentences(
     recalled: RecallHit, asked: frozenset[str], seen: Sequence[frozenset[str]]
 ) -> tuple[int, ...] | None:
-    """Return the indices of its sentences that are not in view (empty: all of them).
+    """Return the indices of the hit's sentences that the prompt does not contain yet. Empty means all sentences.
 
-    None if there is none, or if no new sentence is about the question.
+    Returns None if no sentence is new, or if none of the new sentences is about the question although others are.
     """
     said = sentences(recalled.text)
     new = tuple(index for index, sentence in enumerate(said) if not _is_in_view(sentence, seen))
@@ -177,7 +179,7 @@ def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:
 
 
 def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
-    """Return the part of a quote. `whole`: the full text of its source. `session_id`: the current session."""
+    """Return a quote as a part of the prompt. `whole`: the full text of its source. `session_id`: the current session."""
     at = datetime.fromtimestamp(cited.at, zone)
     here = cited.session_id == session_id
     when = f"{at:%H:%M}" if here else f"{at.day} {at:%B}, {at:%H:%M}"
@@ -186,7 +188,7 @@ def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzin
     quoted = f"on {who}'s screen: {text}" if cited.kind is PassageKind.NOTE else f"{who}: {text}"
     old = " (no longer so: it was corrected later)" if cited.replaced else ""
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
-    # Without seqs, because a quote covers no turn of the window.
+    # The part has no seqs, because a quote does not stand for turns of the current window.
     return make_part(
         "system",
         PartKind.RECALL,

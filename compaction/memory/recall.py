@@ -1,8 +1,8 @@
-"""Ranks the passages that a search found: people who were asked about first, corrections first, nothing twice.
+"""Ranks the passages that a search found. Deterministic.
 
-`rank_hits` weighs each passage by how much of the query it covers, and gives a correction the rank of what it corrects.
-`bot.memory.recall` calls the index between the steps. Deterministic. Source: design note 'summaries and recall',
-'So build' 6.
+`rank_hits` scores each passage by how much of the query it covers. People named in the query score higher, a correction
+takes the rank of what it corrects, and nothing is shown twice. `bot.memory.recall` calls the index between the steps.
+Source: design note 'summaries and recall', 'So build' 6.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from compaction.model import NoteId, SessionId
 
 SPEAKER_BOOST = 1.35
-# A question has no answer in it, though its neighbours may.
+# A question contains no answer, although its neighbouring turns may.
 QUESTION_WEIGHT = 0.8
 NEIGHBOUR_SHARE = 0.5
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
 _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
 _STALE_WEIGHT = 0.5
-# Corrections are searched among so many of the best passages.
+# Corrections are looked for only among this many of the best passages.
 _COMPARED = 20
 _ANSWERS_FROM = 0.25
-# A hit shows a turn with its neighbours.
+# A hit shows the found turn with this many turns before and after it.
 _NEIGHBOURS = 1
 
 
@@ -50,10 +50,10 @@ class TurnRef:
 class RecallHit:
     """One search hit, word for word. `at`: UTC epoch seconds.
 
-    `seq`: the turn that was found. `turns`: that turn with its neighbours, `seq_from <= seq <= seq_to`; a segment has
-    a range and no turns, a note neither. `relevance`: the share of the query that it covers (0.0-1.0). `likeness`:
-    cosine of the embeddings, or None if they were not compared. `superseded_by`: the later turn that corrects it.
-    `supersedes`: the turns that it corrects.
+    `seq`: the turn that was found. `turns`: that turn with its neighbours, `seq_from <= seq <= seq_to`. A segment has a
+    range but no turns; a note has neither. `relevance`: the share of the query that the hit covers (0.0-1.0).
+    `likeness`: cosine of the embeddings, or None if they were not compared. `superseded_by`: the later turn that
+    corrects this one. `supersedes`: the turns that this one corrects.
     """
 
     passage_id: PassageId
@@ -84,10 +84,10 @@ def rank_hits(
     likeness: Mapping[PassageId, float] | None = None,
     limit: int,
 ) -> tuple[RecallHit, ...]:
-    """Return at most `limit` hits, best first, a correction before what it corrects.
+    """Return at most `limit` hits, best first. A correction comes before what it corrects.
 
-    `scores`: from `fuse_rankings`. A passage without a score may only correct another one, and is returned only if it
-    does. `likeness`: cosine of each passage's embedding with the query's.
+    `scores`: from `fuse_rankings`. A passage without a score can only act as a correction, and is returned only if it
+    corrects another passage. `likeness`: cosine of each passage's embedding with the query's.
     """
     alike = likeness or {}
     weighed = {each.id: _Weighed.of(each, query, search_terms, scores, alike) for each in passages}
@@ -110,21 +110,21 @@ def rank_hits(
 
 @dataclass(slots=True)
 class _Weighed:
-    """A passage with its score and what its statements replace."""
+    """A passage with its score and its corrections."""
 
     passage: Passage
     score: float
     relevance: float
     likeness: float | None
-    # What it states about the query; None if it is no turn of a person.
+    # What the passage states about the query. None if the passage is not a person's turn.
     statement: Statement | None
-    # All statements of its quote, with the answer after a question.
+    # All statements that a quote of the passage shows, including the answer after a question.
     claims: tuple[Statement, ...]
     superseding: TurnRef | None = None
     supersedes: list[TurnRef] | None = None
-    # The last turn that its quote must show: an answer that replaces something.
+    # The quote must show the turns up to this seq, because an answer there corrects another turn.
     through: int = 0
-    # The turn right after it that takes it back, if that is not among the passages.
+    # The turn just after this one that takes it back, if that turn is not itself among the passages.
     taken_back_by: Turn | None = None
 
     @classmethod
@@ -143,13 +143,13 @@ class _Weighed:
         own = statements_in_turn(passage, passage.source)
         told = own[0] if own else None
         if len(own) > 1:
-            # If several people speak at once, take the one whose words are about the query.
+            # If several people speak in one turn, use the statement whose words are most about the query.
             told = max(own, key=lambda each: search_terms.weight_in(frozenset(terms(each.text))))
         return cls(passage, score, relevance, likeness.get(passage.id), told, statements_in_quote(passage, own))
 
     @property
     def known(self) -> Collection[TurnRef]:
-        """Return the turns that it replaces, and the one that replaces it."""
+        """Return the turns that this one replaces, and the turn that replaces this one."""
         return (*(self.supersedes or ()), *(() if self.superseding is None else (self.superseding,)))
 
     @property
@@ -158,18 +158,21 @@ class _Weighed:
         return TurnRef(self.passage.session_id, source.seq) if isinstance(source, Turn) else None
 
     def speaks_of(self, search_terms: SearchTerms) -> bool:
-        """Return whether its own text has any term of the query."""
+        """Return whether the passage's own text contains any term of the query."""
         return not self.passage.own_terms.isdisjoint(search_terms.weights)
 
     def only_beside(self, search_terms: SearchTerms, speaking: Collection[TurnRef | None]) -> bool:
-        """Return whether only a neighbour's words match, and that neighbour is a hit itself, which shows this turn."""
+        """Return whether the query matches only a neighbouring turn, and that neighbour is itself a hit.
+
+        The neighbour's quote already shows this turn.
+        """
         ref = self.ref
         if ref is None or self.speaks_of(search_terms) or not search_terms.weights or self.supersedes:
             return False
         return any(TurnRef(ref.session_id, Seq(ref.seq + step)) in speaking for step in (-1, 1))
 
     def recalled(self, stale: Collection[TurnRef | None]) -> RecallHit:
-        """Return the hit. Neighbours in `stale` are left out, because they were corrected."""
+        """Return the passage as a hit. Neighbouring turns in `stale` are left out, because they were corrected."""
         source = self.passage.source
         turns: tuple[Turn, ...] = ()
         seq = seq_from = seq_to = None
@@ -219,7 +222,7 @@ def _order(each: _Weighed) -> tuple[float, float, int]:
 
 
 def _relevance(passage: Passage, search_terms: SearchTerms) -> float:
-    """Return the share of the query that the passage covers; its neighbours' terms count half."""
+    """Return the share of the query that the passage covers. Terms of neighbouring turns count half."""
     whole = sum(search_terms.weights.values())
     if whole <= 0.0:
         return 0.0
@@ -238,13 +241,13 @@ def _weight(passage: Passage) -> float:
 
 
 def _named(name: str, words: frozenset[str]) -> bool:
-    """Return whether a query has any word of this speaker's name that is longer than a letter."""
+    """Return whether the query contains a word of this speaker's name. Words of one letter are ignored."""
     return any(word in words for word in normalized_words(name) if len(word) > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
-    """The turn that replaces another, and the passage whose quote shows it."""
+    """The turn that replaces another one, and the passage whose quote shows it."""
 
     by: _Weighed
     ref: TurnRef
@@ -253,18 +256,18 @@ class _Replacement:
 
 @dataclass(frozen=True, slots=True)
 class _Rival:
-    """A statement that may replace others, with precomputed terms, by which most pairs are ruled out."""
+    """A statement that may replace others. Its precomputed terms rule out most pairs quickly."""
 
     by: _Weighed
     claim: Statement
-    # All terms of its quote, their weight in the query, and whether it says that something is no longer so.
+    # All terms of the statement's quote, their weight in the query, and whether the quote denies something.
     spoken: frozenset[str]
     held: float
     denies: bool
 
 
 def _judge_corrections(ranked: Sequence[_Weighed], search_terms: SearchTerms) -> None:
-    """Find which turns correct which, and give a correction the rank of what it corrects."""
+    """Find which turns correct which, and give each correction the rank of what it corrects."""
     turns = [each for each in ranked if isinstance(each.passage.source, Turn)]
     compared = turns[:_COMPARED] + [each for each in turns[_COMPARED:] if each.score == 0.0]
     by_ref = {each.ref: each for each in turns}
@@ -274,7 +277,7 @@ def _judge_corrections(ranked: Sequence[_Weighed], search_terms: SearchTerms) ->
         new = _replacement(old, rivals, by_ref, search_terms)
         if new is not None:
             replaced[old.passage.id] = new
-    # From the newest back, so that in a chain of corrections each old value leads to the current one.
+    # Newest first, so that in a chain of corrections each old value points to the current one.
     for old in sorted((each for each in compared if each.passage.id in replaced), key=lambda each: -each.passage.at):
         new = replaced[old.passage.id]
         while (later := replaced.get(new.by.passage.id)) is not None and later.at > new.at:
@@ -289,7 +292,7 @@ def _judge_corrections(ranked: Sequence[_Weighed], search_terms: SearchTerms) ->
 
 
 def _rivals(compared: Sequence[_Weighed], search_terms: SearchTerms) -> list[_Rival]:
-    """Return the statements that may replace others, latest first, then by score."""
+    """Return the statements that may replace others, latest first. Statements of the same time are ordered by score."""
     found: list[_Rival] = []
     for each in compared:
         if each.claims:
@@ -303,12 +306,14 @@ def _rivals(compared: Sequence[_Weighed], search_terms: SearchTerms) -> list[_Ri
 def _replacement(
     old: _Weighed, rivals: Sequence[_Rival], by_ref: Mapping[TurnRef | None, _Weighed], search_terms: SearchTerms
 ) -> _Replacement | None:
-    """Return the latest correction of `old`, or None. Sets `old.taken_back_by` if the next turns take it back."""
+    """Return the latest correction of `old`, or None. Sets `old.taken_back_by` if one of the next turns takes `old`
+    back.
+    """
     passage, told = old.passage, old.statement
     if told is None or asks(told.text):
         return None
     if old.relevance < _ANSWERS_FROM and passage.replaced_by is None and old.likeness is None:
-        # It covers too little of the query to be an outdated answer.
+        # The passage covers too little of the query to be an outdated answer to it.
         return None
     found: list[_Replacement] = []
     latest = _latest(old, told, rivals, search_terms)
@@ -330,7 +335,7 @@ def _replacement(
 
 
 def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], search_terms: SearchTerms) -> _Replacement | None:
-    """Return the latest of `rivals` that gives another value for what `old` states."""
+    """Return the latest of `rivals` that gives another value for what `old` states, or None."""
     least = AS_MUCH * search_terms.weight_in(old.passage.own_terms)
     for rival in rivals:
         claim = rival.claim
@@ -344,7 +349,7 @@ def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], search_ter
 
 
 class _ShownText:
-    """What earlier hits show already, so that nothing is shown twice."""
+    """Remembers what earlier hits already show, so that nothing is shown twice."""
 
     def __init__(self) -> None:
         self._turns: set[tuple[SessionId, int]] = set()
@@ -352,7 +357,7 @@ class _ShownText:
         self._texts: set[tuple[str, str]] = set()
 
     def add(self, recalled: RecallHit) -> bool:
-        """Add one hit and return True, or return False if its words are shown already."""
+        """Add a hit and return True. Returns False if earlier hits already show its words."""
         words = (recalled.speaker, " ".join(normalized_words(recalled.text)))
         if words in self._texts:
             return False

@@ -1,6 +1,6 @@
-"""The record of a folded segment in lists and exports: spec 3's fields and nothing else. Pure.
+"""Makes the record of a folded segment for lists and exports, with exactly the fields of spec 3. Pure.
 
-Rules derive topic, key decisions, key files and flags, so the same segment always has the same record.
+Rules derive topic, key decisions, key files and flags, so the same segment always gives the same record.
 `compressed_content` is the gist without superseded facts.
 """
 
@@ -35,16 +35,16 @@ _ERRORS = re.compile(
     r"timed? ?out|doesn't work|not working)\b",
     re.IGNORECASE,
 )
-# The first estimate of how likely a segment is to be searched for again; lasting facts raise it.
+# The first estimate of how likely a segment is to be searched for again. Lasting facts raise the estimate.
 _LEAST_RELEVANCE = 0.3
 _DURABLE = 1.6
-# Each retrieval moves the score by this share nearer to 1.
+# Each retrieval closes this share of the gap between the score and 1.
 _RELEVANCE_STEP = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """Spec 3's flags of a segment."""
+    """The flags that spec 3 defines for a segment."""
 
     contains_code: bool
     contains_errors: bool
@@ -53,9 +53,10 @@ class RecordMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """The record of one segment of turns `start_turn <= seq <= end_turn`. Times are UTC epoch seconds.
+    """The record of a segment with turns `start_turn <= seq <= end_turn`. Times are UTC epoch seconds.
 
-    A segment of notes alone covers no turn: its `end_turn` is `start_turn - 1`. `relevance_score`: 0.0-1.0.
+    A segment that was made of notes only covers no turn; its `end_turn` is `start_turn - 1`. `relevance_score`:
+    0.0-1.0.
     """
 
     segment_id: SegmentId
@@ -81,8 +82,8 @@ def make_record(
 ) -> SegmentRecord:
     """Return the record of a segment at the time `at` (UTC epoch seconds).
 
-    `superseded`: refs of superseded facts (`segment_id#index`), which are left out. `task_completed`: none of its
-    threads is open.
+    `superseded`: refs of superseded facts (`segment_id#index`), which are left out. `task_completed`: all threads (open
+    questions) of the segment are closed.
     """
     current = tuple(
         fact for index, fact in enumerate(segment.facts) if fact.text and f"{segment.id}#{index}" not in superseded
@@ -117,7 +118,9 @@ def make_record(
 
 
 def topic_of(gist: str, facts: Sequence[Fact]) -> str:
-    """Return what a segment is about in at most 80 characters: its weightiest fact, shortened."""
+    """Return what a segment is about, in at most 80 characters. The topic is the segment's most important fact,
+    shortened.
+    """
     with_text = [fact for fact in facts if fact.text]
     if with_text:
         best = min(
@@ -135,7 +138,7 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
 
 
 def files_in(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that are named in these texts, in order, each once."""
+    """Return the files that these texts name, in order of appearance, each once."""
     found = (match.group() for text in texts for match in _FILE.finditer(plain(text)))
     return tuple(dict.fromkeys(found))[:MAX_KEY_FILES]
 
@@ -149,12 +152,12 @@ def relevance_of(facts: Sequence[Fact]) -> float:
 
 
 def more_relevant(score: float) -> float:
-    """Return the relevance after one more retrieval: nearer to 1.0, at most 1.0."""
+    """Return the relevance after one more retrieval. It moves towards 1.0 and never exceeds it."""
     return round(min(1.0, score + _RELEVANCE_STEP * (1.0 - score)), 3)
 
 
 def compression_ratio(original_tokens: int, compressed_tokens: int) -> float:
-    """Return how many times shorter a segment has become; 0.0 if nothing is left."""
+    """Return how many times shorter a segment has become. Returns 0.0 if nothing is left."""
     return round(original_tokens / compressed_tokens, 1) if compressed_tokens else 0.0
 
 

@@ -1,8 +1,8 @@
-"""The tiers of folded segments: decides when one is queued, compressed, archived and pruned. Pure.
+"""Decides when a folded segment is queued for compression, compressed, archived and pruned. Pure.
 
-L1 (hot) is the window, which is not handled here. L2 (warm) are the stored segments, which every search covers. L3
-(cold) is the archive, which is searched only on request. Numbers and conditions: spec 3, 'Triggers'. Archiving does
-not change the summary, which is bounded anyway.
+There are three tiers. L1 (hot) is the window of recent turns, which this module does not handle. L2 (warm) holds the
+stored segments, which every search covers. L3 (cold) is the archive, which is searched only on request. Numbers and
+conditions come from spec 3, 'Triggers'. Archiving does not change the summary, whose length is limited anyway.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
 
-# Spec 3, 'Triggers' and 'Hook configuration'.
+# The numbers come from spec 3, 'Triggers' and 'Hook configuration'.
 CHECK_EVERY_TURNS = 10
 PRUNE_EVERY_TURNS = 50
 QUEUE_ABOVE = 0.6
@@ -29,23 +29,25 @@ ARCHIVE_ABOVE = 0.8
 COLD_AFTER_TURNS = 20
 ARCHIVE_AFTER_TURNS = 50
 LEAST_MESSAGES = 5
-# At most so many segments move in one check, the oldest first; the others follow ten turns later. This bounds the cost
-# of a check if a context fills late in a long session.
+# The most segments that may move in one check. The oldest move first, and the others follow ten turns later. This
+# limits the cost of a check if the context fills up late in a long session.
 MOST_MOVED = 10
-# A question that nobody returned to for so long is closed; people seldom say that they drop one.
+# A question that nobody has returned to for this many turns counts as closed, because people seldom say that they drop
+# a question.
 DROPPED_AFTER_TURNS = 100
-# A turn mentions a segment if they share two concepts, or one name or figure that hardly any other segment has.
+# A turn mentions a segment if both share two concepts (_SHARED), or one name or figure that at most two segments
+# contain (_RARE).
 _SHARED = 2
 _RARE = 2
-# A concept of every fourth segment is the session's constant subject and proves nothing.
+# A concept that more than a quarter of the segments contain is a constant subject of the session, so it is ignored.
 _COMMON_SHARE = 0.25
-# An answer shares this much of its question's concepts.
+# A statement answers a question if it shares at least this much of the question's concepts.
 _ANSWERS = 0.5
 _SPOKEN = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
 
 
 class Tier(StrEnum):
-    """Where a folded segment is."""
+    """In which tier a folded segment is."""
 
     WARM = "warm"
     COLD = "cold"
@@ -55,9 +57,10 @@ class Tier(StrEnum):
 class TieredSegment:
     """A folded segment with its tier.
 
-    `message_count`: its turns in which somebody spoke. `last_mention`: the last seq that mentioned it, at first its
-    own. `queued_at_turn`: since when it waits for compression. `record`, `compressed_at_turn`: set once it is
-    compressed. `archived_at`: UTC epoch seconds, None while it is warm.
+    `message_count`: how many of its turns are speech. `last_mention`: the seq of the last turn that mentioned the
+    segment; at first its own last turn. `queued_at_turn`: the turn count when it began to wait for compression.
+    `record`, `compressed_at_turn`: set once the segment is compressed. `archived_at`: UTC epoch seconds, None while it
+    is warm.
     """
 
     segment: Segment
@@ -76,24 +79,24 @@ class TieredSegment:
 
     @property
     def covers_turns(self) -> bool:
-        """Return whether it covers any turn, and not notes alone."""
+        """Return whether the segment covers turns. A segment that was made of notes only does not."""
         return self.segment.start < self.segment.end
 
     def turns_since_mention(self, total_turns: int) -> int:
-        """Return how many turns came since its last mention."""
+        """Return how many turns came after the last mention of the segment."""
         return max(0, total_turns - 1 - self.last_mention)
 
     def age(self, total_turns: int) -> int:
-        """Return how many turns came after its last one."""
+        """Return how many turns came after the segment's last turn."""
         return max(0, total_turns - self.segment.end)
 
 
 @dataclass(frozen=True, slots=True)
 class TierChanges:
-    """What one check decides.
+    """The decisions of one check.
 
     `queue`: segments that wait for compression from now on. `release`: queued segments that were mentioned again.
-    `compress`: the records of segments that have waited. `archive`: segments that go to the archive.
+    `compress`: the records of queued segments that are compressed now. `archive`: segments that move to the archive.
     """
 
     queue: tuple[SegmentId, ...] = ()
@@ -103,16 +106,16 @@ class TierChanges:
 
     @property
     def tokens_before(self) -> int:
-        """Return the tokens of the compressed segments' turns."""
+        """Return how many tokens the turns of the compressed segments have."""
         return sum(record.original_tokens for record in self.compress)
 
     @property
     def tokens_after(self) -> int:
-        """Return the tokens of their compressed contents."""
+        """Return how many tokens the compressed contents of these segments have."""
         return sum(record.compressed_tokens for record in self.compress)
 
     def report(self) -> str:
-        """Return spec 3's completion report; empty if nothing was compressed."""
+        """Return the completion report of spec 3, or an empty string if nothing was compressed."""
         if not self.compress:
             return ""
         count = len(self.compress)
@@ -124,7 +127,8 @@ class TierChanges:
 
 
 class SegmentTopics:
-    """The concepts of a session's segments: tells whether a turn mentions one, and whether a question was answered.
+    """The concepts of a session's segments. Tells whether a turn mentions a segment and whether a question was
+    answered.
 
     The cost of a lookup depends on the words of the turn, not on the number of segments.
     """
@@ -132,7 +136,7 @@ class SegmentTopics:
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._known: set[SegmentId] = set()
         self._holders: defaultdict[str, set[SegmentId]] = defaultdict(set)
-        # Refs (`segment_id#index`) of facts that are no questions, by concept.
+        # For each concept, the refs (`segment_id#index`) of the facts with this concept that are not questions.
         self._statements: defaultdict[str, set[str]] = defaultdict(set)
         self._order: dict[str, tuple[int, int]] = {}
         self._superseded: set[str] = set()
@@ -146,7 +150,7 @@ class SegmentTopics:
         return frozenset(self._superseded)
 
     def add(self, segment: Segment) -> None:
-        """Add one segment; a known one changes nothing."""
+        """Add one segment. Nothing happens if the segment was added before."""
         if segment.id in self._known:
             return
         self._known.add(segment.id)
@@ -177,7 +181,7 @@ class SegmentTopics:
         return frozenset(each for each, weight in shared.items() if weight >= _SHARED)
 
     def threads_closed(self, segment: Segment, *, turns_since_mention: int) -> bool:
-        """Return whether each thread of the segment was superseded, answered, or dropped long ago."""
+        """Return whether each thread (open question) of the segment was superseded, answered, or dropped long ago."""
         if turns_since_mention >= DROPPED_AFTER_TURNS:
             return True
         return all(
@@ -209,9 +213,10 @@ def check_tiers(
 ) -> TierChanges:
     """Return which of a session's segments change their tier.
 
-    `context_tokens`: the tokens of the last prompt, of at most `max_input_tokens`; the share decides whether anything
-    is done. `now`: UTC epoch seconds. `regardless`: act as if the context were full, compress queued segments at once,
-    and move any number; otherwise at most 10 of each kind move.
+    `context_tokens`: the tokens of the last prompt. Their share of `max_input_tokens` decides whether anything is
+    queued or archived. `now`: UTC epoch seconds. `regardless`: act as if the context were full, compress queued
+    segments at once, and move any number of segments. Otherwise at most 10 segments are queued, 10 compressed and 10
+    archived.
     """
     filled = 1.0 if regardless else context_tokens / max(1, max_input_tokens)
     queue: list[SegmentId] = []
@@ -239,7 +244,7 @@ def check_tiers(
 
 
 def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -> bool:
-    """Return whether a segment is cold: not mentioned for 20 turns or more, no open thread, and at least 5 messages."""
+    """Return whether a segment is cold: not mentioned for at least 20 turns, no open thread, and at least 5 messages."""
     silent = kept.turns_since_mention(total_turns)
     return (
         kept.message_count >= LEAST_MESSAGES
@@ -249,12 +254,12 @@ def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -
 
 
 def is_due(total_turns: int, last_turn: int, *, every: int = CHECK_EVERY_TURNS) -> bool:
-    """Return whether at least `every` turns came since `last_turn`."""
+    """Return whether at least `every` turns came after `last_turn`."""
     return total_turns - last_turn >= every
 
 
 def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:
-    """Return the last of `turns` that mentions each segment, for segments that any of them mentions."""
+    """Return, for each segment that `turns` mention, the seq of the last turn that mentions it."""
     found: dict[SegmentId, int] = {}
     for turn in turns:
         for segment_id in subjects.segments_mentioned(turn):

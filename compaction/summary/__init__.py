@@ -1,7 +1,7 @@
-"""Summaries: what makes a gist and facts of a batch, and the summary that is rendered from all batches.
+"""Summaries: makes a gist (a short text) and facts from each batch, and renders one summary from all batches.
 
-Ways in: `port` (`Summariser`), `llm` and `extractive` (its implementations), `ledger` (`SegmentLedger`, the rendering).
-`recursive` is the other strategy: one paragraph, rewritten each time. `fold_prompts` and `prompt_texts` write prompts;
-`answer`, `grounding` and `assistant_facts` check what comes back. `selection` chooses sentences, `segments` makes
-records.
+Callers use `port` (`Summariser`), `llm` and `extractive` (its implementations), and `ledger` (`SegmentLedger`, which
+renders the summary). `recursive` is the other strategy: it rewrites one paragraph each time. `fold_prompts` and
+`prompt_texts` write prompts. `answer`, `grounding` and `assistant_facts` check the model's answers. `selection` chooses
+sentences for the summary, and `segments` makes the stored records.
 """

@@ -1,7 +1,7 @@
-"""Parses a model's answer to a summarising prompt, and refuses unusable ones. Pure.
+"""Parses a model's answer to a summarising prompt and refuses unusable answers. Pure.
 
-Reads JSON (alone, in a fence, or with text around it), and plain lines otherwise. The error says only what kind of
-answer was refused, because the text may hold what people said.
+Reads JSON (alone, in a code fence, or with text around it), and otherwise plain lines. The error names only the kind of
+problem, because the answer may contain what people said.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.ports import CompletionAnswer
 
-# A gist with so many words in a row out of one turn is a copy of it.
+# If a gist has this many words in a row from one turn, it is a copy of that turn.
 _COPIED_WORDS = 30
 _LINE = re.compile(r"^\W*(?:turn\s*)?(\d+)\]?\W*[|:]\s*\W*([a-z]+)\W*[|:]\s*(.+)$", re.IGNORECASE)
-# 'Summary:', '**Updated summary**', 'Here is the summary of the conversation:' before the summary itself.
+# A heading before the summary: 'Summary:', '**Updated summary**', 'Here is the summary of the conversation:'.
 _HEADING = re.compile(
     r"^\W*(?:(?:sure|certainly|of course|okay)\W+)?(?:here(?:'s| is| are)\b[^:\n]{0,80}|"
     r"(?:the |an? )?(?:\w+ ){0,2}summary(?: of [^:\n]{0,60})?)\W*(?::|\n)\W*",
@@ -57,7 +57,7 @@ _REPLY_TO_THE_TURNS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelFact:
-    """A fact as the model wrote it. `supersedes`: numbers of the known facts in its prompt."""
+    """A fact as the model wrote it. `supersedes`: the numbers that the replaced facts have in the prompt."""
 
     turn_seq: int
     kind: FactKind
@@ -67,7 +67,7 @@ class ModelFact:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """A parsed answer. `gist` is empty if there was none. `structured`: the answer was JSON."""
+    """A parsed answer. `gist` is empty if the answer had none. `structured`: whether the answer was JSON."""
 
     gist: str
     facts: tuple[ModelFact, ...]
@@ -75,10 +75,10 @@ class ModelAnswer:
 
 
 def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> ModelAnswer:
-    """Return the gist and facts of an answer about these turns. `labels`: section headings of the prompt, removed.
+    """Return the gist and facts of an answer about these turns. `labels`: section headings of the prompt to remove.
 
-    Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, a reply to the conversation,
-    a copy of the prompt, or unreadable.
+    Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, a reply to the conversation, a
+    copy of the prompt, or unreadable.
     """
     text = answer.text.strip()
     if not text:
@@ -91,7 +91,7 @@ def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Col
         raise SummaryRefusedError("The model answered with an error text.")
     parsed = _from_json(text)
     if parsed is None:
-        # Without JSON the whole text is checked, otherwise only the gist.
+        # If the answer is not JSON, the whole text is checked here. Of a JSON answer, only the gist is checked, below.
         _refuse_gist(text, turns)
         parsed = _from_lines(text.splitlines())
     parsed = replace(parsed, gist=_without_labels(parsed.gist, labels))
@@ -105,8 +105,8 @@ def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Col
 def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> str:
     """Return the model's paragraph as whole sentences on one line, without a heading and without `labels`.
 
-    Raises SummaryRefusedError as `parse_answer` does, but not for an answer that was cut off: the caller asks again
-    then.
+    Raises SummaryRefusedError as `parse_answer` does, except for an answer that was cut off, because the caller then
+    asks the model again.
     """
     text = _without_labels(_without_heading(answer.text.strip()), labels)
     if not text:
@@ -123,13 +123,13 @@ def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: 
 
 
 def _without_heading(text: str) -> str:
-    """Remove a first line, or words before a colon, that only announce the summary."""
+    """Remove a first line, or words before a colon, if they only announce the summary."""
     text = _FENCE.sub("", text).strip()
     return _HEADING.sub("", text, count=1).strip()
 
 
 def _without_labels(text: str, labels: Collection[str]) -> str:
-    """Remove the prompt's section headings, which small models copy; the text under them stays."""
+    """Remove the prompt's section headings, which small models copy into answers. The text under the headings stays."""
     if not labels:
         return text
     either = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
@@ -161,7 +161,7 @@ def _from_json(text: str) -> ModelAnswer | None:
     if start < 0 or end < start:
         return None
     try:
-        # strict=False, because small models put raw line breaks into strings.
+        # strict=False accepts raw line breaks in strings, which small models write.
         answer = json.loads(text[start : end + 1], strict=False)
     except (ValueError, RecursionError):
         return None

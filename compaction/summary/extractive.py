@@ -1,9 +1,9 @@
-"""The extractive summariser: picks the sentences of a batch that are worth keeping. No model, deterministic.
+"""The extractive summariser: selects the sentences of a batch that are worth keeping. No model, deterministic.
 
-A sentence is worth the concepts that no chosen sentence has yet (figures and names count twice), more with the cues of
-a decision or of something personal, less as a question, divided by length ** 0.7 so that short and dense ones win.
-Sentences are chosen greedily until the segment is full, and kept word for word with their speakers. Source: design note
-'summaries and recall', method 5. About 2 ms per batch.
+The score of a sentence is the number of its concepts that no chosen sentence has yet; figures and names count twice.
+Cues of a decision or of something personal raise the score, and a question lowers it. The score is divided by length **
+0.7, so that short and dense sentences win. Sentences are chosen greedily until the segment is full, and kept word for
+word with their speakers. Source: design note 'summaries and recall', method 5. A batch takes about 2 ms.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     from compaction.model import Note, Seq, Turn, TurnPart
 from compaction.summary.port import ChapterRequest, FoldRequest, KnownFact
 
-# Characters of facts per batch: a transcript of ten turns has about a thousand, and what isn't filler fits.
+# The most characters of facts per batch. A transcript of ten turns has about a thousand, so everything but filler fits.
 FACTS_CHARS = 1_000
-# Long sentences carry more, but less than in proportion. Measured in the design note.
+# Long sentences carry more information, but less than in proportion to their length. Measured in the design note.
 _LENGTH_EXPONENT = 0.7
-# The bot's own words are mostly repetition of what people told it.
+# The bot's sentences count half, because they mostly repeat what people said to the bot.
 _ASSISTANT_WEIGHT = 0.5
 _VALUE_WEIGHT = 2.0
-# The form of a paragraph that no model made.
+# The `Fold.form` of a paragraph that was made without a model.
 _PARAGRAPH = Strategy.RECURSIVE.value
-# The longest text of what a sentence without a subject is about.
+# The most characters of a quoted earlier sentence that explains what a sentence without a subject is about.
 _REFERENCE_CHARS = 120
-# A sentence with less than two meaningful words, and no figure or name, is filler.
+# A sentence with a lower value than this is filler. Each meaningful word counts 1, each figure or name counts 2.
 _LEAST_WORTH = 2.0
 _LEAST_WORTH_WITHOUT_CUES = 3.0
 
@@ -68,26 +68,26 @@ _LEAST_WORTH_WITHOUT_CUES = 3.0
 class _Candidate:
     claim: FactClaim
     weight: float
-    # Position in the batch, to keep the order of talk and to break ties.
+    # Position in the batch. It keeps the order of talk and breaks ties.
     position: int
     by_bot: bool = False
 
 
 class ExtractiveSummariser:
-    """The summariser that needs no model. Stands in while the model fails."""
+    """The summariser that needs no model. It is used while the model fails."""
 
     @property
     def name(self) -> str:
-        """Return the kind."""
+        """Return the kind of summariser."""
         return "extractive"
 
     @property
     def model(self) -> str:
-        """Return the model's name: empty."""
+        """Return an empty string, because no model is used."""
         return ""
 
     async def fold(self, request: FoldRequest) -> Fold:
-        """Return the batch's best sentences as facts, and the very best as its gist. Never fails."""
+        """Return the batch's best sentences as facts, and the best of these as its gist. Never fails."""
         if request.strategy is Strategy.RECURSIVE:
             return extract_paragraph(request)
         facts = extract_facts(
@@ -112,9 +112,10 @@ def extract_chapter(request: ChapterRequest) -> ChapterFold:
 
 
 def extract_paragraph(request: FoldRequest) -> Fold:
-    """Return the paragraph for the previous summary and the batch, for the recursive strategy while the model fails.
+    """Return a paragraph made of the previous summary and the batch. Used by the recursive strategy while the model
+    fails.
 
-    Chooses among the previous sentences and the batch's facts as the ledger does among segments.
+    The sentences are chosen among the previous sentences and the batch's facts, as the ledger chooses among segments.
     """
     before = [] if request.previous is None else [_temporary_segment(request, request.previous, (), form=_PARAGRAPH)]
     known = SegmentLedger(before)
@@ -127,7 +128,7 @@ def extract_paragraph(request: FoldRequest) -> Fold:
 
 
 def _temporary_segment(request: FoldRequest, gist: str, facts: tuple[Fact, ...], *, form: str = "") -> Segment:
-    """Return a segment that is only rendered and never stored. Its time is the batch's."""
+    """Return a segment that is only rendered and never stored. It has the time of the batch."""
     at = min((turn.started_at for turn in request.turns), default=0.0)
     return Segment(
         id=SegmentId(form or "batch"),
@@ -153,9 +154,9 @@ def extract_facts(
 ) -> tuple[Fact, ...]:
     """Return the facts of a batch in the order of talk, at most 1,000 characters and 16 facts.
 
-    `start`: the batch's first seq, used for facts of notes. A fact that corrects one of `known` names it in
-    `supersedes`; if two facts of the batch contradict each other, only the later stays. `before`: the turns just before
-    the batch, which its corrections may be about.
+    `start`: the batch's first seq, used for facts from notes. A fact that corrects one of `known` names it in
+    `supersedes`. If two facts of the batch contradict each other, only the later one is kept. `before`: the turns just
+    before the batch, to which a correction in the batch may refer.
     """
     spoken = tuple(_spoken(turns, before))
     stated = _people_claims(spoken, known, turns)
@@ -166,7 +167,7 @@ def extract_facts(
 
 
 def people_claims(turns: Sequence[Turn], known: Sequence[KnownFact], before: Sequence[Turn]) -> PeopleClaims:
-    """Return what people said in a batch, and what is known from before it."""
+    """Return the claims of the people in a batch and the claims known from earlier batches."""
     return _people_claims(tuple(_spoken(turns, before)), known, turns)
 
 
@@ -177,7 +178,7 @@ def _people_claims(spoken: Iterable[_Candidate], known: Iterable[KnownFact], tur
 
 
 def make_gist(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
-    """Return at most 300 characters for the whole batch: its weightiest facts, or who spoke if there are none."""
+    """Return the most important facts of a batch in at most 300 characters, or who spoke if there are no facts."""
     ranked = sorted(facts, key=lambda fact: -durability(fact.text) * _worth(concepts(fact.text)) / _cost(fact.text))
     chosen: list[Fact] = []
     room = MAX_GIST_CHARS
@@ -192,17 +193,17 @@ def make_gist(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
 
 
 def empty_gist(turns: Sequence[Turn]) -> str:
-    """Return the gist of turns without any fact: who spoke."""
+    """Return the gist of turns without facts. It says who spoke."""
     speakers = list(dict.fromkeys(part.speaker for turn in turns for part in turn.parts))
     who = ", ".join(speakers[:8])
     return as_sentence(f"{who} talked; nothing in it needs keeping" if who else "Nothing was said", MAX_GIST_CHARS)
 
 
 def _spoken(turns: Iterable[Turn], before: Iterable[Turn]) -> Iterable[_Candidate]:
-    """Yield the sentences that are no filler, in order.
+    """Yield the sentences that are not filler, in order.
 
-    A sentence that can't be understood alone ('No, it's Friday now') gets what it is about added; if that is a
-    question, the question is not yielded itself.
+    A sentence that can't be understood alone ('No, it's Friday now') is joined with the earlier sentence that it is
+    about. If that earlier sentence is a question, the question is not yielded separately.
     """
     earlier = list(_sentences(before))
     said = [*earlier, *_sentences(turns)]
@@ -231,17 +232,17 @@ def name_words(names: Iterable[str]) -> frozenset[str]:
 
 
 def has_content(text: str, roster: frozenset[str]) -> bool:
-    """Return whether any sentence of a text is no filler. `roster`: words of the names of the people present."""
-    # Some scripts have no spaces between words, so words can't be counted.
+    """Return whether a text has a sentence that is not filler. `roster`: words of the names of the people present."""
+    # Some scripts have no spaces between words, so their words can't be counted.
     return (" " not in text and not text.isascii()) or any(
         not _is_filler(without_preamble(sentence), roster) for sentence in sentences(text)
     )
 
 
 def _is_filler(text: str, roster: frozenset[str]) -> bool:
-    """Return whether a sentence has too few meaningful words besides the names of the people present.
+    """Return whether a sentence has too few meaningful words, not counting the names of the people present.
 
-    A sentence without any cue needs more of them.
+    A sentence without figures, names or cues needs more meaningful words.
     """
     about = concepts(text)
     values = about.values - roster
@@ -260,13 +261,13 @@ def _sentences(turns: Iterable[Turn]) -> Iterable[tuple[Turn, TurnPart, str]]:
 
 
 def _references(said: Sequence[tuple[Turn, TurnPart, str]]) -> dict[int, int]:
-    """Return which sentence each sentence without a subject is about, by their positions."""
+    """Return which earlier sentence each sentence without a subject is about. Both are given by position."""
     sayings = [SpokenSentence(turn.seq, part.speaker_id, sentence) for turn, part, sentence in said]
     found: dict[int, int] = {}
     for position in range(len(sayings)):
         about = find_reference(sayings, position)
         if about is not None:
-            # A correction of a correction is about the same thing as that one.
+            # A correction of a correction is about the same sentence as the first correction.
             found[position] = found.get(about, about)
     return found
 
@@ -286,7 +287,7 @@ def _seen(notes: Sequence[Note], start: Seq) -> Iterable[_Candidate]:
 
 
 def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Choose greedily the candidates that cover most, within the limits of a segment."""
+    """Choose the candidates that add most, one after the other, within the limits of a segment."""
     left = list(candidates)
     chosen: list[_Candidate] = []
     covered: set[str] = set()

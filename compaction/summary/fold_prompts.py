@@ -1,8 +1,8 @@
 """Writes the prompts that fold a batch: for a gist and facts (ledger) or for one paragraph (recursive).
 
-The texts are files under `prompts/` (`prompt_texts`). Both prompts have the previous summary, the turns uncut with
-number, time and speakers, and the condensed notes. The ledger prompt also numbers known facts, so that a correction can
-name what it replaces.
+The texts are files under `prompts/` (`prompt_texts`). Both prompts contain the previous summary, the condensed notes,
+and the uncut turns with number, time and speakers. The ledger prompt also lists known facts with numbers, so that a
+correction can name the fact it replaces.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
     from compaction.summary.port import FoldRequest, KnownFact
 
-# A small model confuses more facts than this.
+# The most facts to ask for. With more, a small model confuses them.
 MODEL_FACTS = 8
-# Facts offered for correction.
+# The most known facts that the prompt lists for correction.
 _OFFERED = 12
-# The prompt asks for fewer than the 1,200 characters that are allowed, because models overshoot.
+# The prompt asks for less than the allowed 1,200 characters, because models write more than asked.
 REQUESTED_CHARS = 1_000
-# Below 1,200 characters: English has some 4.4 characters a token.
+# The token limit for a paragraph. It gives less than 1,200 characters: English has about 4.4 characters per token.
 PARAGRAPH_TOKENS = 270
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerPrompt:
-    """A request to the model, and the known facts it offers for correction: number n is `offered[n - 1]`."""
+    """A request to the model and the known facts that the request lists. Number n in the prompt is `offered[n - 1]`."""
 
     request: CompletionRequest
     offered: tuple[KnownFact, ...]
 
 
 class LedgerPrompts:
-    """The prompt of the ledger strategy. `version` identifies its texts."""
+    """Writes the prompts of the ledger strategy. `version` identifies the prompt texts."""
 
     def __init__(self, texts: PromptTexts) -> None:
         self._system, self._user = texts.halves(LEDGER_VERSION)
@@ -57,7 +57,7 @@ class LedgerPrompts:
         return self._user.labels
 
     def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> LedgerPrompt:
-        """Return the request for one batch. `structured` asks for JSON, else for plain lines."""
+        """Return the request for one batch. `structured`: ask for JSON, otherwise for plain lines."""
         offered = _offered(fold)
         limits = {"gist_chars": MAX_GIST_CHARS, "fact_chars": MAX_FACT_CHARS // 2, "max_facts": MODEL_FACTS}
         output = (self._json if structured else self._lines).substitute(limits)
@@ -84,7 +84,7 @@ class LedgerPrompts:
 
 
 class RecursivePrompts:
-    """The prompt of the recursive strategy. `version` identifies its texts."""
+    """Writes the prompts of the recursive strategy. `version` identifies the prompt texts."""
 
     def __init__(self, texts: PromptTexts) -> None:
         self._system, self._user = texts.halves(RECURSIVE_VERSION)
@@ -124,14 +124,14 @@ def format_turns(turns: Sequence[Turn]) -> list[str]:
 
 
 def format_notes(notes: Sequence[Note]) -> str:
-    """Return screen notes as text of at most 400 characters, with when and whose screen."""
+    """Return screen notes as a text of at most 400 characters, with time and owner of each screen."""
     return "; ".join(
         f"{_clock(note.at)} {plain(note.who)}'s screen: {plain(note.what)}" for note in condense_notes(notes)
     )
 
 
 def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
-    """Return the JSON schema of an answer: it may cite only these turns and supersede only offered facts."""
+    """Return the JSON schema of an answer. The answer may cite only these turns and supersede only the offered facts."""
     fact: dict[str, object] = {
         "type": "object",
         "properties": {
@@ -159,7 +159,7 @@ def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
 
 
 def _offered(fold: FoldRequest) -> tuple[KnownFact, ...]:
-    """Return the known facts that share most with the batch, because it may correct them."""
+    """Return the known facts that share most concepts with the batch, because the batch may correct them."""
     said = concepts(" ".join(part.text for turn in fold.turns for part in turn.parts)).all
     shared = [(len(each.claim.about.all & said), index, each) for index, each in enumerate(fold.known)]
     best = sorted((entry for entry in shared if entry[0] >= 2), key=lambda entry: (-entry[0], -entry[1]))[:_OFFERED]
@@ -173,6 +173,6 @@ def _clock(at: float) -> str:
 def _cap_tokens(text: str) -> int:
     """Return the token limit for an answer in the script of this text.
 
-    Other scripts have fewer characters per token, roughly in proportion to their bytes per character.
+    Non-Latin scripts have fewer characters per token, roughly in proportion to their UTF-8 bytes per character.
     """
     return round(PARAGRAPH_TOKENS * len(text.encode(errors="replace")) / max(1, len(text)))

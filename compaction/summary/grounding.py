@@ -1,8 +1,8 @@
 """Checks that every name and every number in a model's text has a source.
 
-Sources are the cited turns, the notes, the roster and the summary so far. Names are compared in their base form,
-numbers as digits however they are written. Meaning is not checked. Who said a thing and when comes from the turn and
-never from the model, which gets speakers wrong even where its turn numbers are right.
+Sources are the cited turns, the notes, the roster and the summary so far. Names are compared in their base form, and
+numbers as digits however they are written. The meaning is not checked. The speaker and the time of a statement are
+taken from the turn and never from the model, because models get speakers wrong even with correct turn numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn, TurnPart
 
-# What may stand between a speaker's name and the statement.
+# Matches what may stand between a speaker's name and the statement.
 _SAYS = re.compile(
     r"^(?:\s*[:,–—-]\s*|\s+(?:said|says|mentioned|stated|noted|added|told (?:us|them|everyone))"
     r"(?:\s+that\b|\s*[:,])?\s*)"
@@ -27,13 +27,13 @@ _SAYS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The words (in base form) and numbers that a text may use."""
+    """The words (in base form) and the numbers that have a source, so a text may use them."""
 
     words: frozenset[str]
     figures: frozenset[str]
 
     def __or__(self, other: Ground) -> Ground:
-        """Return both grounds together."""
+        """Return the words and numbers of both grounds."""
         return Ground(self.words | other.words, self.figures | other.figures)
 
 
@@ -43,28 +43,30 @@ def ground_of(texts: Iterable[str]) -> Ground:
 
 
 def turn_ground(turns: Iterable[Turn]) -> Ground:
-    """Return the words and numbers of these turns, with their speakers' names."""
+    """Return the words and numbers of these turns, including their speakers' names."""
     return ground_of(text for turn in turns for part in turn.parts for text in (part.speaker, part.text))
 
 
 def ungrounded(text: str, ground: Ground) -> frozenset[str]:
-    """Return the names and numbers of a text that have no source; none for a good text."""
-    # A small number word ('one of them') is mostly no number; a digit is one.
+    """Return the names and numbers of a text that have no source. The result is empty for a good text."""
+    # Small number words are not checked, because in 'one of them' the word is not a number. Digits are checked.
     return (names(text) - ground.words) | (figures(text) - ground.figures)
 
 
 def best_matching_part(text: str, turn: Turn) -> TurnPart | None:
-    """Return the part of the turn that shares most words with a fact (the first of equal ones), or None without
-    parts."""
+    """Return the part of the turn that shares most words with a fact, or None if the turn has no parts.
+
+    Among equal parts, the first is returned.
+    """
     about = {base(word) for word in words(text)}
     shared = [(len(about & {base(word) for word in words(part.text)}), -index) for index, part in enumerate(turn.parts)]
     return turn.parts[-max(shared)[1]] if shared else None
 
 
 def strip_speaker(text: str, part: TurnPart, roster: Collection[str]) -> str | None:
-    """Return a fact's text without its speaker's name in front.
+    """Return a fact's text without the speaker's name at its beginning.
 
-    Returns None if it begins with the name of somebody else who is not mentioned in what was said.
+    Returns None if the text begins with the name of another person whom the speaker did not mention.
     """
     text = plain(text)
     own = _after_name(text, part.speaker)
@@ -80,7 +82,7 @@ def strip_speaker(text: str, part: TurnPart, roster: Collection[str]) -> str | N
 
 
 def _after_name(text: str, name: str) -> str | None:
-    """Return what follows a name (and 'said that') at the start of a text, or None if it starts otherwise."""
+    """Return the text after a name (and 'said that') at its beginning, or None if it does not begin with the name."""
     plain_name = plain(name)
     if not plain_name or not text.casefold().startswith(plain_name.casefold()):
         return None

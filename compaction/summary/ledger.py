@@ -1,4 +1,4 @@
-"""The ledger: all segments of a session, and the summary that is rendered from them each time one lands.
+"""The ledger: holds all segments of a session and renders the summary from them each time a segment is added.
 
 The summary is one paragraph of whole sentences, at most 1,200 characters, ordered by kind. The newest batches have a
 share of it; the rest goes to the facts that stay relevant longest. Superseded facts are left out. No model rewrites
@@ -37,15 +37,15 @@ _STAYING_POWER = {
 _KIND_ORDER = {kind: order for order, kind in enumerate(FactKind)}
 _LENGTH_EXPONENT = 0.7
 _VALUE_WEIGHT = 2.0
-# Only so many old facts are compared; about fifteen fit.
+# Only this many old facts are compared with each other. About fifteen fit into the summary.
 _SHORTLIST = 150
-# A correction may be of one of so many newest facts.
+# A new batch may correct only about this many of the newest facts.
 _KNOWN_FACTS = 200
 _NOTHING = "Nothing was said that needs keeping."
 
 
 class SegmentLedger:
-    """All segments of one session, prepared for rendering; adding a segment processes only that one.
+    """All segments of one session, prepared for rendering. Adding a segment processes only that segment.
 
     Owned by one session. A segment takes about a kilobyte, so ten thousand turns take about a megabyte.
     """
@@ -53,14 +53,14 @@ class SegmentLedger:
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._segments: list[Segment] = []
         self._candidates: list[tuple[Candidate, ...]] = []
-        # All candidates, those that stay relevant longest first.
+        # All candidates. Those that stay relevant longest come first.
         self._ranked: list[Candidate] = []
         # How many facts mention each concept.
         self._concept_counts: Counter[str] = Counter()
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
-        # The segment in which each sentence of the newest recursive paragraph first appeared.
+        # For each sentence of the newest recursive paragraph, the segment in which it first appeared.
         self._first_seen: dict[str, Segment] = {}
         # Segments to repair, oldest first.
         self._degraded: tuple[Segment, ...] = ()
@@ -74,7 +74,9 @@ class SegmentLedger:
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """Return when the first and the last folded turn were said (UTC epoch seconds), or None without any."""
+        """Return when the first and the last folded turn were said (UTC epoch seconds), or None if there are no
+        segments.
+        """
         return self._span
 
     def add(self, segment: Segment) -> None:
@@ -113,28 +115,28 @@ class SegmentLedger:
 
     @property
     def degraded(self) -> tuple[Segment, ...]:
-        """Return the segments to repair: folded without the model, not pruned, and of turns."""
+        """Return the segments to repair: those with turns that were folded without the model and are not pruned."""
         return self._degraded
 
     def before(self, segment_id: SegmentId) -> SegmentLedger:
-        """Return the ledger as it was before this segment was added. Read-only: don't call `add` on it."""
+        """Return the ledger as it was before this segment was added. Don't call `add` on the result."""
         position = self._position(segment_id)
         other = SegmentLedger()
         other._segments = self._segments[:position]
         other._candidates = self._candidates[:position]
         other._ranked = [each for each in self._ranked if each.age_rank < position]
-        # Today's counts tell more than those of then.
+        # The current counts are used, because they say more than the counts at that time.
         other._concept_counts = self._concept_counts
         other._superseded = _superseded_by(other._segments)
         return other
 
     def claims_after(self, segment_id: SegmentId) -> tuple[FactClaim, ...]:
-        """Return the claims of all facts after this segment, in order."""
+        """Return the claims of all facts in later segments, in order."""
         later = self._candidates[self._position(segment_id) + 1 :]
         return tuple(each.claim for group in later for each in group)
 
     def with_repaired(self, segment: Segment) -> SegmentLedger:
-        """Return a copy in which this segment replaces the one with its id."""
+        """Return a copy in which this segment replaces the segment with the same id."""
         position = self._position(segment.id)
         gone, made = self._candidates[position], _candidates(segment, position)
         other = SegmentLedger()
@@ -157,7 +159,7 @@ class SegmentLedger:
         return next(place for place, each in enumerate(self._segments) if each.id == segment_id)
 
     def _replace_paragraph(self, segment: Segment) -> None:
-        """Drop the candidates of the paragraph before this one."""
+        """Drop the candidates of the previous paragraph, because the new paragraph replaces it."""
         if self._segments and self._segments[-1].is_recursive:
             gone = self._candidates[-1]
             self._candidates[-1] = ()
@@ -167,7 +169,7 @@ class SegmentLedger:
         self._first_seen = {text: self._first_seen.get(text, segment) for text in sentences(segment.gist)}
 
     def known_facts(self) -> tuple[KnownFact, ...]:
-        """Return the newest facts that are not superseded, newest last, for a new batch to correct."""
+        """Return the newest facts that are not superseded, newest last. A new batch may correct them."""
         found: list[KnownFact] = []
         for candidates in reversed(self._candidates):
             for candidate in reversed(candidates):
@@ -180,11 +182,11 @@ class SegmentLedger:
 
     @property
     def roster(self) -> frozenset[str]:
-        """Return the names of everybody a fact is from."""
+        """Return the names of all speakers of facts."""
         return frozenset(self._roster)
 
     def render(self, *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
-        """Return the summary of all segments, or None before the first. Deterministic."""
+        """Return the summary of all segments, or None if there are no segments. Deterministic."""
         if not self._segments:
             return None
         if self._segments[-1].is_recursive:
@@ -207,7 +209,7 @@ class SegmentLedger:
     def _paragraph(self, max_chars: int) -> RenderedSummary:
         """Return the newest paragraph of the recursive strategy.
 
-        The source of a sentence is the segment in which it first appeared; nothing more is known of it.
+        The source of each sentence is the segment in which the sentence first appeared. No finer source is known.
         """
         newest = self._segments[-1]
         kept = whole_sentences(newest.gist, max_chars)
@@ -232,7 +234,7 @@ class SegmentLedger:
 
 
 def render_summary(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
-    """Return the summary of these segments (in order), or None when there are none."""
+    """Return the summary of these segments (in order), or None if there are no segments."""
     return SegmentLedger(segments).render(max_chars=max_chars)
 
 
@@ -258,7 +260,7 @@ def segment_sentences(segment: Segment) -> tuple[RenderedSentence, ...]:
 
 
 def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[Candidate]:
-    """Yield the sentences of a gist without facts: of a recursive paragraph, or of a pruned segment."""
+    """Yield the sentences of a gist that has no facts, which is a recursive paragraph or the gist of a pruned segment."""
     for index, text in enumerate(sentences(segment.gist)):
         fact = Fact((segment.start,), kind_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
         sentence = RenderedSentence(
@@ -301,7 +303,7 @@ def _candidate(sentence: RenderedSentence, fact: Fact, age_rank: int) -> Candida
 
 
 def _of_gist(segment: Segment, max_chars: int) -> RenderedSummary:
-    """Return the newest gist as the summary, for when no fact is left."""
+    """Return the newest gist as the summary. Used if no fact is left."""
     rendered = RenderedSentence(
         text=whole_sentences(segment.gist, max_chars) or as_sentence(segment.gist, max_chars) or _NOTHING,
         segment_ids=(segment.id,),

@@ -1,8 +1,8 @@
-"""The summariser that asks a text model: for a gist and facts (ledger, one call) or for a paragraph (`recursive`).
+"""The summariser that asks a text model for a gist and facts (ledger, one call) or for a paragraph (`recursive`).
 
-A model says well in few words what matters, and is bad at names, numbers and who said what. So each fact names a turn
-and takes its speaker and time from there, and a fact with a name or number without a source is dropped. Sentences that
-the extractive summariser would keep are added where the model left them out.
+A model is good at saying briefly what matters, and bad at names, numbers and who said what. Therefore each fact of the
+model cites a turn, and its speaker and time are taken from that turn. A fact with a name or number that has no source
+is dropped. If the model left out sentences that the extractive summariser would keep, they are added.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ if TYPE_CHECKING:
     from compaction.summary.answer import ModelFact
     from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest, KnownFact
 
-# An extracted fact is left out if one of the model's covers this share of it, with all of its values.
+# An extracted fact is left out if a fact of the model has at least this share of its concepts and all of its values.
 _COVERED_SHARE = 0.5
-# The share of a fact's concepts that its turn must have. A good paraphrase keeps names, numbers and things.
+# A fact is dropped if its turn has less than this share of its concepts. A good paraphrase keeps names, numbers and
+# things.
 _SAID_SHARE = 0.34
 _BEGINNING = 4
 
 
 class LlmSummariser:
-    """The summariser behind any `Completion`.
+    """The summariser that uses a `Completion`.
 
-    Between folds it keeps only whether to ask this endpoint for JSON or for lines.
+    Between folds it remembers only whether to ask this endpoint for JSON or for plain lines.
     """
 
     def __init__(self, completion: Completion, *, max_output_tokens: int, prompts_dir: Path | None = None) -> None:
@@ -62,7 +63,7 @@ class LlmSummariser:
 
     @property
     def name(self) -> str:
-        """Return the kind."""
+        """Return the kind of summariser."""
         return "llm"
 
     @property
@@ -86,8 +87,8 @@ class LlmSummariser:
             if not gist and not checked:
                 raise SummaryRefusedError("Nothing of the model's answer has a source in what was said.")
         except SummaryRefusedError:
-            # A deterministic model would give the same answer again, so the retry asks for the other form. Some
-            # endpoints also do better with lines than with JSON.
+            # A deterministic model would give the same answer again, so the retry asks for the other format. Some
+            # endpoints also answer better in lines than in JSON.
             self._structured = not self._structured
             raise
         facts = _joined(checked, request)
@@ -105,7 +106,7 @@ class LlmSummariser:
 
 
 def _checked(facts_of_model: Iterable[ModelFact], request: FoldRequest, offered: Sequence[KnownFact]) -> list[Fact]:
-    """Return the model's facts that have a source, with speaker and time from their turns."""
+    """Return those of the model's facts that have a source. Speaker and time are taken from the turns."""
     turns = {turn.seq: turn for turn in request.turns}
     around = _common_ground(request)
     by_people = people_claims(request.turns, request.known, request.before)
@@ -132,7 +133,7 @@ def _fact(
     if bare is None:
         return None
     if not has_content(part.text, name_words(request.roster)):
-        # Small models make a fact of every turn, even of 'She was fine, really'.
+        # Small models make a fact of every turn, even of 'She was fine, really', so turns without content are skipped.
         return None
     text = as_sentence(bare, MAX_FACT_CHARS)
     if not _is_said_in(text, turn) or ungrounded(text, around | turn_ground([turn])):
@@ -142,7 +143,7 @@ def _fact(
     named = {
         offered[number - 1].ref
         for number in model_fact.supersedes
-        # A model may invent the number; a correction is about the same thing as the fact it replaces.
+        # The model may have invented the number. A real correction shares concepts with the fact it replaces.
         if 0 < number <= len(offered) and claim.about.all & offered[number - 1].claim.about.all
     }
     recognised = {known.ref for known in request.known if corrects(claim, known.claim)}
@@ -150,7 +151,7 @@ def _fact(
 
 
 def _is_said_in(text: str, turn: Turn) -> bool:
-    """Return whether the cited turn has enough of a fact's concepts.
+    """Return whether the cited turn contains enough of a fact's concepts.
 
     Small models make lists of names and key words and cite any turn for them. Words are compared by their first four
     letters, in any language.
@@ -158,15 +159,16 @@ def _is_said_in(text: str, turn: Turn) -> bool:
     about = {word[:_BEGINNING] for word in concepts(text).all}
     said = {word[:_BEGINNING] for part in turn.parts for word in words(part.text)}
     if " " not in text and text.isascii():
-        # One word states nothing.
+        # A single word is not a statement.
         return False
-    # Some scripts have no spaces between words, so words can't be compared.
+    # Some scripts have no spaces between words, so their words can't be compared.
     return bool(about) and (" " not in text or len(about & said) >= _SAID_SHARE * len(about))
 
 
 def _checked_gist(gist: str, request: FoldRequest) -> str:
-    """Return the sentences of the gist that have a source, at most 300 characters; empty if it only repeats the
-    turns."""
+    """Return the sentences of the gist that have a source, at most 300 characters. Returns an empty text for a
+    transcript.
+    """
     if is_transcript(gist, request):
         return ""
     ground = _common_ground(request) | turn_ground(request.turns)
@@ -181,7 +183,7 @@ def _common_ground(request: FoldRequest) -> Ground:
 
 
 def _joined(checked: list[Fact], request: FoldRequest) -> tuple[Fact, ...]:
-    """Return the model's facts, and the extracted ones that they don't cover, in the order of talk."""
+    """Return the model's facts and the extracted facts that they don't cover, in the order of talk."""
     chosen = list(checked)
     room = FACTS_CHARS - sum(len(fact.attributed_text) + 1 for fact in chosen)
     extracted = extract_facts(

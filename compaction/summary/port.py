@@ -1,4 +1,4 @@
-"""The port of summarisers: given turns and notes, return a gist and facts."""
+"""The interface of summarisers: given turns and notes, they return a gist and facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from compaction.language.claims import FactClaim
     from compaction.model import Chapter, Fact, Note, Seq, Turn
 
-# A gist represents ten turns in lists and archives. MEMORY.md: each batch once, at most 300 characters.
+# The limit of a gist, which represents ten turns in lists and archives. Source: MEMORY.md.
 MAX_GIST_CHARS = 300
 MAX_CHAPTER_GIST_CHARS = 400
 # Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
@@ -23,7 +23,7 @@ CHAPTER_PARTS = 8
 CHAPTER_FACTS = 8
 # The longest fact a segment keeps. A summary of 1,200 characters must hold several.
 MAX_FACT_CHARS = 240
-# Facts per batch: more than one or two per turn would be a transcript, not a summary.
+# The most facts per batch. More than one or two per turn would be a transcript and not a summary.
 MAX_FACTS = 16
 
 
@@ -48,7 +48,7 @@ class KnownFact:
 
 @dataclass(frozen=True, slots=True)
 class FoldRequest:
-    """One batch to fold. `turns`: uncut and without a gap, from `start` on; none if notes are folded alone.
+    """One batch to fold. `turns`: uncut and without a gap, from `start` on; empty if only notes are folded.
 
     `notes`: oldest first. `previous`: the summary so far. `chapters`: those that no other chapter holds, oldest first.
     `known`: the standing facts, oldest first. `before`: available turns just before the batch, to understand it.
@@ -132,17 +132,17 @@ class Summariser(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the kind, for logs and segments: `llm` or `extractive`."""
+        """Return the kind of summariser, for logs and segments: `llm` or `extractive`."""
 
     @property
     def model(self) -> str:
-        """Return the model's name, for logs; empty where there is none."""
+        """Return the model's name, for logs. It is empty if no model is used."""
 
     async def fold(self, request: FoldRequest) -> Fold:
-        """Return the fold of one batch by `request.strategy`.
+        """Return the fold of one batch, using the strategy `request.strategy`.
 
-        Raises CompletionError if the model failed, SummaryRefusedError if its answer is unusable. The caller sets the
-        deadline (asyncio.timeout). *Cancellation*: safe at any point.
+        Raises CompletionError if the model failed and SummaryRefusedError if its answer is unusable. The caller sets
+        the deadline (asyncio.timeout). *Cancellation*: safe at any point.
         """
 
     async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:

@@ -1,10 +1,10 @@
 """Loads the texts of the summarising prompts: the package's files under `prompts/`, or an operator's replacements.
 
-An operator's file has the name of the one it replaces (`ledger.v2.txt`, for example). Each segment records the version
-of the texts that made it.
+An operator's file has the same name as the file it replaces (`ledger.v2.txt`, for example). Each segment records the
+version of the texts that made it.
 
-A section of a user prompt (text between blank lines) is left out if its values are empty, because small models copy
-the heading of an empty section into their answer.
+A user prompt consists of sections, separated by blank lines. A section whose values are empty is left out, because
+small models copy the heading of an empty section into their answer.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# The version is part of the file names; a changed text is a new version, so that results can be told apart.
+# The version is part of the file names. A changed text gets a new version, so that results can be told apart.
 LEDGER_VERSION = "ledger.v2"
 RECURSIVE_VERSION = "recursive.v2"
 _SEPARATOR = "\n=====\n"
 _BLANK_LINES = re.compile(r"\n\s*\n")
-# 'Previous summary (take it up and condense it):' is the label 'Previous summary'.
+# Finds the label of a section: in 'Previous summary (take it up and condense it):' the label is 'Previous summary'.
 _LABEL = re.compile(r"^([^\n:(]+?)\s*(?:\([^)\n]*\))?:[ \t]*\n")
-# Longer files are no prompts.
+# A longer file is not a prompt.
 _MAX_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Which variables a prompt file must and may have. `halves`: a line of five equals signs divides it into a system
-    part and a user part."""
+    """Which variables a prompt file must have and may have.
+
+    `halves`: whether a line of five equals signs divides the file into a system part and a user part.
+    """
 
     halves: bool
     needed: frozenset[str]
@@ -56,7 +58,7 @@ _FORMS = {
 
 
 class UserTemplate:
-    """The user part of a prompt, in sections. `labels`: their headings."""
+    """The user part of a prompt, divided into sections. `labels`: the headings of the sections."""
 
     def __init__(self, text: str) -> None:
         self._sections = tuple(Template(section) for section in _BLANK_LINES.split(text.strip("\n")))
@@ -73,9 +75,9 @@ class UserTemplate:
 
 
 class PromptTexts:
-    """The prompt texts, read once. `folder`: the operator's files, or None for the package's alone.
+    """The prompt texts, read once. `folder`: the operator's files, or None to use only the package's files.
 
-    Raises ValueError with a message for the operator if one of their files can't be used.
+    Raises ValueError with a message for the operator if one of the files can't be used.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -85,16 +87,16 @@ class PromptTexts:
         self._changed = own
 
     def whole(self, name: str) -> Template:
-        """Return the text of a file that has one part."""
+        """Return the text of a file that has only one part."""
         return Template(self._texts[name])
 
     def halves(self, version: str) -> tuple[Template, UserTemplate]:
-        """Return the system and the user part of a version's main file."""
+        """Return the system part and the user part of the main file of a version."""
         system, user = self._texts[f"{version}.txt"].split(_SEPARATOR, 1)
         return Template(system), UserTemplate(user)
 
     def version(self, version: str) -> str:
-        """Return the version, with a digest of the operator's texts if there are any: `ledger.v2+3f9a1c20`."""
+        """Return the version. If an operator replaced texts, a digest of them is added: `ledger.v2+3f9a1c20`."""
         own = "".join(text for name, text in sorted(self._changed.items()) if name.startswith(version))
         return f"{version}+{hashlib.sha256(own.encode()).hexdigest()[:8]}" if own else version
 

@@ -1,8 +1,9 @@
-"""The recursive strategy: a text model rewrites the summary so far and a batch as one paragraph, as in spec 1.
+"""The recursive strategy: a text model rewrites the summary so far and a batch as one paragraph, as spec 1 describes.
 
-An overlong paragraph is shortened in steps: a token limit below the budget, then one more call that condenses it, then
-a cut after the last sentence that fits. If the paragraph has names or numbers without a source, one more call says so;
-sentences that still have some are left out. A paragraph that loses most of its text that way is refused.
+A paragraph is kept short in three steps: a token limit below the budget, then one more call that condenses the
+paragraph, then a cut after the last sentence that fits. If the paragraph contains names or numbers without a source,
+one more call tells the model so. Sentences that still contain some are left out. A paragraph that loses most of its
+text in this way is refused.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from compaction.summary.grounding import Ground
     from compaction.summary.port import FoldRequest
 
-# The share of a paragraph's characters that must remain after ungrounded sentences are left out.
+# At least this share of a paragraph's characters must remain after ungrounded sentences are left out.
 _LEAST_GROUNDED = 0.5
 _TOO_LONG = f"The last attempt was too long. Say the same in at most {REQUESTED_CHARS * 3 // 4} characters."
 _NOT_A_TRANSCRIPT = (
     "The last attempt repeated the turns. Say in other words what they come to, and leave out what doesn't matter."
 )
-# A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
+# A paragraph is a transcript if at least this share of it is copied word for word, from at least this many turn parts.
 _COPIED_SHARE = 0.7
 _LEAST_COPIED = 5
 _WORD = re.compile(r"\w+")
@@ -39,14 +40,14 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A paragraph as the model wrote it. `cut`: the token limit stopped it before its end."""
+    """A paragraph as the model wrote it. `cut`: whether the token limit cut off its end."""
 
     text: str
     cut: bool
 
 
 class RecursiveFold:
-    """Makes one paragraph with one or more calls; used for one fold."""
+    """Makes one paragraph with one or more model calls. Each instance is used for one fold."""
 
     def __init__(
         self, completion: Completion, prompts: RecursivePrompts, request: FoldRequest, *, max_output_tokens: int
@@ -82,9 +83,10 @@ class RecursiveFold:
         )
 
     async def _shorten(self, draft: _Draft) -> str:
-        """Shorten a paragraph with at most one more call. The result may still be too long; it is cut later."""
+        """Shorten a paragraph with at most one more call. The result may still be too long; the caller cuts it."""
         if draft.cut:
-            # Its end is missing, and with it the newest turns: ask again with what there is as the previous summary.
+            # The paragraph's end is missing, and with it the newest turns. Ask again, with the text so far as the
+            # previous summary.
             so_far = whole_sentences(draft.text, MAX_SUMMARY_CHARS) or self._request.previous
             draft = await self._draft(replace(self._request, previous=so_far), correction=_TOO_LONG)
             if draft.cut:
@@ -101,7 +103,7 @@ class RecursiveFold:
         return draft.text if shorter.cut or len(shorter.text) >= len(draft.text) else shorter.text
 
     def _wrong(self, text: str, ground: Ground) -> str:
-        """Return the correction to send to the model; empty for a good paragraph."""
+        """Return the correction to send to the model, or an empty text if the paragraph is good."""
         if is_transcript(text, self._request):
             return _NOT_A_TRANSCRIPT
         invented = sorted({word for each in sentences(text) for word in ungrounded(each, ground)})
@@ -110,7 +112,7 @@ class RecursiveFold:
         return f"The last attempt had names or numbers that nobody said: {', '.join(invented)}. Leave them out."
 
     async def _corrected(self, text: str, wrong: str, ground: Ground) -> str:
-        """Ask once more with the correction, and return the better paragraph."""
+        """Ask once more with the correction, and return the better of the two paragraphs."""
         try:
             again = await self._draft(self._request, correction=wrong)
         except SummaryRefusedError:
@@ -133,7 +135,7 @@ class RecursiveFold:
         )
 
     def _refuse_copy(self, paragraph: str) -> None:
-        """Refuse a word-for-word copy of the previous summary if the batch had something to add."""
+        """Refuse a word-for-word copy of the previous summary if the batch contains new facts."""
         request = self._request
         same = _words(paragraph) == _words(request.previous or "")
         if same and extract_facts(request.turns, request.notes, start=request.start):
@@ -147,9 +149,10 @@ def _ground(request: FoldRequest) -> Ground:
 
 
 def is_transcript(text: str, request: FoldRequest) -> bool:
-    """Return whether a paragraph is mostly the turns themselves, one after the other, as small models write it.
+    """Return whether a paragraph consists mostly of the turns themselves, copied one after the other, as small models
+    do.
 
-    Text that was in the previous summary already doesn't count as copied.
+    Text that was already in the previous summary does not count as copied.
     """
     told, known = " ".join(words(text)), " ".join(words(request.previous or ""))
     said = [words(part.text) for turn in request.turns for part in turn.parts]
@@ -158,7 +161,7 @@ def is_transcript(text: str, request: FoldRequest) -> bool:
     if len(copied) < _LEAST_COPIED:
         return False
     share = sum(map(len, copied)) / len(words(text))
-    # A paragraph that was cut off holds few of the turns and may still consist of them.
+    # A paragraph that was cut off contains only a few of the turns but may still consist entirely of copied text.
     return share >= _COPIED_SHARE or (len(copied) >= _COPIED_SHARE * len(spoken) and share >= _COPIED_SHARE / 2)
 
 

@@ -1,4 +1,6 @@
-"""Makes segments, the stored records of folded batches. Ids follow from the range, so a retry makes the same id."""
+"""Makes segments, the stored records of folded batches. A segment's id is made from its range, so a retry gives the
+same id.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ def make_segment(
     degraded: bool,
     at: float,
 ) -> Segment:
-    """Return the segment of one run. `revision`: the state's before the run. `at`: now, in UTC epoch seconds.
+    """Return the segment of one run. `revision`: the revision of the state before the run. `at`: now, in UTC epoch
+    seconds.
 
-    A run of notes alone covers no turn, so its id has the revision in place of the range.
+    A run that folds only notes covers no turn, so its segment's id contains the revision instead of the range.
     """
     end = Seq(request.start + len(request.turns))
     covers = f"{request.start}-{end}" if request.turns else f"{request.start}+{revision}"
@@ -52,10 +55,11 @@ def make_segment(
 def make_repaired_segment(
     old: Segment, fold: Fold, *, later: Sequence[FactClaim], summariser: str, at: float
 ) -> Segment:
-    """Return the repaired segment that replaces `old`. `later`: the claims of all facts after it.
+    """Return the repaired segment that replaces `old`. `later`: the claims of all facts in later segments.
 
-    Later facts supersede some old ones by their index, so those keep it. A new fact that a later one corrects is left
-    out, because nothing would mark it as superseded. Facts of notes, and the blank facts left by forgetting, stay.
+    Later facts supersede some old facts by index, so those facts keep their index. A new fact that a later fact
+    corrects is left out, because nothing would mark it as superseded. Facts from notes, and the blank facts left by
+    forgetting, are kept.
     """
     superseded = {ref for claim in later for ref in claim.fact.supersedes}
     kept = {
@@ -83,9 +87,9 @@ def make_repaired_segment(
 
 
 def _numbered(kept: Mapping[int, Fact], fresh: Sequence[Fact], old: Segment) -> tuple[Fact, ...]:
-    """Return the kept facts at their indices, with the fresh ones between and after them, in the order of talk.
+    """Return the kept facts at their indices, with the new facts between and after them in the order of talk.
 
-    If there are too few fresh facts, the old fact of an index stays.
+    If there are too few new facts to fill an index, the old fact of that index stays.
     """
     facts: list[Fact] = []
     waiting = list(fresh)
@@ -111,10 +115,10 @@ def make_closing_segment(
     degraded: bool,
     at: float,
 ) -> Segment | None:
-    """Return the segment of the turns that were not folded when the session ended, or None without any.
+    """Return the segment of the turns that were not folded when the session ended, or None if there are none.
 
-    Extracted without a model, because the end must not wait for one. `before`: the turns just before. `degraded`: a
-    model is configured.
+    The facts are extracted without a model, because the end of the session must not wait for a model. `before`: the
+    turns just before. `degraded`: a model is configured, so the segment could be better.
     """
     if not turns:
         return None

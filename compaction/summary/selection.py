@@ -1,6 +1,6 @@
 """Selects the sentences of a summary of limited length: those that add most, weighted by how long they stay relevant.
 
-Greedy and deterministic. `ledger` makes the candidates and reserves a share for the newest.
+Sentences are chosen greedily and deterministically. `ledger` makes the candidates and reserves a share for the newest.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from compaction.language.claims import FactClaim
     from compaction.model import RenderedSentence
 
-# Two sentences that share this much of their concepts say the same; the newer one stays.
+# If two sentences share this much of their concepts, they say the same, and only one of them is chosen.
 _SAME = 0.75
-# So many sentences may differ in names and numbers alone, such as a score called out every few minutes.
+# At most this many sentences may differ only in names and numbers, for example a score called out every few minutes.
 _ALIKE = 3
 
 
-# Compared by identity, because two facts may have the same text.
+# Candidates are compared by identity, because two facts may have the same text.
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A sentence that the summary may take, and its worth."""
+    """A sentence that may become part of the summary, with its worth."""
 
     sentence: RenderedSentence
     claim: FactClaim
@@ -37,7 +37,7 @@ class Candidate:
 
     @property
     def length(self) -> int:
-        """Return its characters, with the space after it."""
+        """Return the number of characters, including the space after the sentence."""
         return len(self.sentence.text) + 1
 
 
@@ -53,7 +53,7 @@ class SentenceSelection:
 
     def add(self, candidate: Candidate) -> None:
         """Choose one sentence if it fits and says something new."""
-        # Joined sentences need one space less than one each.
+        # The last sentence needs no space after it, hence + 1.
         if self.length + candidate.length > self._room + 1 or self._said(candidate):
             return
         self.chosen.append(candidate)
@@ -61,8 +61,9 @@ class SentenceSelection:
         self._covered |= candidate.all
 
     def add_best(self, candidates: Sequence[Candidate]) -> None:
-        """Choose sentences while they fit, first those that add most."""
-        # Gains only shrink as sentences are chosen, so one that still leads after being computed again is the best.
+        """Choose sentences as long as they fit. The sentences that add most are chosen first."""
+        # The gain of a sentence only falls as other sentences are chosen. So if the top sentence still leads after its
+        # gain is computed again, it is the best.
         left = [(-self._gain(each), -each.age_rank, index) for index, each in enumerate(candidates)]
         heapify(left)
         while left:
@@ -79,8 +80,8 @@ class SentenceSelection:
     def _gain(self, candidate: Candidate) -> float:
         if not candidate.all:
             return 0.0
-        # A concept of every other fact is the session's constant subject and says little. fsum, because the order of a
-        # set differs between processes and the summary must not.
+        # A concept that is in many facts is a constant subject of the session and adds little. fsum makes the sum
+        # independent of the order of the set, which differs between processes.
         new = fsum(1.0 / (1.0 + log(self._concept_counts[concept])) for concept in candidate.all - self._covered)
         return candidate.lasting * (0.1 + new / len(candidate.all))
 
@@ -89,7 +90,7 @@ class SentenceSelection:
 
 
 def limit_similar(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Yield the candidates, only a few of those that differ in names and numbers alone."""
+    """Yield the candidates, but only a few of those that differ only in names and numbers."""
     yielded: Counter[frozenset[str]] = Counter()
     for each in candidates:
         yielded[each.claim.about.topics] += 1
@@ -98,7 +99,7 @@ def limit_similar(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def rank_key(candidate: Candidate) -> tuple[float, int, tuple[str, ...]]:
-    """Return the sort key: those that stay relevant longest first, of equal ones the newest."""
+    """Return the sort key: sentences that stay relevant longest come first, and among equal ones the newest."""
     return (-candidate.lasting, -candidate.age_rank, candidate.sentence.refs)
 
 

@@ -6,7 +6,7 @@ from compaction.model import CompactionState, Fact, FactKind, NoteId, Seq
 
 
 def test_covered_through_turn_is_the_last_folded() -> None:
-    """-1 before the first landing."""
+    """The last folded turn is the turn before the cursor, and -1 before the first landing."""
     assert CompactionState().covered_through_turn == -1
     assert CompactionState(cursor=Seq(10)).covered_through_turn == 9
 

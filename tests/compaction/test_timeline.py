@@ -1,5 +1,4 @@
-"""The timeline is bounded, loses no turn that is still needed, and never renumbers turns (invariant 6 of COMPACTION).
-"""
+"""The timeline is bounded, loses no turn that is still needed, and never renumbers turns (invariant 6 of COMPACTION)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A preemptive reply is used only for the question for which it was begun. Otherwise it is discarded without a trace.
-"""
+"""A preemptive reply is used only for the question for which it was begun. Otherwise it is discarded without a trace."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from tests.compaction.turn_store_contract import turn
         ("The raid is on Monday.", "No, Friday now (asked: The exam is on Monday, right?)", False),
         ("I owe Olga 20 euros.", "It's 42 euros (asked: You owe Ravi 20 euros?)", False),
         ("Is the raid still on Monday?", "No, Friday now (asked: Is the raid still on Monday?)", True),
-        # Another subject, the same value, an addition, a question.
+        # These correct nothing: another subject, the same value, an addition, a question.
         ("The gate code is 4411.", "The locker number is 7023.", False),
         ("The gate code is 4411.", "Yes, the gate code is 4411.", False),
         ("Olga brings 2 tents.", "Olga brings 2 tents and 3 chairs.", False),
@@ -69,7 +69,8 @@ def test_corrections_are_told_from_additions(old: str, new: str, expected: bool)
     assert corrects(claim_of(after), claim_of(before)) is expected
 
 
-# Wordings that the benchmark's templates don't have, so that those aren't learnt by heart. The same person says both.
+# These sentences differ from the templates of the benchmark, so that the rules do not only fit the templates. The same
+# person says both sentences of a pair.
 CORRECTED = (
     ("My dentist appointment is on Tuesday.", "Listen, they moved my dentist appointment to Monday."),
     ("The flat in Leith costs 800 euros.", "The flat in Leith went up to 850 euros."),
@@ -100,7 +101,7 @@ CORRECTED = (
     ("Kofi is picking us up at six.", "Kofi is running late, he is picking us up at seven."),
     ("The party is at my place on Friday.", "I have to move the party to Saturday."),
 )
-# Another thing, or more of it.
+# The second sentence is about another thing, or adds something.
 LEFT_ALONE = (
     ("The flat in Leith costs 800 euros.", "The flat in Harrow costs 650 euros."),
     ("My dentist appointment is on Tuesday.", "My eye appointment is on Friday."),
@@ -142,7 +143,9 @@ def test_what_is_said_of_something_else_corrects_nothing(old: str, new: str) -> 
 
 
 def test_what_a_bare_correction_is_about_can_be_read_and_left_out() -> None:
-    """It is part of the fact's text, in the words of who said it."""
+    """The statement that a bare correction refers to is part of the fact's text, in the words of its speaker. Both
+    parts can be read separately.
+    """
     text = with_reference("Actually, make that nine.", "We meet at eight.", max_chars=240)
     assert text == "Actually, make that nine (about: We meet at eight.)"
     assert reference_of(text) == "We meet at eight."
@@ -152,7 +155,9 @@ def test_what_a_bare_correction_is_about_can_be_read_and_left_out() -> None:
 
 
 def test_people_correct_only_themselves_about_themselves() -> None:
-    """Two birthdays of two people both hold; one person's second one corrects the first."""
+    """Statements of two people about themselves both hold. A later statement of the same person corrects the earlier
+    one.
+    """
     (adas,) = extract_facts((turn(0, "My birthday is on 14 October."),), start=Seq(0))
     (bobs,) = extract_facts((turn(1, "My birthday is on 25 October.", speaker="Bob"),), start=Seq(1))
     (hers,) = extract_facts((turn(2, "My birthday is on 15 October."),), start=Seq(2))

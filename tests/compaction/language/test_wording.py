@@ -1,4 +1,4 @@
-"""Sentences, names, numbers, concepts and signs of a lasting fact are read from words."""
+"""Sentences, names, numbers, concepts and signs of a lasting fact are read from text."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ from compaction.model import FactKind
     ],
 )
 def test_sentences(text: str, expected: list[str]) -> None:
-    """Full stops of abbreviations and figures end nothing."""
+    """The full stops of abbreviations and numbers do not end a sentence."""
     assert sentences(text) == expected
 
 
 def test_plain_text_has_no_marks() -> None:
-    """Lists, headings, emphasis, code, line breaks and control characters go; words stay."""
+    """Marks of lists, headings, emphasis and code are removed, and so are line breaks and control characters. The words
+    stay.
+    """
     assert plain("# Plan\n- **rent** the `cabin`\x1b[31m\t| now") == "Plan - rent the cabin [31m now"
     assert plain("snake_case and it's fine") == "snake_case and it's fine"
 
@@ -64,12 +66,12 @@ def test_plain_text_has_no_marks() -> None:
     ],
 )
 def test_figures(text: str, expected: set[str]) -> None:
-    """Digits and number words are the same numbers."""
+    """Number words and digits are read as the same numbers."""
     assert figures(text) == expected
 
 
 def test_small_number_words_count_where_asked() -> None:
-    """'one' allows a 1, and is no number to be checked itself."""
+    """Small number words are read only on request: 'one' is a source for a 1, but needs no source itself."""
     assert figures("one of the two", small=True) == {"1", "2"}
 
 
@@ -85,12 +87,12 @@ def test_small_number_words_count_where_asked() -> None:
     ],
 )
 def test_names(text: str, expected: set[str]) -> None:
-    """Capital letters make names, the first word's only where it is no ordinary word."""
+    """Capitalised words are names. The first word of a sentence is a name only if it is not an ordinary word."""
     assert names(text) == expected
 
 
 def test_concepts_are_told_apart() -> None:
-    """Names and calendar words and figures are values, other meaningful words are topics."""
+    """Names, calendar words and figures are values, and other meaningful words are topics."""
     about = concepts("We decided to rent the cabins in Braemar for 450 pounds on Friday.")
     assert about.figures == {"450"}
     assert about.names == {"braemar", "friday"}
@@ -99,7 +101,7 @@ def test_concepts_are_told_apart() -> None:
 
 
 def test_base_form() -> None:
-    """Possessives and plurals are one word with their stem; short and Latin words are left alone."""
+    """Possessives and plurals have the same base form as their word. Short and Latin words stay unchanged."""
     assert [base(word) for word in ("cabins", "ada's", "cities", "boss", "bus", "is", "gas")] == [
         "cabin",
         "ada",
@@ -136,14 +138,14 @@ def test_slots(text: str, kind: FactKind) -> None:
     ],
 )
 def test_sentences_of_other_writings(text: str, expected: list[str]) -> None:
-    """Their stops end them, and what asks is not taken for known."""
+    """The full stops and question marks of other scripts end sentences, and a question is recognised as one."""
     assert sentences(text) == expected
     assert all(ends_a_sentence(each) for each in expected)
     assert [asks(each) for each in expected] == [each[-1] in "?？؟" for each in expected]
 
 
 def test_durability_orders_sentences() -> None:
-    """A commitment outlasts talk, and talk outlasts a question about a commitment."""
+    """A commitment is more durable than talk, and talk is more durable than a question about a commitment."""
     assert (
         durability("My sister will bring the tent on Friday.")
         > durability("We will bring the tent.")
@@ -153,32 +155,32 @@ def test_durability_orders_sentences() -> None:
 
 
 def test_the_passing_moment_lasts_least() -> None:
-    """The state of the call or the round is over before it could matter."""
+    """Sentences about the current state of the call or the game are the least durable, because that state is over soon."""
     assert durability("Hold on, my headset is acting up.") < durability("That boss has a lot of health.")
 
 
 def test_nods_are_asked_for_in_form_alone() -> None:
-    """Small talk may end in a question mark and stay small talk; a question about a plan is a question."""
+    """Small talk with a question tag asks only for agreement. A question about a plan is a real question."""
     assert asks_for_a_nod("Nice weather, isn't it?")
     assert not asks_for_a_nod("We meet at nine, right?")
     assert not asks_for_a_nod("Who brings the tent?")
 
 
 def test_sentence_from_where_it_begins_in_earnest() -> None:
-    """Fillers and attention-getters go, words that carry meaning stay."""
+    """Fillers and words that call for attention are removed from the beginning. Words with a meaning stay."""
     assert without_preamble("So, um, by the way, we leave at nine.") == "We leave at nine."
     assert without_preamble("Actually we leave at ten.") == "Actually we leave at ten."
     assert without_preamble("Right.") == "Right."
 
 
 def test_change_is_announced() -> None:
-    """A correction mostly says that it is one."""
+    """A correction is recognised by words that announce a change."""
     assert announces_change("Actually the code is 7023 now.")
     assert not announces_change("The code is 7023.")
 
 
 def test_as_sentence_cuts_at_a_clause_and_closes() -> None:
-    """What is too long ends where a clause or word does, with a stop."""
+    """A text that is too long is cut after a clause or a word and gets a full stop."""
     assert as_sentence("we leave at nine", 80) == "we leave at nine."
     assert as_sentence("really?", 80) == "really?"
     assert as_sentence("we leave at nine, and then we drive to the lake", 30) == "we leave at nine."
@@ -187,7 +189,7 @@ def test_as_sentence_cuts_at_a_clause_and_closes() -> None:
 
 
 def test_whole_sentences_are_never_cut() -> None:
-    """Only what fits whole is kept."""
+    """Only sentences that fit whole are kept."""
     assert whole_sentences("One two. Three four. Five six.", 20) == "One two. Three four."
     assert whole_sentences("One two three", 80) == ""
     assert whole_sentences("One two three four.", 5) == ""
@@ -195,7 +197,7 @@ def test_whole_sentences_are_never_cut() -> None:
 
 @given(st.text(max_size=400), st.integers(2, 120))
 def test_as_sentence_keeps_its_limit_for_any_text(text: str, limit: int) -> None:
-    """Never longer than asked, and closed unless nothing is left."""
+    """The result is never longer than the limit and ends like a sentence, unless it is empty."""
     sentence = as_sentence(text, limit)
     assert len(sentence) <= limit
     assert sentence == "" or ends_a_sentence(sentence)
@@ -203,7 +205,7 @@ def test_as_sentence_keeps_its_limit_for_any_text(text: str, limit: int) -> None
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_read(text: str) -> None:
-    """Nothing that people or models write breaks the reading."""
+    """Any text can be read without an error."""
     concepts(text)
     kind_of(text)
     assert all("\n" not in sentence for sentence in sentences(text))

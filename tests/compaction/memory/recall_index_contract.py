@@ -1,4 +1,4 @@
-"""Contract tests for every `RecallIndex`; a test class that provides an index inherits them."""
+"""Contract tests for every `RecallIndex`. A test class that provides an index inherits them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ IDS = {"Ada Lovelace": "11", "Bob": "22", "Čapek": "33"}
 
 
 def turn(seq: int, text: str, speaker: str = "Ada Lovelace", *, at: float | None = None) -> Turn:
-    """Somebody says something; a turn takes four seconds."""
+    """Return a turn in which somebody says something. A turn takes four seconds."""
     started = T0 + 4.0 * seq if at is None else at
     part = TurnPart(IDS.get(speaker, speaker), speaker, text)
     return Turn(Seq(seq), TurnKind.SPEECH, started, started + 3.0, (part,))
 
 
 def note(name: str, what: str, at: float = T0 + 30.0) -> Note:
-    """Bob's screen shows something."""
+    """Return a note about something on Bob's screen."""
     return Note(NoteId(name), at, "Bob", what)
 
 
@@ -42,7 +42,7 @@ def segment(start: int, end: int, gist: str, *facts: str) -> Segment:
 
 
 class Told(Protocol):
-    """A room that an index knows of."""
+    """A room whose turns, notes and segments can be added to an index."""
 
     @property
     def index(self) -> RecallIndex:
@@ -55,16 +55,16 @@ class Told(Protocol):
         """Forget what was said in a turn."""
 
     async def embed(self) -> None:
-        """Embed all that isn't yet, by the embedder `LetterEmbedder`."""
+        """Embed every passage that has no vector yet, with `LetterEmbedder`."""
 
 
 class LetterEmbedder:
-    """Texts are alike as far as they have the same letters."""
+    """An embedder for which texts with the same letters are similar."""
 
     model = "letters"
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        """Return the unit vector of how often each letter is in each text."""
+        """Return for each text the unit vector of its letter counts."""
         del urgent
         counted = [[1e-3 + text.casefold().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
         return [[value / sum(each * each for each in row) ** 0.5 for value in row] for row in counted]
@@ -81,7 +81,7 @@ SAID = (
 
 
 class RecallIndexContract:
-    """A search finds what was said, only where it searched. A subclass provides the fixture `room`."""
+    """A search finds what was said, and only within its scope. A subclass provides the `room` fixture."""
 
     async def _texts(self, room: Told, ids: Sequence[PassageId]) -> list[str]:
         return [source_text(each.source) for each in await room.index.passages(ids)]
@@ -91,7 +91,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_a_turn_is_found_by_its_words_and_those_beside_it(self, room: Told) -> None:
-        """The turn that says most of it comes first; its neighbours are found too, others not."""
+        """The turn with most words of the query comes first. Its neighbours are found too, and other turns are not."""
         await room.tell(EVENING, *SAID)
         found = await self._found(room, "the closed lighthouse")
         assert found[0] == "The lighthouse is closed until May."
@@ -99,7 +99,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_words_are_found_in_other_forms_and_scripts(self, room: Told) -> None:
-        """Endings, accents and case don't matter; scripts without spaces are found by parts."""
+        """Endings, accents and case do not matter. Text in a script without spaces is found by parts of it."""
         await room.tell(EVENING, *SAID)
         assert (await self._found(room, "VISITING LISBON"))[0].startswith("Shall we visit")
         assert (await self._found(room, "zlutoucky kun"))[0].startswith("Žlu")
@@ -107,7 +107,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_the_last_turn_is_found_at_once(self, room: Told) -> None:
-        """Nobody has to wait for a neighbour, and when it comes it is beside."""
+        """A turn is found before the next turn exists. When the next turn comes, it counts as a neighbour."""
         await room.tell(EVENING, SAID[0])
         assert await self._found(room, "Lisbon") == [source_text(SAID[0])]
         await room.tell(EVENING, SAID[1])
@@ -115,7 +115,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_notes_and_segments_are_found(self, room: Told) -> None:
-        """What was on a screen, and what stands for a folded batch."""
+        """Notes about screens and segments of folded batches are found."""
         kept = segment(0, 4, "They settle on Lisbon.", "We fly on Friday.")
         await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), kept)
         assert await self._found(room, "algarve") == ["A map of the Algarve"]
@@ -139,7 +139,9 @@ class RecallIndexContract:
         ],
     )
     async def test_a_speaker_filters(self, room: Told, speaker: str, count: int) -> None:
-        """A whole name, a word of it in any case, or the id; a name without a word is nobody's."""
+        """The speaker filter takes a whole name, a word of a name in any case, or an id. A name without letters matches
+        nobody.
+        """
         await room.tell(EVENING, *SAID)
         scope = Scope(speaker=speaker)
         assert len(await room.index.newest(scope, limit=50)) == count
@@ -148,7 +150,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_time_filters(self, room: Told) -> None:
-        """`since` is counted in, `until` is not; an empty time has nothing."""
+        """The time range includes `since` and excludes `until`. An empty range has no results."""
         await room.tell(EVENING, *SAID)
         assert await self._found(room, "lisbon", Scope(since=T0 + 12.0)) == [source_text(SAID[3]), source_text(SAID[4])]
         assert await self._found(room, "lisbon", Scope(until=T0 + 4.0)) == [source_text(SAID[0])]
@@ -157,7 +159,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_places_filter(self, room: Told) -> None:
-        """A guild, a channel or a session sees its own words alone."""
+        """A search in a guild, a channel or a session finds only what was said there."""
         await room.tell(EVENING, SAID[0])
         await room.tell(MORNING, turn(0, "Lisbon was lovely."))
         await room.tell(ELSEWHERE, turn(0, "Lisbon is none of your business."))
@@ -170,7 +172,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_what_is_in_view_is_not_found(self, room: Told) -> None:
-        """Turns of the window are left out; those of another session with the same numbers are not."""
+        """Turns of the window are not found, but turns of another session with the same numbers are."""
         await room.tell(EVENING, *SAID)
         await room.tell(MORNING, turn(3, "Lisbon was lovely."))
         found = await self._found(room, "lisbon", Scope(in_view=(EVENING, Seq(3))))
@@ -178,7 +180,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_newest_are_the_last_said(self, room: Told) -> None:
-        """In order, newest first, with all of the terms, and those that announce a change if asked."""
+        """The newest turns come first. They have all of the terms and, on request, announce a change."""
         await room.tell(EVENING, *SAID, turn(6, "Actually, the rooms in Lisbon moved to June."))
         index = room.index
         assert (await self._texts(room, await index.newest(Scope(), limit=2)))[1] == source_text(SAID[5])
@@ -190,7 +192,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_counts_tell_how_common_a_term_is(self, room: Told) -> None:
-        """A turn's own terms and its neighbours' count; nobody's term is absent."""
+        """A term is counted in its own turn and in the neighbouring turns. A term that nobody said is absent."""
         await room.tell(EVENING, *SAID)
         counts = await room.index.count(["lisbon", "mai", "zebra", "may"])
         assert counts.passages["lisbon"] == 5
@@ -199,7 +201,9 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_a_passage_brings_its_turn_and_those_about_it(self, room: Told) -> None:
-        """Word for word, with the one before and three after; in the order asked, without what is unknown."""
+        """A passage has its turn word for word, the turn before it and three turns after it. Passages come in the
+        requested order, without unknown ones.
+        """
         await room.tell(EVENING, *SAID)
         first, third = await room.index.find_turns(EVENING, [Seq(0), Seq(2), Seq(99)])
         passages = await room.index.passages([third, first, third])
@@ -211,7 +215,9 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_likeness_ranks_by_meaning(self, room: Told) -> None:
-        """The passage most like the vector comes first with its cosine; filters hold; another model has none."""
+        """The passage most similar to the vector comes first with its cosine. Filters apply, and another embedding
+        model has no results.
+        """
         await room.tell(EVENING, *SAID[:4])
         await room.tell(ELSEWHERE, turn(0, "The lighthouse is closed until May."))
         await room.embed()
@@ -229,7 +235,7 @@ class RecallIndexContract:
 
     @pytest.mark.asyncio
     async def test_what_is_forgotten_is_found_nowhere(self, room: Told) -> None:
-        """Neither by its words, nor beside its neighbours, nor by likeness."""
+        """A forgotten turn is not found by its words, beside its neighbours or by similarity."""
         await room.tell(EVENING, *SAID)
         await room.embed()
         await room.forget(EVENING, 2)
@@ -249,7 +255,7 @@ class RecallIndexContract:
         ],
     )  # fmt: skip
     async def test_whatever_is_asked_is_only_words(self, room: Told, query: str) -> None:
-        """Search syntax, SQL, emoji and pages of text find what has their words, and break nothing."""
+        """Search syntax, SQL, emoji and pages of text are searched as plain words and cause no error."""
         await room.tell(EVENING, *SAID)
         found = await self._found(room, query)
         assert set(found) <= {source_text(each) for each in SAID}

@@ -1,4 +1,4 @@
-"""When a folded segment is queued, compressed, archived and pruned, by all of spec 3's conditions."""
+"""When a folded segment is queued, compressed, archived and pruned, with all conditions of spec 3."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def judged(*each: TieredSegment, total: int, share: float, regardless: bool = Fa
 
 
 def test_a_segment_is_cold_when_all_three_hold() -> None:
-    """Twenty turns of silence, no open thread, five messages; one short of any is not cold."""
+    """A segment is cold only if it was not mentioned for more than twenty turns, has no open thread and has at least
+    five messages.
+    """
     subjects = SegmentTopics([CABIN])
     cold = kept()
     silent = cold.last_mention + COLD_AFTER_TURNS + 1
@@ -98,13 +100,15 @@ def test_a_thread_closes_when_it_is_superseded_answered_or_dropped() -> None:
 
 
 def test_nothing_is_queued_while_there_is_room() -> None:
-    """Exactly sixty per cent of the context used is not enough to queue a segment."""
+    """A segment is queued only if more than sixty per cent of the context is used."""
     assert judged(kept(), total=100, share=0.6) == TierChanges()
     assert judged(kept(), total=100, share=0.61).queue == (CABIN.id,)
 
 
 def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
-    """It queues and compresses at once, and tells the tokens before and after."""
+    """A check by hand ignores how full the context is. It queues and compresses at once, and reports the tokens before
+    and after.
+    """
     done = judged(kept(), total=100, share=0.0, regardless=True)
     assert done.queue == (CABIN.id,)
     assert [record.segment_id for record in done.compress] == [CABIN.id]
@@ -112,7 +116,7 @@ def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
 
 
 def test_what_is_queued_is_compressed_at_the_next_check() -> None:
-    """Between the two it may be spoken of again, and then it leaves the queue."""
+    """A queued segment is compressed at the next check. If it was mentioned again in between, it leaves the queue."""
     queued = kept(queued_at_turn=90, queued_at=NOW)
     assert [each.segment_id for each in judged(queued, total=100, share=0.0).compress] == [CABIN.id]
     again = replace(queued, last_mention=95)
@@ -120,7 +124,9 @@ def test_what_is_queued_is_compressed_at_the_next_check() -> None:
 
 
 def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
-    """More than fifty turns old, and more than four fifths of the context used."""
+    """A segment is archived only if it is compressed, is more than fifty turns old, and more than four fifths of the
+    context are used.
+    """
     record = make_record(CABIN, at=NOW)
     compressed = kept(record=record, compressed_at_turn=50)
     old = CABIN.end + ARCHIVE_AFTER_TURNS + 1
@@ -132,7 +138,9 @@ def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
 
 
 def test_a_turn_speaks_of_a_segment_by_what_the_segment_is_about() -> None:
-    """Names and rare words tell; what every segment has, who speaks, and movements don't."""
+    """A turn mentions a segment by names and rare words. Words of every segment, speakers' names and membership turns
+    do not count.
+    """
     others = [segment(number, fact(10 * number, f"We buy {number * 7} apples.")) for number in range(1, 12)]
     subjects = SegmentTopics([CABIN, *others])
     said = [
@@ -152,7 +160,7 @@ def test_a_check_is_due_every_ten_turns() -> None:
 
 @st.composite
 def held(draw: st.DrawFn) -> TieredSegment:
-    """Return a segment in any state it can be in."""
+    """Draw a segment in any possible state."""
     number = draw(st.integers(0, 30))
     kind = draw(st.sampled_from(list(FactKind)))
     what = segment(number, fact(10 * number, draw(st.sampled_from(["Who brings it?", "The code is 7.", ""])), kind))
@@ -172,7 +180,9 @@ def held(draw: st.DrawFn) -> TieredSegment:
 
 @given(st.lists(held(), max_size=8, unique_by=lambda each: each.segment.id), st.integers(0, 500), st.floats(0, 1.2))
 def test_each_move_has_all_its_conditions(every: list[TieredSegment], total: int, share: float) -> None:
-    """Whatever the state: nothing moves twice at once, nothing moves without its reasons, the archive stays."""
+    """From any state, no segment is moved twice at once, no segment is moved without its conditions, and archived
+    segments stay archived.
+    """
     moves = judged(*every, total=total, share=share)
     by_id = {each.segment.id: each for each in every}
     subjects = SegmentTopics(each.segment for each in every)
@@ -194,7 +204,7 @@ def test_each_move_has_all_its_conditions(every: list[TieredSegment], total: int
 
 
 def test_a_check_moves_so_many_at_once_and_no_more() -> None:
-    """The oldest first; a check by hand does them all."""
+    """A check moves a limited number of segments, the oldest first. A check by hand moves all of them."""
     every = [kept(segment(number, fact(10 * number, f"We buy {number} apples."))) for number in range(3 * MOST_MOVED)]
     moved = judged(*every, total=2000, share=0.9)
     assert moved.queue == tuple(each.segment.id for each in every[:MOST_MOVED])

@@ -33,7 +33,7 @@ def answer(text: str, finish_reason: str | None = "stop") -> CompletionAnswer:
     ],
 )
 def test_json_is_read_wherever_it_stands(text: str) -> None:
-    """Alone, in a fence, with talk around it, with raw line breaks in its strings."""
+    """JSON is read if it stands alone, in a code fence, inside other text, or has raw line breaks in its strings."""
     assert parse_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=True)
 
 
@@ -47,7 +47,7 @@ def test_json_is_read_wherever_it_stands(text: str) -> None:
     ],
 )
 def test_plain_lines_are_read(text: str) -> None:
-    """As asked for, and as models write them."""
+    """Plain lines are read in the requested form and in the forms that models write."""
     assert parse_answer(answer(text), TURNS) == ModelAnswer("Ada rents a cabin.", (FACT,), structured=False)
 
 
@@ -93,14 +93,14 @@ def test_unusable_facts_are_left_out_one_by_one() -> None:
     ],
 )
 def test_answers_that_are_none_are_refused(text: str, finish_reason: str | None, reason: str) -> None:
-    """Each with its reason, and without the text."""
+    """Each unusable answer is refused with its reason, and the error does not contain the answer's text."""
     with pytest.raises(SummaryRefusedError, match=reason) as refused:
         parse_answer(answer(text, finish_reason), TURNS)
     assert "cabin" not in str(refused.value)
 
 
 def test_copy_of_what_was_said_is_refused() -> None:
-    """Thirty words in a row out of one turn are no summary."""
+    """A gist with thirty words in a row from one turn is refused as a copy."""
     words = " ".join(f"word{number}" for number in range(60))
     with pytest.raises(SummaryRefusedError, match="copied"):
         parse_answer(answer(json.dumps({"gist": words, "facts": []})), (turn(0, words),))
@@ -124,7 +124,7 @@ def test_copy_of_what_was_said_is_refused() -> None:
     )
 )
 def test_any_answer_is_read_or_refused(text: str) -> None:
-    """Nothing that a model can write raises anything else."""
+    """Any answer of a model is either read or refused with `SummaryRefusedError`."""
     try:
         told = parse_answer(answer(text), TURNS)
     except SummaryRefusedError:

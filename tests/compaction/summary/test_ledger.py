@@ -1,4 +1,4 @@
-"""The summary is a plain paragraph that remembers its sources (invariant 5)."""
+"""The summary is a plain paragraph that records the sources of its sentences (invariant 5 of COMPACTION)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def batch(number: int, *facts: Fact, gist: str = "Ada and Bob talked.") -> Segme
 
 
 def test_nothing_folded_is_no_summary() -> None:
-    """Before the first landing there is none."""
+    """Before the first landing there is no summary."""
     assert render_summary([]) is None
 
 
@@ -65,7 +65,7 @@ def test_sentences_come_in_the_order_of_the_kinds_with_their_speakers() -> None:
 
 
 def test_each_sentence_leads_to_its_turn_and_segment() -> None:
-    """Provenance: segment, turn, speaker, time, and the fact's own reference."""
+    """Each sentence of the summary has its segment, turn, speaker, time and the reference of its fact."""
     summary = render_summary([batch(3, fact(34, "We rent the cabin.", speaker="Bob"))])
     assert summary is not None
     (sentence,) = summary.sentences
@@ -84,7 +84,7 @@ def test_what_was_seen_has_no_turn() -> None:
 
 
 def test_superseded_facts_are_gone() -> None:
-    """Only the newest value is told."""
+    """A superseded fact is left out, so the summary has only the newest value."""
     summary = render_summary(
         [
             batch(0, fact(1, "The gate code is 4411."), fact(2, "We leave at nine.")),
@@ -98,14 +98,14 @@ def test_superseded_facts_are_gone() -> None:
 
 
 def test_same_thing_said_twice_is_told_once() -> None:
-    """The newer one stays."""
+    """If the same thing was said twice, only the newer statement is in the summary."""
     summary = render_summary([batch(0, fact(1, "We leave at nine.")), batch(1, fact(11, "We leave at nine!"))])
     assert summary is not None
     assert summary.text == "Ada: We leave at nine!"
 
 
 def test_old_decision_outlives_much_later_talk() -> None:
-    """A hundred batches of chatter don't push out a durable fact, and the newest batch is there too."""
+    """A hundred batches of chatter do not push out a lasting fact, and the newest batch is in the summary too."""
     chatter = [
         batch(
             number,
@@ -124,7 +124,7 @@ def test_old_decision_outlives_much_later_talk() -> None:
 
 
 def test_segments_without_facts_are_told_by_their_gist() -> None:
-    """Something stands for the turns even when nothing in them was worth keeping."""
+    """A segment without facts is represented by its gist."""
     summary = render_summary([batch(0, gist="Ada talked; nothing in it needs keeping.")])
     assert summary is not None
     assert summary.text == "Ada talked; nothing in it needs keeping."
@@ -132,12 +132,14 @@ def test_segments_without_facts_are_told_by_their_gist() -> None:
 
 
 def test_closing_segment_is_not_folded_history() -> None:
-    """It covers turns that are still in the window."""
+    """A closing segment is not part of the summary, because its turns are still in the window."""
     assert render_summary([replace(batch(0, fact(1, "We leave.")), closing=True)]) is None
 
 
 def test_ledger_adds_up_to_the_same_summary() -> None:
-    """One segment after the other gives what all at once give, and looking ahead changes nothing."""
+    """Adding segments one by one gives the same summary as adding them all at once, and previewing a segment changes
+    nothing.
+    """
     segments = [batch(number, fact(number * 10, f"We need {number} tents for {number} days.")) for number in range(30)]
     ledger = SegmentLedger()
     for segment in segments:
@@ -151,7 +153,7 @@ def test_ledger_adds_up_to_the_same_summary() -> None:
 
 
 def test_known_facts_are_the_ones_that_hold() -> None:
-    """Superseded ones can't be corrected once more; the newest come last."""
+    """The known facts are those that are not superseded, newest last."""
     ledger = SegmentLedger(
         [
             batch(0, fact(1, "The code is 4411."), fact(2, "We leave.")),
@@ -171,7 +173,7 @@ _facts = st.builds(
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.lists(_facts, max_size=6), _texts.filter(lambda text: text.strip() != "")), max_size=12))
 def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact], str]]) -> None:
-    """Whatever the facts are: at most 1,200 characters, whole sentences, one line, and the same every time."""
+    """For any facts the summary has at most 1,200 characters, whole sentences and one line, and is always the same."""
     segments = [batch(number, *facts, gist=gist) for number, (facts, gist) in enumerate(written)]
     summary = render_summary(segments)
     if summary is None:
@@ -185,7 +187,9 @@ def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact
 
 
 def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
-    """Its facts are gone from the archive; its gist has their place, and a later correction still replaces it."""
+    """The facts of a pruned segment are gone, so the summary has its gist instead. A later correction still replaces
+    the gist.
+    """
     old = replace(batch(0, gist="Ada: We rent the cabin in Braemar."), pruned=True)
     newer = [
         batch(number, fact(number * 10, f"We bought {number} tents for {number * 7} pounds.")) for number in (1, 2)
@@ -203,12 +207,14 @@ def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
 
 
 def paragraph(number: int, gist: str) -> Segment:
-    """A batch that was retold with all before it."""
+    """Return a segment that the recursive strategy wrote."""
     return replace(batch(number, gist=gist), summariser="llm recursive.v2")
 
 
 def test_newest_paragraph_is_the_summary() -> None:
-    """Whole and alone; each sentence leads to the batch in whose paragraph it first stood."""
+    """The newest recursive paragraph is the whole summary. Each sentence refers to the first batch whose paragraph had
+    it.
+    """
     ledger = SegmentLedger([paragraph(0, "Ada plans a hike. Bob is late.")])
     ledger = ledger.with_segment(paragraph(1, "Ada plans a hike. Cy brings the stove."))
     rendered = ledger.render()
@@ -222,7 +228,9 @@ def test_newest_paragraph_is_the_summary() -> None:
 
 
 def test_ledger_goes_on_from_a_paragraph() -> None:
-    """After a change of the strategy: the last paragraph's sentences stand beside new facts; older ones don't."""
+    """After a change from recursive to ledger, the summary has the sentences of the last paragraph beside new facts,
+    but none of older paragraphs.
+    """
     rendered = render_summary(
         [
             paragraph(0, "Dora hid the old key in Lisbon."),
@@ -237,7 +245,9 @@ def test_ledger_goes_on_from_a_paragraph() -> None:
 
 
 def test_paragraph_takes_over_from_a_ledger() -> None:
-    """It was made from the ledger's summary, so it stands for that too."""
+    """After a change from ledger to recursive, the paragraph is the whole summary, because it was written from the
+    ledger's summary.
+    """
     rendered = render_summary(
         [batch(0, fact(1, "We leave at nine on Sunday.")), paragraph(1, "They leave at nine on Sunday.")]
     )
