@@ -416,7 +416,9 @@ class SessionMemory:
 
 
 def _effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
-    """Return the mode to use: `summary` instead of `rolling` if there is no memory search to find evicted turns again."""
+    """Return the mode to use: `summary` instead of `rolling` if there is no memory search to find evicted
+    turns again.
+    """
     if mode is Mode.ROLLING and not searchable:
         log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
         return Mode.SUMMARY

@@ -98,7 +98,9 @@ class Timeline:
 
 
 def _without_gaps(turns: Iterable[Turn], first: int, end: int) -> tuple[list[Turn], tuple[Seq, ...]]:
-    """Return turns `first <= seq < end` with tombstones in place of missing turns, and the seqs of the missing turns."""
+    """Return turns `first <= seq < end` with tombstones in place of missing turns, and the seqs of the
+    missing turns.
+    """
     known = {turn.seq: turn for turn in turns}
     whole: list[Turn] = []
     missing: list[Seq] = []

@@ -88,7 +88,9 @@ def _long_runs_first(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """List the tests that took long and have no marker for that. They do not fail: on a busy machine any test is slow."""
+    """List the tests that took long and have no marker for that. They do not fail: on a busy machine any
+    test is slow.
+    """
     long = [
         report
         for report in (*terminalreporter.getreports("passed"), *terminalreporter.getreports(""))

@@ -60,7 +60,9 @@ def get_active_files(
 
 
 def should_preserve_file_content(file: FileReference, current_step: int, *, max_age: int = ACTIVE_STEPS) -> bool:
-    """Return whether a file's content is kept whole, because it was read or mentioned within the last `max_age` steps."""
+    """Return whether a file's content is kept whole, because it was read or mentioned within the last
+    `max_age` steps.
+    """
     return current_step - file.last_access_step <= max_age
 
 

@@ -155,7 +155,9 @@ def _ledger(messages: Sequence[Message]) -> SegmentLedger:
 
 
 def _parts(message: Message) -> tuple[TurnPart, ...]:
-    """Split a message into the parts of its speakers. Each line of a message has a time and a speaker (`format_turn`)."""
+    """Split a message into the parts of its speakers. Each line of a message has a time and a speaker
+    (`format_turn`).
+    """
     parts: list[TurnPart] = []
     for line in message.content.splitlines():
         said = _HEADING.match(line)

@@ -89,7 +89,9 @@ def trim_conversation(
 
 @dataclass(frozen=True, slots=True)
 class TrimResult:
-    """The messages to send (with the note), the messages that were left out (in order), and the tokens of what is sent."""
+    """The messages to send (with the note), the messages that were left out (in order), and the tokens of
+    what is sent.
+    """
 
     messages: list[Message]
     dropped: tuple[Message, ...]
@@ -195,7 +197,9 @@ def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], optio
 
 
 def _current(messages: Sequence[Message]) -> int | None:
-    """Return the position of the turn that is being answered: the last message of a person, or else the last message."""
+    """Return the position of the turn that is being answered: the last message of a person, or else the
+    last message.
+    """
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].kind is PartKind.CURRENT:
             return at

@@ -112,7 +112,9 @@ def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> t
 
 
 def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> EvictedTurns | None:
-    """Return all turns that a rolling session has evicted once `payload` is sent. `payload` was built from `context`."""
+    """Return all turns that a rolling session has evicted once `payload` is sent. `payload` was built from
+    `context`.
+    """
     gone = left_out_turns(context, payload)
     if not gone:
         return context.evicted

@@ -117,7 +117,9 @@ def _written(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
 
 
 def _realtime(record: ContextRecord, kept: StoredSources, lost: list[str]) -> list[PayloadPart]:
-    """Return the instructions of a speech-to-speech conversation and its items as text. Some items were sent as audio."""
+    """Return the instructions of a speech-to-speech conversation and its items as text. Some items were
+    sent as audio.
+    """
     window = build_payload(_context(record, _window(record, kept, lost)), zone=record.zone)
     prompts = [make_part("system", PartKind.SYSTEM, text) for text in _prompts(record, kept, lost)]
     return [*prompts, *_as_sent(record, kept), *window]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContextRecord:
-    """One `model_context_built` line. `at`: UTC epoch seconds. For the other fields see `payload.context_built_fields`."""
+    """One `model_context_built` line. `at`: UTC epoch seconds. For the other fields see
+    `payload.context_built_fields`.
+    """
 
     session_id: SessionId
     at: float

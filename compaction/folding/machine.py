@@ -77,7 +77,9 @@ class FoldingMachine:
         self._mode = mode
 
     def handle(self, event: Signal, now: float) -> tuple[Effect, ...]:
-        """Handle one signal and return the effects in the order in which to carry them out. `now`: monotonic seconds."""
+        """Handle one signal and return the effects in the order in which to carry them out. `now`:
+        monotonic seconds.
+        """
         match event:
             case CheckRequested():
                 return self._check(event, now)

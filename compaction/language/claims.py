@@ -256,7 +256,9 @@ def _is_somebody_else(new: FactClaim, old: FactClaim) -> bool:
 
 
 def _subject(claim: FactClaim) -> frozenset[str]:
-    """Return the topics of a claim without general words ('starts', 'due'). If nothing else is left, return all topics."""
+    """Return the topics of a claim without general words ('starts', 'due'). If nothing else is left, return
+    all topics.
+    """
     return claim.core - _SAID_OF_ANYTHING or claim.core
 
 

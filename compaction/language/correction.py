@@ -122,7 +122,9 @@ def announces(text: str) -> bool:
 
 
 def asks(sentence: str) -> bool:
-    """Return whether a sentence is a question, even without a question mark, which speech recognisers often leave out."""
+    """Return whether a sentence is a question, even without a question mark, which speech recognisers often
+    leave out.
+    """
     return sentence.rstrip("\"”’')] ").endswith(QUESTION_MARKS) or _ASKS.match(sentence.lstrip()) is not None
 
 

@@ -125,7 +125,9 @@ def _giving_clause(sentence: str) -> str | None:
 
 
 def _clause_values(clause: str) -> frozenset[Value]:
-    """Return a clause's values. A capitalised first word counts as a name, because a clause rarely begins a sentence."""
+    """Return a clause's values. A capitalised first word counts as a name, because a clause rarely begins a
+    sentence.
+    """
     return values(clause) | {Value(Kind.NAME, name) for name in names(clause) if name not in CALENDAR}
 
 

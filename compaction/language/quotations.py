@@ -37,7 +37,9 @@ NO_RUNS = Runs()
 
 
 def runs_of(texts: Iterable[str]) -> Runs:
-    """Return every run of words that would be a quotation of one of these texts. A text that is too short is one run."""
+    """Return every run of words that would be a quotation of one of these texts. A text that is too short
+    is one run.
+    """
     found: set[tuple[str, ...]] = set()
     for text in texts:
         said = _pieces(text)

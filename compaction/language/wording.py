@@ -332,7 +332,9 @@ def adds_to_something(sentence: str) -> bool:
 
 
 def speaks_of_oneself(sentence: str) -> bool:
-    """Return whether speakers talk about themselves. Such a sentence can't correct another person's: birthdays differ."""
+    """Return whether speakers talk about themselves. Such a sentence can't correct another person's:
+    birthdays differ.
+    """
     return ONESELF.search(sentence) is not None
 
 

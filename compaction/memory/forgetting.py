@@ -75,14 +75,18 @@ def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
 
 
 def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
-    """Remove the added '(about: …)' or '(asked: …)' from a fact's text if no remaining turn contains the quoted words."""
+    """Remove the added '(about: …)' or '(asked: …)' from a fact's text if no remaining turn contains the
+    quoted words.
+    """
     reference = " ".join(words(reference_of(text)))
     still_said = any(reference in " ".join(words(part.text)) for turn in heard for part in turn.parts)
     return text if not reference or still_said else without_reference(text)
 
 
 def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
-    """Rebuild the paragraph of a recursive segment from its remaining turns and the earlier segments, without a model."""
+    """Rebuild the paragraph of a recursive segment from its remaining turns and the earlier segments,
+    without a model.
+    """
     rendered = render_summary(before[-1:] if before and before[-1].is_recursive else before)
     previous = None if rendered is None else rendered.text
     fold = extract_paragraph(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))

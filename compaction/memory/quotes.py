@@ -179,7 +179,9 @@ def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:
 
 
 def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
-    """Return a quote as a part of the prompt. `whole`: the full text of its source. `session_id`: the current session."""
+    """Return a quote as a part of the prompt. `whole`: the full text of its source. `session_id`: the
+    current session.
+    """
     at = datetime.fromtimestamp(cited.at, zone)
     here = cited.session_id == session_id
     when = f"{at:%H:%M}" if here else f"{at.day} {at:%B}, {at:%H:%M}"

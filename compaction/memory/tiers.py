@@ -244,7 +244,9 @@ def check_tiers(
 
 
 def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -> bool:
-    """Return whether a segment is cold: not mentioned for at least 20 turns, no open thread, and at least 5 messages."""
+    """Return whether a segment is cold: not mentioned for at least 20 turns, no open thread, and at least 5
+    messages.
+    """
     silent = kept.turns_since_mention(total_turns)
     return (
         kept.message_count >= LEAST_MESSAGES

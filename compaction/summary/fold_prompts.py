@@ -131,7 +131,9 @@ def format_notes(notes: Sequence[Note]) -> str:
 
 
 def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
-    """Return the JSON schema of an answer. The answer may cite only these turns and supersede only the offered facts."""
+    """Return the JSON schema of an answer. The answer may cite only these turns and supersede only the
+    offered facts.
+    """
     fact: dict[str, object] = {
         "type": "object",
         "properties": {

@@ -260,7 +260,9 @@ def segment_sentences(segment: Segment) -> tuple[RenderedSentence, ...]:
 
 
 def _gist_candidates(segment: Segment, age_rank: int) -> Iterator[Candidate]:
-    """Yield the sentences of a gist that has no facts, which is a recursive paragraph or the gist of a pruned segment."""
+    """Yield the sentences of a gist that has no facts, which is a recursive paragraph or the gist of a
+    pruned segment.
+    """
     for index, text in enumerate(sentences(segment.gist)):
         fact = Fact((segment.start,), kind_of(text), "", segment.ended_at, as_sentence(text, MAX_FACT_CHARS + 60))
         sentence = RenderedSentence(

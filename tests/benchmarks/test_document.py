@@ -66,7 +66,9 @@ def test_a_page_without_its_marks_is_left_alone() -> None:
 
 
 def test_documentation_tells_what_the_files_tell() -> None:
-    """The documentation agrees with the result files. Run `python -m benchmarks.document` after keeping a new result."""
+    """The documentation agrees with the result files. Run `python -m benchmarks.document` after keeping a
+    new result.
+    """
     page = PAGE.read_text("utf-8")
     told = {name: report for name, report in kept_results().items() if f"### [{name}]" in page}
     assert told

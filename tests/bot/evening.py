@@ -39,7 +39,9 @@ PEOPLE = ("Ada", "Bob", "Cy")
 
 
 class Evening:
-    """One session of a guild. `max_input_tokens`: the largest allowed prompt; a small value fills up after few turns."""
+    """One session of a guild. `max_input_tokens`: the largest allowed prompt; a small value fills up after
+    few turns.
+    """
 
     def __init__(
         self,

@@ -188,7 +188,9 @@ def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
 
 
 def test_what_people_said_is_in_no_traceback(tmp_path: Path) -> None:
-    """A library's error message may quote the data it failed on, so only our own and the system's messages are logged."""
+    """A library's error message may quote the data it failed on, so only our own and the system's messages
+    are logged.
+    """
     console = io.StringIO()
     word = "xylo" + "phone"  # its lines of code stand in the traceback
 

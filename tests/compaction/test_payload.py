@@ -101,7 +101,9 @@ def test_what_a_part_was_made_of_is_told_by_its_id_alone() -> None:
 
 
 def test_a_digest_tells_payloads_apart() -> None:
-    """The digest differs if a word, a role or a kind differs, or if the same words are divided into parts differently."""
+    """The digest differs if a word, a role or a kind differs, or if the same words are divided into parts
+    differently.
+    """
     one = [make_part("user", PartKind.TURN, "ab"), make_part("user", PartKind.TURN, "c")]
     others = [
         [make_part("user", PartKind.TURN, "a"), make_part("user", PartKind.TURN, "bc")],

@@ -34,7 +34,9 @@ def test_turns_are_numbered_and_stored_as_they_come() -> None:
 
 
 def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
-    """Turns appended at the same time get consecutive numbers in the order of the calls, and each number is used once."""
+    """Turns appended at the same time get consecutive numbers in the order of the calls, and each number is
+    used once.
+    """
 
     async def main() -> None:
         async with Room() as room:
@@ -46,7 +48,9 @@ def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
 
 
 def test_failed_store_keeps_the_turn_and_stores_it_with_the_next() -> None:
-    """If the store fails, the caller gets an error. The turn is stored with the next one, and no number is used twice."""
+    """If the store fails, the caller gets an error. The turn is stored with the next one, and no number is
+    used twice.
+    """
 
     async def main() -> None:
         faults: list[Fault] = []
@@ -173,7 +177,9 @@ def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
 
 
 def test_silent_bot_stays_bounded() -> None:
-    """Even if no context is ever built, folding begins when more than 200 turns are unfolded, so memory stays bounded."""
+    """Even if no context is ever built, folding begins when more than 200 turns are unfolded, so memory
+    stays bounded.
+    """
 
     async def main() -> None:
         async with Room() as room:

@@ -235,7 +235,9 @@ def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
 
 
 def test_to_off_shows_the_last_fifty() -> None:
-    """After a change to `off` the next context has the last fifty turns. Setting the same mode again changes nothing."""
+    """After a change to `off` the next context has the last fifty turns. Setting the same mode again
+    changes nothing.
+    """
 
     async def main() -> None:
         async with Room() as room:

@@ -1,4 +1,6 @@
-"""Sessions with each of the two strategies: what is stored, what a restart reads, and what a change of strategy does."""
+"""Sessions with each of the two strategies: what is stored, what a restart reads, and what a change of
+strategy does.
+"""
 
 from __future__ import annotations
 

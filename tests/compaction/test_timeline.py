@@ -1,4 +1,6 @@
-"""The timeline is bounded, loses no turn that is still needed, and never renumbers turns (invariant 6 of COMPACTION)."""
+"""The timeline is bounded, loses no turn that is still needed, and never renumbers turns (invariant 6 of
+COMPACTION).
+"""
 
 from __future__ import annotations
 

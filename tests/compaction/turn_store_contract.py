@@ -315,7 +315,9 @@ class TurnStoreContract:
 
     @pytest.mark.asyncio
     async def test_notes_only_landing_has_no_segment(self, store: TurnStore) -> None:
-        """A landing of notes alone leaves the cursor, raises the revision and removes the notes from the pending ones."""
+        """A landing of notes alone leaves the cursor, raises the revision and removes the notes from the
+        pending ones.
+        """
         await fill(store, 5)
         await store.add_note(EVENING, note("a"))
         await store.move_notes_to_pending(EVENING, [NoteId("a")])

@@ -77,7 +77,9 @@ def test_the_file_can_be_named(tmp_path: Path) -> None:
 
 
 def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
-    """DISCORD_TOKEN and OPENAI_API_KEY are read, without surrounding blanks. The setting's own variable has precedence."""
+    """DISCORD_TOKEN and OPENAI_API_KEY are read, without surrounding blanks. The setting's own variable has
+    precedence.
+    """
     write(tmp_path, f"DISCORD_TOKEN={SECRET}\nSOMETHING_ELSE=1\n", ".env")
     settings = load(directory=tmp_path, environ={"OPENAI_API_KEY": f" {SECRET}2\n"})
     assert settings.discord.token is not None

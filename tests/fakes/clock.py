@@ -1,4 +1,6 @@
-"""A clock that the test advances. Nothing really waits: a sleeping task wakes when the clock is advanced to its time."""
+"""A clock that the test advances. Nothing really waits: a sleeping task wakes when the clock is advanced to
+its time.
+"""
 
 from __future__ import annotations
 

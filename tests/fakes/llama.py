@@ -28,7 +28,9 @@ http.server.HTTPServer(("127.0.0.1", port), Answer).serve_forever()
 
 
 def python_that(folder: Path, does: str) -> str:
-    """Write a shell script that stands for a Python interpreter and runs the command `does`. Return the script's path."""
+    """Write a shell script that stands for a Python interpreter and runs the command `does`. Return the
+    script's path.
+    """
     shim = folder / "python"
     shim.write_text(f"#!/bin/sh\n{does}\n")
     shim.chmod(0o755)

@@ -36,7 +36,9 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop in virtual time. It works for one thread without any real waiting: no sockets and no subprocesses."""
+    """An event loop in virtual time. It works for one thread without any real waiting: no sockets and no
+    subprocesses.
+    """
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()

@@ -64,7 +64,9 @@ async def test_our_memory_folds_as_often_as_is_due_and_keeps_to_its_budget() -> 
 
 @pytest.mark.asyncio
 async def test_bare_window_knows_nothing_of_what_left_it() -> None:
-    """A system that keeps only the last turns knows nothing older. It makes no claims, so it has no summaries to judge."""
+    """A system that keeps only the last turns knows nothing older. It makes no claims, so it has no
+    summaries to judge.
+    """
     course = await evaluate(LastTurnsBaseline(), EVENING, (6,), NoProgress(), claims=False)
     (checkpoint,) = course.checkpoints
     assert checkpoint.injected.facts > 0

@@ -19,7 +19,9 @@ def test_the_same_part_is_the_same_talks(part: DialogueSet) -> None:
 
 @pytest.mark.parametrize("part", DialogueSet)
 def test_there_is_enough_of_everything(part: DialogueSet) -> None:
-    """Each set has hundreds of lines between one to five people, most of them meant for each other and not for the bot."""
+    """Each set has hundreds of lines between one to five people, most of them meant for each other and not
+    for the bot.
+    """
     made = load_dialogues(part)
     lines = [line for talk in made for line in talk.lines]
     owed = Counter(line.owed for line in lines)

@@ -302,7 +302,9 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_and_their_outputs_cost_room() -> None:
-    """A prompt with tools and their results stays within the budget, with a note that names the tool to find the rest."""
+    """A prompt with tools and their results stays within the budget, with a note that names the tool to
+    find the rest.
+    """
     toolbox = Toolbox([SEARCH])
     budget = Budget(BudgetSettings(max_context_tokens=2_048, reserved_output_tokens=548))
     async with a_talk() as talk:
@@ -322,7 +324,9 @@ async def test_tools_and_their_outputs_cost_room() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
-    """Tools that would need more than a quarter of the room are left out of the prompt. The bot's own tools come first."""
+    """Tools that would need more than a quarter of the room are left out of the prompt. The bot's own tools
+    come first.
+    """
     long = RoomTool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing)
     short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, _nothing)
     async with a_talk() as talk:

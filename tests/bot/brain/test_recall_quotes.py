@@ -143,7 +143,9 @@ class Failing(InMemoryRecallIndex):
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("kind", "event"), [(Slow, "recall_timed_out"), (Failing, "recall_failed")])
 async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], event: str) -> None:
-    """If the search is late or fails, the reply goes on without quotes. One log line says so, without any spoken words."""
+    """If the search is late or fails, the reply goes on without quotes. One log line says so, without any
+    spoken words.
+    """
     async with Room() as room:
         await talked(room, fact_at=3, turns=70)
         question = await room.say("Where is the spare key?")

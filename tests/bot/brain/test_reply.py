@@ -283,7 +283,9 @@ async def test_what_cannot_be_spoken_is_left_out() -> None:
 
 @pytest.mark.asyncio
 async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> None:
-    """An interrupted reply is recorded with the heard words and no failure, and then the waiting question is answered."""
+    """An interrupted reply is recorded with the heard words and no failure, and then the waiting question
+    is answered.
+    """
     thinking = asyncio.Event()
     responder = ScriptedResponder("One two three four. ", thinking, "Five.")
     bench = Bench(responder)

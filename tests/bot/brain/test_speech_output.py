@@ -48,7 +48,9 @@ class Bench:
 
 @pytest.mark.asyncio
 async def test_a_sentence_sounds_before_its_end_is_made() -> None:
-    """The first words of a sentence play while the voice still synthesises the rest, and in the end all of it is heard."""
+    """The first words of a sentence play while the voice still synthesises the rest, and in the end all of
+    it is heard.
+    """
     bench = Bench()
     rest = bench.voice.waits[SENTENCE, 2] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")

@@ -254,7 +254,9 @@ async def test_language_model() -> None:
 
 @pytest.mark.asyncio
 async def test_mcp_servers() -> None:
-    """An MCP server that is away, lacks a tool or has no allowed tools is a warning, because the bot runs without it."""
+    """An MCP server that is away, lacks a tool or has no allowed tools is a warning, because the bot runs
+    without it.
+    """
 
     async def offers(_settings: McpServerSettings) -> tuple[str, ...]:
         return ("read_file", "write_file")

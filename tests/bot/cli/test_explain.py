@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def evening(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ModelContext]]:
-    """A data folder with the log and database of an evening with seven replies, and the contexts that were really sent."""
+    """A data folder with the log and database of an evening with seven replies, and the contexts that were
+    really sent.
+    """
     folder = tmp_path_factory.mktemp("data")
 
     with configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()):

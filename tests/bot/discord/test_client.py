@@ -209,7 +209,9 @@ async def test_what_is_written_reaches_the_channel() -> None:
 
 @pytest.mark.asyncio
 async def test_movements_are_handed_on() -> None:
-    """The supervisor learns when people join, change the channel or leave; the bot's own moves are reported separately."""
+    """The supervisor learns when people join, change the channel or leave; the bot's own moves are reported
+    separately.
+    """
     async with online() as (local, client, household):
         await local.join(ADA)
         await local.join(ADA, channel_id=602)

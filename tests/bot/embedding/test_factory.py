@@ -30,7 +30,9 @@ async def chosen(folder: Path, **settings: object) -> Embedder | None:
 
 @pytest.mark.asyncio
 async def test_without_a_model_full_text_serves(tmp_path: Path) -> None:
-    """By default a missing model means no embedder. If the settings name the model, an error says how to download it."""
+    """By default a missing model means no embedder. If the settings name the model, an error says how to
+    download it.
+    """
     assert await chosen(tmp_path) is None
     assert await chosen(tmp_path, embedder="off", base_url=URL) is None
     with pytest.raises(ModelError, match="roomtone models pull embed"):

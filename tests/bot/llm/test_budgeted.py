@@ -153,7 +153,9 @@ async def test_a_longer_answer_leaves_less_room() -> None:
 
 @pytest.mark.asyncio
 async def test_disabled_everything_is_sent() -> None:
-    """If the settings or the call disable the budget, the whole prompt is sent, and the log says that it was too long."""
+    """If the settings or the call disable the budget, the whole prompt is sent, and the log says that it
+    was too long.
+    """
     off = SMALL.model_copy(update={"enabled": False})
     for budget, enforce in ((Budget(off), None), (Budget(SMALL), False)):
         endpoint = Recorder()

@@ -194,7 +194,9 @@ async def test_summaries_are_asked_of_the_next_too() -> None:
 
 @pytest.mark.asyncio
 async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_time() -> None:
-    """A summary that its caller cancelled after a long wait counts as a failure, so the second model gets the next one."""
+    """A summary that its caller cancelled after a long wait counts as a failure, so the second model gets
+    the next one.
+    """
     async with pair(ChatMode.STALL, within_s=20.0) as models:
         for tries, waited_s in enumerate((1.0, 30.0), start=1):
             trying = asyncio.create_task(models.model.complete(SUMMARY), name="summary")
@@ -236,7 +238,9 @@ async def test_what_rests_is_told() -> None:
 
 
 def test_fallbacks_inherit_what_they_do_not_say() -> None:
-    """A fallback model inherits the settings that it does not set, except the API key if its endpoint is another one."""
+    """A fallback model inherits the settings that it does not set, except the API key if its endpoint is
+    another one.
+    """
     settings = LlmSettings.model_validate(
         {
             "base_url": "http://a/v1",

@@ -129,7 +129,9 @@ FAILURES = [
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("answer", "retryable", "remedy"), FAILURES)
 async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, remedy: str) -> None:
-    """Each failure becomes a sentence with a remedy but without the key and the text, and says whether retrying helps."""
+    """Each failure becomes a sentence with a remedy but without the key and the text, and says whether
+    retrying helps.
+    """
     async with endpoint() as (embedder, server):
         server.answer = answer
         with pytest.raises(EmbeddingError) as failed:

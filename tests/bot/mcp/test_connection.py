@@ -112,7 +112,9 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
 
 @pytest.mark.asyncio
 async def test_a_visit_tells_what_there_is() -> None:
-    """`list_server_tools`, which `roomtone doctor` uses, returns a server's tools or raises an error with the reason."""
+    """`list_server_tools`, which `roomtone doctor` uses, returns a server's tools or raises an error with
+    the reason.
+    """
     assert {"add", "die"} <= set(await list_server_tools(desk()))
     with pytest.raises(McpError, match="there is no program 'no-such-program'"):
         await list_server_tools(desk(command="no-such-program", args=[]))

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @given(st.text(min_size=1))
 def test_no_id_leads_out_of_its_folder(name: str) -> None:
-    """The file name of a session never leaves its folder, whatever the id, and the id can be read back from the name."""
+    """The file name of a session never leaves its folder, whatever the id, and the id can be read back from
+    the name.
+    """
     written = file_name(name)
     assert not {"/", "\\", "\0"} & set(written)
     assert not written.startswith(".")

@@ -1,4 +1,6 @@
-"""Explaining a reply: the rebuilt prompt equals the sent one word for word, or the reason for the difference is given."""
+"""Explaining a reply: the rebuilt prompt equals the sent one word for word, or the reason for the
+difference is given.
+"""
 
 from __future__ import annotations
 

@@ -152,7 +152,9 @@ def test_the_transcripts_clock_never_goes_back() -> None:
 
 @pytest.mark.asyncio
 async def test_a_rolling_replay_evicts_and_tells() -> None:
-    """In mode rolling, nothing is summarised: the prompt has the newest turns and one note for all turns before them."""
+    """In mode rolling, nothing is summarised: the prompt has the newest turns and one note for all turns
+    before them.
+    """
     result = await play(talk(500), mode=Mode.ROLLING, room=2_000)
     report = result.report()
     assert (report["cursor"], report["summary"], result.landed) == (0, "", [])

@@ -522,7 +522,9 @@ async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, m
 
 @pytest.mark.asyncio
 async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(tmp_path: Path) -> None:
-    """After the facts about a person are forgotten, no new ones are extracted from earlier turns, only from later ones."""
+    """After the facts about a person are forgotten, no new ones are extracted from earlier turns, only from
+    later ones.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.say("I live in Lisbon.", "Bob")

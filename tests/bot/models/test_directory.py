@@ -118,7 +118,9 @@ def test_every_reason_is_told_with_the_remedy(tmp_path: Path) -> None:
 
 
 def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
-    """A model from a folder that the operator names is installed although its hash differs, since it may be quantised."""
+    """A model from a folder that the operator names is installed although its hash differs, since it may be
+    quantised.
+    """
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "model.bin").write_bytes(b"quantised")

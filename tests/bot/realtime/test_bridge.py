@@ -438,7 +438,9 @@ async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: s
 
 @pytest.mark.asyncio
 async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
-    """A failure and the recovery are each written into the channel. After it, the model gets the turns that it missed."""
+    """A failure and the recovery are each written into the channel. After it, the model gets the turns that
+    it missed.
+    """
     async with desk() as room:
         assert room.bridge.responder_name == "the speech-to-speech model gpt-realtime"
         running = asyncio.create_task(room.bridge.run(), name="bridge-under-test")

@@ -95,7 +95,9 @@ async def test_going_on_throws_it_away() -> None:
 
 
 async def test_who_likely_goes_on_is_recognised_later() -> None:
-    """If the person will probably go on, recognition starts after a delay, because most such pauses are over by then."""
+    """If the person will probably go on, recognition starts after a delay, because most such pauses are
+    over by then.
+    """
     bench = Bench(0.2)
     async with bench.running():
         bench.eager.on_pause(_pause())

@@ -117,7 +117,9 @@ class Bench:
 
 @pytest.mark.asyncio
 async def test_speech_becomes_text_with_its_times() -> None:
-    """A recognised utterance has its speaker, its text, when the speech began and ended, and when the text was ready."""
+    """A recognised utterance has its speaker, its text, when the speech began and ended, and when the text
+    was ready.
+    """
     bench = Bench("Bo brings the lantern.")
     async with bench.running():
         await bench.say(ADA)
@@ -160,7 +162,9 @@ async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
 
 @pytest.mark.asyncio
 async def test_a_failing_recogniser_costs_one_utterance() -> None:
-    """If the recogniser fails, one utterance is dropped, the problem is reported, and the next utterance is recognised."""
+    """If the recogniser fails, one utterance is dropped, the problem is reported, and the next utterance is
+    recognised.
+    """
     broke = RecogniserError("The model broke. Pull it again.")
     bench = Bench(broke, broke, "We are still here now.")
     async with bench.running():
@@ -380,7 +384,9 @@ async def test_the_same_words_at_once_again_are_one_turn() -> None:
 
 @pytest.mark.asyncio
 async def test_a_sentence_that_broke_off_is_heard_again() -> None:
-    """A small model sometimes stops after one word of a clear sentence. The sound is recognised again behind a silence."""
+    """A small model sometimes stops after one word of a clear sentence. The sound is recognised again
+    behind a silence.
+    """
     bench = Bench("Room", "Roomtone, what do we take to the mountains on Saturday?")
     async with bench.running():
         await bench.say(ADA, seconds=3.0)

@@ -1,4 +1,6 @@
-"""A preemptive reply is used only for the question for which it was begun. Otherwise it is discarded without a trace."""
+"""A preemptive reply is used only for the question for which it was begun. Otherwise it is discarded
+without a trace.
+"""
 
 from __future__ import annotations
 

@@ -218,7 +218,9 @@ async def ended(house: House, task: asyncio.Task[str]) -> str:
 
 @pytest.mark.asyncio
 async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
-    """The room posts its notice, records what is said, and answers a question from it. The answer becomes a turn too."""
+    """The room posts its notice, records what is said, and answers a question from it. The answer becomes a
+    turn too.
+    """
     async with a_house(tmp_path) as house, living(house):
         assert house.place.written == [RoomSettings().notice]
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
@@ -371,7 +373,9 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
 
 @pytest.mark.asyncio
 async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
-    """If the voice fails, the answer and the reason are written in the channel, and the answer is recorded as a turn."""
+    """If the voice fails, the answer and the reason are written in the channel, and the answer is recorded
+    as a turn.
+    """
     async with a_house(tmp_path) as house, living(house):
         house.voice.mute = {"Hello, Ada.", NO_MODEL}
         await house.say(ADA.id, "Hello, Roomtone, good evening!")

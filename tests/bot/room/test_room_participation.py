@@ -126,7 +126,9 @@ async def test_a_model_that_fails_where_nobody_asked_is_not_told(tmp_path: Path)
 
 @pytest.mark.asyncio
 async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
-    """ "Shut up" with the bot's name stops a reply at once. The bot goes on listening and can be asked to talk again."""
+    """ "Shut up" with the bot's name stops a reply at once. The bot goes on listening and can be asked to
+    talk again.
+    """
     async with a_house(tmp_path) as house, living(house) as (room, _):
         link = house.place.links[-1]
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
@@ -255,7 +257,9 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
-    """After the set silence the bot may speak unasked, at most once in the set time, and not before anybody has spoken."""
+    """After the set silence the bot may speak unasked, at most once in the set time, and not before anybody
+    has spoken.
+    """
     async with a_house(tmp_path) as house:
         house.participating = ParticipationSettings(quiet_thought_after_minutes=2, quiet_thought_every_minutes=10)
         responder = thinking(house, "Who brings the lamp, by the way?")

@@ -110,7 +110,9 @@ async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
     ],
 )
 async def test_when_nothing_is_thought_ahead(tmp_path: Path, text: str, probability: float, preemptive: bool) -> None:
-    """No preemptive reply starts if the speech sounds or reads unfinished, is not for the bot, or the setting is off."""
+    """No preemptive reply starts if the speech sounds or reads unfinished, is not for the bot, or the
+    setting is off.
+    """
     async with (
         a_judged_house(tmp_path, probability=probability, preemptive=preemptive) as (house, _),
         living(house),

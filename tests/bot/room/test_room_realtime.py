@@ -1,4 +1,6 @@
-"""Speech-to-speech in a whole room: when the bot remarks on a shared screen, and that it follows its server's persona."""
+"""Speech-to-speech in a whole room: when the bot remarks on a shared screen, and that it follows its
+server's persona.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Shared screens in a whole room: their notes are in the prompt, the bot remarks on them, and they outlive the share."""
+"""Shared screens in a whole room: their notes are in the prompt, the bot remarks on them, and they outlive
+the share.
+"""
 
 from __future__ import annotations
 

@@ -93,7 +93,9 @@ async def test_who_asks_is_told_the_text_in_time() -> None:
 
 @pytest.mark.asyncio
 async def test_a_first_look_has_the_models_own_time() -> None:
-    """A look without a question has the model's full time. A question meanwhile gets the OCR text, which is no failure."""
+    """A look without a question has the model's full time. A question meanwhile gets the OCR text, which is
+    no failure.
+    """
     model, ocr = Stalling(), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
@@ -107,7 +109,9 @@ async def test_a_first_look_has_the_models_own_time() -> None:
 
 @pytest.mark.asyncio
 async def test_one_outage_is_one_failure() -> None:
-    """Looks that waited while the model failed get the OCR text, without asking the model and without a longer pause."""
+    """Looks that waited while the model failed get the OCR text, without asking the model and without a
+    longer pause.
+    """
     now = 0.0
     model, ocr = Stalling(), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
@@ -140,7 +144,9 @@ async def test_an_hour_has_so_many_looks() -> None:
 
 @pytest.mark.asyncio
 async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
-    """A missing picture is not a failure of the model, does not count against the hourly limit, and is not read by OCR."""
+    """A missing picture is not a failure of the model, does not count against the hourly limit, and is not
+    read by OCR.
+    """
     model, ocr = Stub(VisionSource.MODEL), Stub()
     readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, most_per_hour=1)
 

@@ -39,7 +39,9 @@ async def last(line: ScreenPageConnection) -> str:
 
 @pytest.mark.asyncio
 async def test_a_link_lets_its_person_in_once() -> None:
-    """A link admits its person once, with the details that the page shows. A used, forged or expired link is refused."""
+    """A link admits its person once, with the details that the page shows. A used, forged or expired link
+    is refused.
+    """
     watching = Watching()
     async with watching.room():
         token = watching.screens.invite(GUILD, ADA.id)
@@ -60,7 +62,9 @@ async def test_a_link_lets_its_person_in_once() -> None:
 
 @pytest.mark.asyncio
 async def test_who_may_not_share_gets_no_link() -> None:
-    """There is no link without a room, for people outside the channel, when sharing is off, or when the room is full."""
+    """There is no link without a room, for people outside the channel, when sharing is off, or when the
+    room is full.
+    """
     watching = Watching(settings=ScreenSettings(max_shares=1))
     with pytest.raises(ScreenError, match="/join"):
         watching.screens.invite(GUILD, ADA.id)

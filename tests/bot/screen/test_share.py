@@ -212,7 +212,9 @@ async def test_what_is_read_too_late_is_of_no_screen_of_now() -> None:
 
 @pytest.mark.asyncio
 async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
-    """Switching between windows too quickly does not start anew, because each start costs an immediate look and a note."""
+    """Switching between windows too quickly does not start anew, because each start costs an immediate look
+    and a note.
+    """
     async with Sharing().running() as sharing:
         await sharing.see("dark", "Tokyo 2099")
         await sharing.noted(1)

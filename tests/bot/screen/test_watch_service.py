@@ -65,7 +65,9 @@ async def test_who_may_have_no_link_is_told_why() -> None:
 
 @pytest.mark.asyncio
 async def test_looks_and_ends() -> None:
-    """People in the channel can look at every share. A person can end their own share or, with `everybody`, all shares."""
+    """People in the channel can look at every share. A person can end their own share or, with `everybody`,
+    all shares.
+    """
     watching = Watching()
     async with desk(watching) as (at, _):
         with pytest.raises(ScreenError) as caught:

@@ -1,4 +1,6 @@
-"""A database that cannot be used raises an error in one plain sentence with the remedy, and no write is left half done."""
+"""A database that cannot be used raises an error in one plain sentence with the remedy, and no write is
+left half done.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ def sqlite_error(name: str, message: str = "trouble") -> sqlite3.OperationalErro
     ],
 )
 def test_each_code_has_its_sentence(name: str, said: str) -> None:
-    """An extended result code has the sentence of its primary code, whether the error is bare or wrapped by SQLAlchemy."""
+    """An extended result code has the sentence of its primary code, whether the error is bare or wrapped by
+    SQLAlchemy.
+    """
     bare = sqlite_error(name)
     wrapped = OperationalError("INSERT INTO turns VALUES (?)", ["what somebody said"], bare)
     for error in (bare, wrapped):

@@ -1,4 +1,6 @@
-"""Forgetting a person removes their words everywhere: turns, segments, notes, summaries, search, history and the file."""
+"""Forgetting a person removes their words everywhere: turns, segments, notes, summaries, search, history
+and the file.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_bot_told_of_a_person_is_gone_too(tmp_path: Path) -> None:
-    """The bot's answers to a person, or that quote them, are forgotten too, also in other sessions. Other answers stay."""
+    """The bot's answers to a person, or that quote them, are forgotten too, also in other sessions. Other
+    answers stay.
+    """
     secret = f"My boat is called {SECRET} after my aunt."
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say(secret, "Ada")

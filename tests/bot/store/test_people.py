@@ -1,4 +1,6 @@
-"""The store of facts that people said about themselves follows the same rules as in memory, for each guild separately."""
+"""The store of facts that people said about themselves follows the same rules as in memory, for each guild
+separately.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_path: Path) -> None:
-    """Prompts are stored once and kept. Sent texts are deleted with their session, and not stored for an unknown one."""
+    """Prompts are stored once and kept. Sent texts are deleted with their session, and not stored for an
+    unknown one.
+    """
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)

@@ -85,7 +85,9 @@ async def test_words_no_encoding_can_hold_are_stored(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_number_skipped_leaves_the_total_right(tmp_path: Path) -> None:
-    """The number of turns is one more than the highest stored number, so the number of a lost turn is not used again."""
+    """The number of turns is one more than the highest stored number, so the number of a lost turn is not
+    used again.
+    """
     async with open_database(tmp_path / "roomtone.db") as database:
         store = SqlTurnStore(database, FakeClock())
         await store.append_turn(EVENING, turn(0))

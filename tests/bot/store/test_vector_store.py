@@ -95,7 +95,9 @@ async def test_what_went_while_it_was_embedded_is_left_out(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_memory_is_bounded_over_all_guilds(tmp_path: Path) -> None:
-    """If memory is full, the guild that was searched longest ago is dropped, and it is loaded again at its next search."""
+    """If memory is full, the guild that was searched longest ago is dropped, and it is loaded again at its
+    next search.
+    """
     async with open_database(tmp_path / "a.db") as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:4])

@@ -58,7 +58,9 @@ async def test_tools_are_as_the_settings_want(settings: dict[str, object], names
 
 @pytest.mark.asyncio
 async def test_they_reach_their_own_room() -> None:
-    """Tools use the memory, the chat and the screens of their room. A link is only posted if the person asked for it."""
+    """Tools use the memory, the chat and the screens of their room. A link is only posted if the person
+    asked for it.
+    """
     place, view = FakePlace(), View()
     box = await toolbox(place, view=view)
     use = box.for_asker(ADA)

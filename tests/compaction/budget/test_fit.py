@@ -79,7 +79,9 @@ def test_then_the_summary() -> None:
 
 
 def test_then_the_window_in_one_go_and_the_rest_returns() -> None:
-    """The window is cut to four fifths at once. The summary, notes and quotes come back as far as they fit beside it."""
+    """The window is cut to four fifths at once. The summary, notes and quotes come back as far as they fit
+    beside it.
+    """
     assert sent(144) == ["prompt", "summary", "cut t0 t1 t2 n0 q0 q1", *TURNS[3:], "n1", "current"]
 
 

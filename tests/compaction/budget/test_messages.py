@@ -22,7 +22,9 @@ def test_calls_and_their_results_are_one_bundle() -> None:
 
 
 def test_steps_are_counted_by_the_models_answers() -> None:
-    """The step of a message is the number of the model's answers before it, unless the message has a step of its own."""
+    """The step of a message is the number of the model's answers before it, unless the message has a step
+    of its own.
+    """
     messages = [
         Message("system", "…"),
         Message("user", "…"),

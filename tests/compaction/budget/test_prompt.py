@@ -1,4 +1,6 @@
-"""The last check before a model call shortens old outputs, trims and counts the messages, and never exceeds the budget."""
+"""The last check before a model call shortens old outputs, trims and counts the messages, and never exceeds
+the budget.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from tests.compaction.budget.test_trim import SYSTEM, TALK, ask, conversations
     ],
 )
 def test_room_for_the_answer_is_kept(config: ContextConfig, room: int) -> None:
-    """The space reserved for the answer is 4,096 tokens, or a quarter of the context if that is less, or the setting."""
+    """The space reserved for the answer is 4,096 tokens, or a quarter of the context if that is less, or
+    the setting.
+    """
     assert config.max_input_tokens == room
 
 

@@ -135,7 +135,9 @@ def test_bot_turns_are_the_assistants() -> None:
 
 
 def test_long_turns_are_cut_and_marked() -> None:
-    """A long turn is cut to 1,200 characters, including the mark. Short parts of the turn stay whole beside a long one."""
+    """A long turn is cut to 1,200 characters, including the mark. Short parts of the turn stay whole beside
+    a long one.
+    """
     long = replace(turn(7), parts=(TurnPart("1", "Ada", "x" * 5_000), TurnPart("2", "Bob", "Stop it.")))
     text = format_turn(long)
     assert len(text) <= MAX_TURN_CHARS

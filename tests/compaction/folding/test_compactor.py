@@ -86,7 +86,9 @@ def test_backlog_drains_by_itself() -> None:
 def test_each_failure_of_the_model_is_told_and_loses_nothing(
     mood: Mood, error_class: str, timeout: bool, retryable: bool
 ) -> None:
-    """Each failure of the model is reported with its cause. The batch then lands all the same, folded by the fallback."""
+    """Each failure of the model is reported with its cause. The batch then lands all the same, folded by
+    the fallback.
+    """
 
     async def main() -> None:
         async with Room(model=MoodyModel(mood)) as room:

@@ -1,4 +1,6 @@
-"""A fold request has its turns, the facts that it may correct, the turns just before it and only the notes of its run."""
+"""A fold request has its turns, the facts that it may correct, the turns just before it and only the notes
+of its run.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ def test_store_that_never_answers_is_an_error_in_time() -> None:
 
 
 def test_landing_never_overtakes_its_notes() -> None:
-    """A note whose write failed is stored before the landing that folds it, so the note does not stay pending for ever."""
+    """A note whose write failed is stored before the landing that folds it, so the note does not stay
+    pending for ever.
+    """
 
     async def main() -> None:
         faults = [Fault.REFUSED]

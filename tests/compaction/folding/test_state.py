@@ -35,7 +35,9 @@ def test_restored_state_has_nothing_in_flight() -> None:
 
 
 def test_landing_moves_cursor_summary_notes_and_revision_at_once() -> None:
-    """A landing changes cursor, summary, notes and revision together. A note that the run did not carry stays pending."""
+    """A landing changes cursor, summary, notes and revision together. A note that the run did not carry
+    stays pending.
+    """
     state = SessionState(notes=NoteBuffer(pending=(note("a"), note("b"))), failures=2, hold_until=5.0)
     state = await_landing(
         begin_run(state, run(note_ids=("a",))), RunId("r1"), landing(0, 10, revision=0, note_ids=["a"])

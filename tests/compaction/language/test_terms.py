@@ -25,7 +25,9 @@ from compaction.language.terms import MAX_TERM_CHARS, MAX_TERMS, normalized_word
     ],
 )
 def test_what_is_asked_is_found_in_what_was_said(said: str, asked: str) -> None:
-    """A question finds what was said despite different endings, case, accents, number words and scripts without spaces."""
+    """A question finds what was said despite different endings, case, accents, number words and scripts
+    without spaces.
+    """
     assert set(terms(asked)) <= set(terms(said))
 
 

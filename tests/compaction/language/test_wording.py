@@ -155,7 +155,9 @@ def test_durability_orders_sentences() -> None:
 
 
 def test_the_passing_moment_lasts_least() -> None:
-    """Sentences about the current state of the call or the game are the least durable, because that state is over soon."""
+    """Sentences about the current state of the call or the game are the least durable, because that state
+    is over soon.
+    """
     assert durability("Hold on, my headset is acting up.") < durability("That boss has a lot of health.")
 
 

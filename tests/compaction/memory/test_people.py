@@ -71,7 +71,9 @@ def known_after(*batches: ExtractedFacts) -> tuple[PersonFact, ...]:
     ],
 )
 def test_a_durable_statement_is_drawn_in_the_speakers_words(said: str, topic: str, value: str, text: str) -> None:
-    """A lasting statement becomes a fact in the speaker's own words, with its topic, value, speaker, turn and session."""
+    """A lasting statement becomes a fact in the speaker's own words, with its topic, value, speaker, turn
+    and session.
+    """
     (fact,) = drawn(said).facts
     assert (fact.topic, fact.value, fact.text) == (topic, value, text)
     assert (fact.person_id, fact.name, fact.turn_seq, fact.session_id) == ("id-Ada", "Ada", 0, EVENING)

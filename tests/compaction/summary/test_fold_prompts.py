@@ -64,7 +64,9 @@ def test_schema_allows_only_what_can_be_true() -> None:
 
 
 def test_first_batch_without_notes_has_no_empty_headings() -> None:
-    """For a first batch without notes, neither strategy's prompt mentions a screen, a previous summary or known facts."""
+    """For a first batch without notes, neither strategy's prompt mentions a screen, a previous summary or
+    known facts.
+    """
     fold = FoldRequest(Seq(20), TURNS, (), None)
     asked = LedgerPrompts(PromptTexts()).write(fold, structured=True, max_output_tokens=700).request.prompt
     retold = RecursivePrompts(PromptTexts()).write(fold, max_output_tokens=700).prompt

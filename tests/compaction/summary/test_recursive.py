@@ -126,7 +126,9 @@ def test_invented_names_and_numbers_cost_one_more_pass() -> None:
 
 
 def test_what_is_invented_again_is_left_out() -> None:
-    """If the second answer has invented names or numbers too, the sentences with them are removed and the others stay."""
+    """If the second answer has invented names or numbers too, the sentences with them are removed and the
+    others stay.
+    """
     model = Says(f"{GOOD} Zebulon pays 900 pounds.")
     assert fold(model).gist == GOOD
     assert len(model.requests) == 2

@@ -1,4 +1,6 @@
-"""Contract tests for every `Recognizer`, real or fake. A test class inherits them and provides a `recognizer` fixture."""
+"""Contract tests for every `Recognizer`, real or fake. A test class inherits them and provides a
+`recognizer` fixture.
+"""
 
 from __future__ import annotations
 

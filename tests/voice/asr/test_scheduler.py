@@ -211,7 +211,9 @@ async def test_a_model_that_is_gone_fails_each_request_plainly_and_may_come_back
 
 
 async def test_a_model_that_cannot_be_loaded_keeps_the_door_shut() -> None:
-    """If the model cannot be loaded, entering the recogniser raises, so that the operator sees the error at the start."""
+    """If the model cannot be loaded, entering the recogniser raises, so that the operator sees the error at
+    the start.
+    """
 
     def load() -> Engine:
         raise RecogniserError("No model there.")
@@ -222,7 +224,9 @@ async def test_a_model_that_cannot_be_loaded_keeps_the_door_shut() -> None:
 
 
 async def test_closing_leaves_nobody_waiting() -> None:
-    """Closing raises an error in every caller: the running one, the queued ones and those without a place in the queue."""
+    """Closing raises an error in every caller: the running one, the queued ones and those without a place
+    in the queue.
+    """
     engine = FakeEngine(held=True)
     async with QueuedRecognizer(lambda: engine, queue_size=1) as recognizer:
         tasks = [await _busy(engine, recognizer)]

@@ -113,6 +113,8 @@ def test_placement(device: str, cuda_devices: int, expected: DevicePlacement) ->
 
 
 def test_cuda_that_is_not_there_is_said() -> None:
-    """If the settings name CUDA and no CUDA device is found, an error is raised; the CPU does not replace it silently."""
+    """If the settings name CUDA and no CUDA device is found, an error is raised; the CPU does not replace
+    it silently.
+    """
     with pytest.raises(RecogniserError, match="no CUDA device was found"):
         choose_placement(AsrSettings(device="cuda"), cuda_devices=0)

@@ -156,7 +156,9 @@ def test_going_on_ends_the_pause() -> None:
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:
-    """An answer over 0.94 ends the utterance after 0.5 s of silence, a lower one after 1 s, and no answer after 0.7 s."""
+    """An answer over 0.94 ends the utterance after 0.5 s of silence, a lower one after 1 s, and no answer
+    after 0.7 s.
+    """
     for probability, silence in ((0.95, FINISHED), (0.94, UNFINISHED), (0.1, UNFINISHED), (None, END)):
         endpointing = Endpointer(SETTINGS, judged=True)
         _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)

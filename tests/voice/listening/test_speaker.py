@@ -118,7 +118,9 @@ def test_a_short_gap_is_silence_inside_the_utterance() -> None:
 
 
 def test_sound_after_a_long_gap_is_the_next_utterance_with_its_own_times() -> None:
-    """Sound after an hour's gap is the next utterance with the right times, and the gap costs only a second of silence."""
+    """Sound after an hour's gap is the next utterance with the right times, and the gap costs only a second
+    of silence.
+    """
     detector = LoudnessVad()
     ears = _ears(detector)
     events = ears.hear([_frames(10.0, voiced(1)), _frames(3610.0, voiced(1))], now=3611.0)

@@ -37,7 +37,9 @@ def test_speech_is_probable_and_silence_is_not(vad: SpeechProbability) -> None:
 
 
 def test_a_run_scored_window_by_window_is_the_same_run(vad: SpeechProbability) -> None:
-    """Scoring window by window gives the same result as scoring the whole run, because the state is kept between calls."""
+    """Scoring window by window gives the same result as scoring the whole run, because the state is kept
+    between calls.
+    """
     pcm = _whole_windows(bicycle())
     [whole] = vad.score([WindowRun(VadState(), pcm)])
     state = VadState()

@@ -60,7 +60,9 @@ def test_who_answers_and_writes_nothing_down_is_given_up() -> None:
 
 
 def test_an_answer_forgives_everything() -> None:
-    """A reply resets the connection failures, the reply failures and the retry delay, but not missing transcriptions."""
+    """A reply resets the connection failures, the reply failures and the retry delay, but not missing
+    transcriptions.
+    """
     budget = _budget()
     budget.record_connection_failure()
     budget.record_reply_failure()
@@ -110,7 +112,9 @@ def test_it_is_left_alone_longer_each_time_it_fails_at_once() -> None:
     ),
 )
 def test_it_rests_within_bounds_and_an_answer_ends_all(most: int, retry_delay_s: float, happened: list[str]) -> None:
-    """After any events the delay stays within its bounds, and a transcription and a reply put the service back in use."""
+    """After any events the delay stays within its bounds, and a transcription and a reply put the service
+    back in use.
+    """
     budget = _budget(most, retry_delay_s)
     for what in happened:
         getattr(budget, what)()

@@ -103,7 +103,9 @@ def _speech(words: int = 2) -> Pcm:
 
 @pytest.mark.asyncio
 async def test_people_are_heard_and_answered() -> None:
-    """Speech at 16 kHz is sent at 24 kHz after the speaker's name; its text and the reply's sound and words come back."""
+    """Speech at 16 kHz is sent at 24 kHz after the speaker's name; its text and the reply's sound and words
+    come back.
+    """
     mind = FakeModel("hello there")
     async with served(mind) as server, room_of(server) as room:
         heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
@@ -200,7 +202,9 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
 @pytest.mark.asyncio
 @pytest.mark.parametrize("mode", [RealtimeMode.BROKEN, RealtimeMode.GARBAGE])
 async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
-    """After three failures in a row the session is given up with a message, and waiting callers get an error at once."""
+    """After three failures in a row the session is given up with a message, and waiting callers get an
+    error at once.
+    """
     async with served(FakeModel(), RealtimeBehaviour(mode=mode)) as server, room_of(server) as room:
         waiting = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
         await room.until_told(3)

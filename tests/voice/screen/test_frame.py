@@ -89,7 +89,9 @@ def test_grey_is_a_picture_too() -> None:
     ],
 )
 def test_a_bad_picture_is_refused_with_its_reason(data: bytes, reason: FrameRefusal) -> None:
-    """Wrong types, huge pictures, incomplete files, too many scans and wrong sizes are refused, each with its reason."""
+    """Wrong types, huge pictures, incomplete files, too many scans and wrong sizes are refused, each with
+    its reason.
+    """
     assert refusal(data) is reason
 
 

@@ -43,7 +43,9 @@ def test_the_first_picture_is_read_whole() -> None:
     ids=["still", "requantised", "chat line", "health figure", "moving", "cut"],
 )
 def test_what_changed_is_told_apart(after: np.ndarray, change: ChangeKind) -> None:
-    """A still screen counts as unchanged. A new line, a changed figure and a new scene each give their kind of change."""
+    """A still screen counts as unchanged. A new line, a changed figure and a new scene each give their kind
+    of change.
+    """
     assert compare_frames(seen(), after).change is change
 
 
@@ -58,7 +60,9 @@ def test_only_the_part_that_changed_is_read() -> None:
 
 
 def test_slow_changes_add_up() -> None:
-    """Slow changes add up, because a picture is compared with the last one that was read, not with the one before it."""
+    """Slow changes add up, because a picture is compared with the last one that was read, not with the one
+    before it.
+    """
     gate = ChangeDetector()
     gate.look(GREY)
     changes = [gate.look(GREY + np.uint8(step)).change for step in range(1, 5)]

@@ -54,6 +54,8 @@ def test_changes_add_up() -> None:
     ],
 )
 def test_why_it_is_looked_at(change: ChangeKind, why: ScreenNoteReason) -> None:
-    """Each kind of change gives the reason for a look. Without a model, a look after an interval has the reason TEXT."""
+    """Each kind of change gives the reason for a look. Without a model, a look after an interval has the
+    reason TEXT.
+    """
     assert PendingChange(change).why(MODEL) is why
     assert PendingChange(change).why(None) is (ScreenNoteReason.TEXT if why is ScreenNoteReason.INTERVAL else why)

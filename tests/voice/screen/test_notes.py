@@ -1,4 +1,6 @@
-"""Notes about a shared screen: its start, cuts, new text and answers to questions. Notes are short and never repeated."""
+"""Notes about a shared screen: its start, cuts, new text and answers to questions. Notes are short and
+never repeated.
+"""
 
 from __future__ import annotations
 

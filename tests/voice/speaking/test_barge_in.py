@@ -158,7 +158,9 @@ def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
 
 
 def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
-    """The verdict on a laugh ends its pause although a click was heard since, and the next laugh is judged separately."""
+    """The verdict on a laugh ends its pause although a click was heard since, and the next laugh is judged
+    separately.
+    """
     table = Table()
     table.speak(ADA, s=1.2)
     table.speak(s=0.6)

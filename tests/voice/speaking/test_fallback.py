@@ -80,7 +80,9 @@ async def test_when_both_fail_both_say_why() -> None:
 
 @pytest.mark.asyncio
 async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
-    """If the first voice breaks off, the second speaks the rest. Once the pace is known, no word is lost or repeated."""
+    """If the first voice breaks off, the second speaks the rest. Once the pace is known, no word is lost or
+    repeated.
+    """
     bench = Bench()
     bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
     sentence = "one two three four five six seven eight"

@@ -43,7 +43,9 @@ def test_what_is_for_no_ears_is_left_out(reply: str, left: str) -> None:
 
 
 def test_what_is_never_closed_hides_the_rest() -> None:
-    """A passage that is never closed hides the rest, because a model that was cut off in a call said nothing after it."""
+    """A passage that is never closed hides the rest, because a model that was cut off in a call said
+    nothing after it.
+    """
     assert visible("Wait. <tool_call> a. b. c") == "Wait."
 
 

@@ -316,7 +316,9 @@ def arrivals(draw: st.DrawFn) -> list[tuple[int, float]]:
 def test_each_frame_at_most_once_and_in_order(
     packets: list[tuple[int, float]], first_sequence: int, first_timestamp: int
 ) -> None:
-    """For any loss, delay and order of packets, no frame comes twice or out of order, and every packet is counted once."""
+    """For any loss, delay and order of packets, no frame comes twice or out of order, and every packet is
+    counted once.
+    """
     line = Line(first_sequence=first_sequence, first_timestamp=first_timestamp)
     fates = [line.arrive(n, at, payload=SILENCE_FRAME if n % 17 > 12 else None) for n, at in packets]
     line.out += line.jitter.close()

@@ -1,4 +1,6 @@
-"""The whole link against the local Discord, with real websockets, encryption and packet loss. Every talkspurt is heard."""
+"""The whole link against the local Discord, with real websockets, encryption and packet loss. Every
+talkspurt is heard.
+"""
 
 from __future__ import annotations
 
@@ -318,7 +320,9 @@ class Tone:
 
 @pytest.mark.asyncio
 async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
-    """Half a second of tone reaches the other participant. Then the thread keeps asking the source and sends nothing."""
+    """Half a second of tone reaches the other participant. Then the thread keeps asking the source and
+    sends nothing.
+    """
     async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
         await ada.meet(BOT)
         source = Tone(25)

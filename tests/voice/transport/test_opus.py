@@ -136,7 +136,9 @@ def test_a_library_that_is_not_opus_is_passed_over() -> None:
 
 
 def test_packets_tell_whether_they_carry_a_copy() -> None:
-    """Speech that is coded for loss carries a copy of the frame before it. Other packets and the silence frame do not."""
+    """Speech that is coded for loss carries a copy of the frame before it. Other packets and the silence
+    frame do not.
+    """
     coded = packets(20, bitrate_bps=24_000, expected_loss_percent=30)
     assert any(opus.carries_fec(packet) for packet in coded)
     assert not any(opus.carries_fec(packet) for packet in packets(20, bitrate_bps=24_000, expected_loss_percent=0))

@@ -229,7 +229,9 @@ def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
 
 
 def test_when_the_time_is_kept_again_nothing_is_skipped() -> None:
-    """If the carrier keeps time again, the frame that is ready goes first and each frame is 20 ms after the one before."""
+    """If the carrier keeps time again, the frame that is ready goes first and each frame is 20 ms after the
+    one before.
+    """
     clock, wire, words = Clock(), Wire(), Words(10)
     outgoing = Outgoing(words, lambda: wire, clock=clock)
     outgoing.slot()

@@ -336,7 +336,9 @@ async def test_gateway_s_words_reach_the_receiver() -> None:
 
 @pytest.mark.asyncio
 async def test_session_that_began_in_the_clear_can_go_up() -> None:
-    """Op 24 makes the DAVE session of a connection that began without encryption. discord.py's own code never makes it."""
+    """Op 24 makes the DAVE session of a connection that began without encryption. discord.py's own code
+    never makes it.
+    """
     async with websocket() as (ws, state, recorder):
         state.dave_session = None
         state.dave_protocol_version = 0
@@ -413,7 +415,9 @@ async def test_refused_handshake_says_what_to_do(code: int) -> None:
 
 @pytest.mark.asyncio
 async def test_being_back_in_a_channel_takes_back_being_out() -> None:
-    """Being back in a channel clears the memory of having left. Otherwise discord.py takes the next move for the end."""
+    """Being back in a channel clears the memory of having left. Otherwise discord.py takes the next move
+    for the end.
+    """
     async with connection_state() as state:
         state._expecting_disconnect = True
         await state.voice_state_update({"channel_id": None})

@@ -243,7 +243,9 @@ def test_without_op_5_the_key_tells_who_speaks() -> None:
 
 
 def test_frames_from_before_the_group_use_up_no_tries() -> None:
-    """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies the sender."""
+    """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies
+    the sender.
+    """
     ear = Ear()
     ana = ear.sender(ANA, 11)
     for unready in (None, DaveRoom().bot):
@@ -320,7 +322,9 @@ def test_excluded_people_are_never_decrypted() -> None:
 
 
 def test_opting_out_in_mid_sentence_holds_at_once() -> None:
-    """If a person opts out in mid-sentence, waiting frames are discarded, the talkspurt ends and nothing more is heard."""
+    """If a person opts out in mid-sentence, waiting frames are discarded, the talkspurt ends and nothing
+    more is heard.
+    """
     ear = Ear()
     ana = ear.sender(ANA, 11)
     ear.receiver.speaks(11, ANA)

@@ -50,7 +50,9 @@ async def test_a_name_means_the_newest_that_fits() -> None:
 
 @pytest.mark.asyncio
 async def test_long_files_have_pages() -> None:
-    """The pages together are the whole file without overlap, and a page number that is too high returns the last page."""
+    """The pages together are the whole file without overlap, and a page number that is too high returns the
+    last page.
+    """
     chat = FakeChat()
     text = "".join(f"line {number}\n" for number in range(1_500))
     chat.drop("long.txt", text.encode())

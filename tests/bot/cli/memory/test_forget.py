@@ -20,7 +20,9 @@ __all__ = ["data_dir"]
 
 @pytest.mark.usefixtures("data_dir")
 def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
-    """The output counts what was forgotten. Afterwards the person is unknown, and other people's words are still found."""
+    """The output counts what was forgotten. Afterwards the person is unknown, and other people's words are
+    still found.
+    """
     out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
     assert out.startswith("Forgotten: ")
     assert "1 facts about Ada, in 1 sessions." in out

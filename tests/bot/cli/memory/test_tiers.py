@@ -37,7 +37,9 @@ def test_segments_are_listed_with_how_they_are_kept(capsys: pytest.CaptureFixtur
 
 @pytest.mark.usefixtures("data_dir")
 def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
-    """A context less than 60 % full is compressed only with --regardless, and the tokens before and after are printed."""
+    """A context less than 60 % full is compressed only with --regardless, and the tokens before and after
+    are printed.
+    """
     assert "nothing to do" in told(capsys, "memory", "compress")
     out = told(capsys, "memory", "compress", "--regardless")
     assert out.startswith("Compressed 4 segments (")

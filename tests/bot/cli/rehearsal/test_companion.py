@@ -164,7 +164,9 @@ class _Bot:
 async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A failing shutdown is raised, and a bot that ends by itself is reported as a crash. A killed bot reports nothing."""
+    """A failing shutdown is raised, and a bot that ends by itself is reported as a crash. A killed bot
+    reports nothing.
+    """
     told: list[seen.Observation] = []
     full = RuntimeError("the disk is full")
     async with InProcessCompanion({}) as companion:

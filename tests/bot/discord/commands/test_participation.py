@@ -114,7 +114,9 @@ async def test_a_moderator_chooses_the_mode_and_everybody_sees_it() -> None:
 
 @pytest.mark.asyncio
 async def test_a_moderator_chooses_the_names_and_everybody_sees_them() -> None:
-    """A moderator can set the wake names and reset them; every member can read them. Names without letters are refused."""
+    """A moderator can set the wake names and reset them; every member can read them. Names without letters
+    are refused.
+    """
     async with online() as table:
         assert await table.say(BEN, "wake-names") == "I listen to: Roomtone."
         assert (await table.say(BEN, "wake-names", names="Jeeves")).startswith(NOT_A_MODERATOR)

@@ -65,7 +65,9 @@ def broken(report: RehearsalReport) -> list[str]:
 
 @pytest.mark.asyncio
 async def test_a_short_evening_keeps_its_promises() -> None:
-    """An evening of several minutes, with people who join, talk over each other, ask and leave, is played in a moment."""
+    """An evening of several minutes, with people who join, talk over each other, ask and leave, is played
+    in a moment.
+    """
     shown = io.StringIO()
     report = await play(EVENING, shown)
     assert broken(report) == []
