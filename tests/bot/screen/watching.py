@@ -38,8 +38,8 @@ PICTURES = {
 class FakeReaders:
     """`ScreenReaders` with prepared results. `texts`: the lines on the screen; `words`: the description by a model.
 
-    `holding`: if set, a read waits for this event before it takes its picture. `thinking`: if set, a read waits for this
-    event after it has taken its picture.
+    `holding`: if set, a read waits for this event before it takes its picture. `thinking`: if set, a read waits for
+    this event after it has taken its picture.
     """
 
     def __init__(self, *, by_model: bool = False) -> None:
