@@ -64,7 +64,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__main__",),
     ),
     "compaction": (
-        ("errors", "model", "tokens"),
+        ("errors", "model", "tokens", "untrusted_text"),
         ("language", "payload", "ports", "timeline"),
         ("notes",),
         ("summary",),

@@ -14,7 +14,7 @@ import structlog
 
 from bot.brain.tools.schema import schema_problem
 from bot.brain.tools.tool import RoomTool
-from bot.brain.tools.untrusted_text import defuse
+from compaction.untrusted_text import defuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

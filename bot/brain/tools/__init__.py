@@ -1,6 +1,5 @@
 """The tools that a language model may call while it answers. `toolbox` is the entry point.
 
-`tool` describes one tool; `permission` decides on whose behalf it runs, `schema` checks arguments, `untrusted_text`
-marks output as data, `exchanges` keeps recent calls in the prompt. Built-in tools: `memory`, `attachments`, `links`,
-`screen`.
+`tool` describes one tool; `permission` decides on whose behalf it runs, `schema` checks arguments, `exchanges` keeps
+recent calls in the prompt. Built-in tools: `memory`, `attachments`, `links`, `screen`.
 """

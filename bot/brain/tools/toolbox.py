@@ -15,8 +15,8 @@ from bot.brain.tools.exchanges import ToolExchanges
 from bot.brain.tools.permission import NOBODY, refusal
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
-from bot.brain.tools.untrusted_text import mark_as_data
 from bot.llm.port import ToolOffer
+from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
