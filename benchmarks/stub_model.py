@@ -1,7 +1,7 @@
-"""A fake OpenAI endpoint that answers after a fixed time, to measure the cost of waiting for a model.
+"""Fake OpenAI endpoints: any answers (`chat_endpoint`), or one that comes after a fixed time (`stub_endpoint`).
 
-A whole answer comes after `answer_s`. A streamed answer begins at once and continues until the caller disconnects. The
-stub implements just enough HTTP for these clients, and listens only on 127.0.0.1.
+The second measures what waiting for a model costs: whole answers come after `answer_s`; streamed ones begin at once and
+go on until the caller disconnects. Just enough HTTP for these clients is implemented, on 127.0.0.1 only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from benchmarks.local_model import ChatEndpoint
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from benchmarks.report import Json
 
 MODEL = "stub"
 SUMMARY = "They talked about the evening, and nothing was decided."
@@ -26,6 +28,21 @@ _PIECE_S = 0.01
 @asynccontextmanager
 async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ChatEndpoint]:
     """Run the stub server until the `async with` block ends."""
+
+    async def answer(body: dict[str, Json]) -> str:
+        del body
+        await asyncio.sleep(answer_s)
+        return SUMMARY
+
+    async with chat_endpoint(answer, model=MODEL) as endpoint:
+        yield endpoint
+
+
+@asynccontextmanager
+async def chat_endpoint(
+    answer: Callable[[dict[str, Json]], Awaitable[str]], *, model: str
+) -> AsyncIterator[ChatEndpoint]:
+    """Answer requests with what `answer` returns for their bodies, until the `async with` block ends."""
     open_calls: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,10 +50,10 @@ async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ChatEndpoint]:
         assert task is not None
         open_calls.add(task)
         try:
-            while await _answer(reader, writer, answer_s):
+            while await _answer(reader, writer, answer, model):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the caller hung up, which is what is measured
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the caller hung up, which is what is measured, or the endpoint is closed
         finally:
             open_calls.discard(task)
             writer.close()
@@ -44,7 +61,7 @@ async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ChatEndpoint]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     try:
-        yield ChatEndpoint(f"http://127.0.0.1:{port}/v1", MODEL, local=True)
+        yield ChatEndpoint(f"http://127.0.0.1:{port}/v1", model, local=True)
     finally:
         server.close()
         for call in list(open_calls):
@@ -52,7 +69,12 @@ async def stub_endpoint(*, answer_s: float) -> AsyncIterator[ChatEndpoint]:
         await asyncio.gather(*open_calls, return_exceptions=True)
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer_s: float) -> bool:
+async def _answer(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    answer: Callable[[dict[str, Json]], Awaitable[str]],
+    model: str,
+) -> bool:
     """Answer one request; return whether the connection stays open."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = 0
@@ -64,17 +86,19 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, an
     if body.get("stream"):
         await _stream(writer)
         return False
-    await asyncio.sleep(answer_s)
-    message = {"role": "assistant", "content": SUMMARY}
-    answer = {
-        "id": "stub",
+    text = await answer(body)
+    message = {"role": "assistant", "content": text}
+    # About four characters a token, as in English.
+    asked, given = max(1, length // 4), max(1, len(text) // 4)
+    completion = {
+        "id": model,
         "object": "chat.completion",
         "created": 0,
-        "model": MODEL,
+        "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        "usage": {"prompt_tokens": asked, "completion_tokens": given, "total_tokens": asked + given},
     }
-    data = json.dumps(answer).encode()
+    data = json.dumps(completion).encode()
     writer.write(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + str(len(data)).encode() + b"\r\n\r\n"
     )

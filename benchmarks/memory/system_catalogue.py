@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from benchmarks.errors import PeerError
 from benchmarks.memory.systems import LastTurnsBaseline, open_roomtone_memory
 from benchmarks.peers.process import peer_process
 from bot.llm.openai_chat import OpenAIChat
@@ -20,7 +21,7 @@ from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from benchmarks.memory.systems import MemorySystem
     from benchmarks.peers.environment import PeerLibrary
 
+# The systems whose answers are recorded, in our words: `roomtone` is the ledger.
+RECORDED_SYSTEMS = ("roomtone", "recursive", "langchain", "pipecat")
 # The timeout is long, because a small model on a busy machine is slow and its speed is not measured here.
 MODEL_TIMEOUT_S = 600.0
 
@@ -85,6 +88,19 @@ def peer_system(library: PeerLibrary, python: Path, endpoint: ChatEndpoint) -> S
             yield peer
 
     return SystemSpec(library.name, ours=False, needs_model=True, enter=enter)
+
+
+async def recorded_system(
+    name: str, endpoint: ChatEndpoint, pythons: Callable[[], Awaitable[Mapping[PeerLibrary, Path]]]
+) -> SystemSpec:
+    """Return one of `RECORDED_SYSTEMS`. `pythons` installs other libraries if one is needed. Raises PeerError."""
+    ours = {"roomtone": Strategy.LEDGER, "recursive": Strategy.RECURSIVE}
+    if name in ours:
+        return _strategy_entrant(ours[name], endpoint)
+    for library, python in (await pythons()).items():
+        if library.name == name:
+            return peer_system(library, python, endpoint)
+    raise PeerError(f"{name} could not be installed.")
 
 
 def _llm_settings(endpoint: ChatEndpoint) -> LlmSettings:

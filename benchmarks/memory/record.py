@@ -1,0 +1,80 @@
+"""Record a strong model's answers: `python -m benchmarks.memory.record CONVERSATION SYSTEM FOLDER`.
+
+CONVERSATION is cabin, salt_gate, long, or the path of a transcript; SYSTEM is roomtone, recursive, langchain or
+pipecat. Each request appears as FOLDER/NNN.req.txt. Write the answer from its text alone, under another name, and move
+it to FOLDER/NNN.resp.txt within ten minutes. Run it again with the same FOLDER to go on: answers that are there are
+used at once. The answers are kept in `recorded/answers`, or under --answers for transcripts that are not the project's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.disabled_logging import logging_disabled
+from benchmarks.memory.dependencies import find_pythons
+from benchmarks.memory.evaluation import folds_possible, turns_needed
+from benchmarks.memory.options import MemoryBenchOptions
+from benchmarks.memory.recorded_answers import ANSWERS, recording_endpoint
+from benchmarks.memory.system_catalogue import RECORDED_SYSTEMS, recorded_system
+from benchmarks.memory.transcripts import read_conversation_file
+from benchmarks.memory.written_conversations import LONG, NAMES, read_written
+from benchmarks.progress import NoProgress
+
+if TYPE_CHECKING:
+    from benchmarks.memory.conversation import RecordedConversation
+
+
+def read_conversation(name: str) -> RecordedConversation:
+    """Return the conversation of this name, or of this transcript. Raises TranscriptFormatError."""
+    if name in {*NAMES, LONG}:
+        return read_written(name).conversation
+    return read_conversation_file(Path(name))[0]
+
+
+async def record(
+    conversation: RecordedConversation, system: str, work: Path, *, answers: Path, peers_dir: Path | None, folds: int
+) -> None:
+    """Play the conversation to the system while its requests are answered by hand."""
+    lines = conversation.lines[: turns_needed(min(folds, folds_possible(conversation)))]
+    async with AsyncExitStack() as stack:
+        stack.enter_context(logging_disabled())
+        endpoint = await stack.enter_async_context(
+            recording_endpoint(answers / conversation.name / system, work, conversation.lines)
+        )
+        options = MemoryBenchOptions(peers_dir=peers_dir)
+        spec = await recorded_system(system, endpoint, lambda: find_pythons(options, stack, print, NoProgress()))
+        memory = await stack.enter_async_context(spec.enter(lines[0].at))
+        for line in lines:
+            await memory.hear(line)
+        standing = await memory.standing()
+        print(f"{standing.folds} folds, {memory.cost.failures} failures. The text at the end:\n{standing.injected}")  # noqa: T201
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("conversation")
+    parser.add_argument("system", choices=RECORDED_SYSTEMS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--answers", type=Path, default=ANSWERS, help="where answers are kept")
+    parser.add_argument("--peers-dir", type=Path, help="where other libraries are installed and kept")
+    parser.add_argument("--folds", type=int, default=100, help="stop after so many folds")
+    given = parser.parse_args()
+    asyncio.run(
+        record(
+            read_conversation(given.conversation),
+            given.system,
+            given.folder,
+            answers=given.answers,
+            peers_dir=given.peers_dir,
+            folds=given.folds,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
