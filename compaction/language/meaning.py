@@ -1,0 +1,323 @@
+"""What a sentence says, as far as words alone tell: topics, names, values, sign, and the cues of what should be kept.
+
+Works for every language of `languages`; for other texts names, numbers and topics still count, and for scripts without
+spaces pairs of characters. Linear in the length of a text, of which `MAX_CHARS` are read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.language.languages import language_of
+from compaction.language.sentence_cache import sentence_cache
+from compaction.language.terms import UNSPACED
+from compaction.language.text import QUESTION_MARKS, plain
+from compaction.model import FactKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A turn is rarely longer than 1,200 characters; a longer text says no more about what it is about.
+MAX_CHARS = 4_000
+NO_NAMES: frozenset[str] = frozenset()
+
+_TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*[^\W_]*|[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
+_THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
+_FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
+_MONEY = re.compile(r"[€£$¥]")
+# A negation denies the first word with a meaning among so many after it.
+_DENIES_WITHIN = 5
+# What cues add to the worth of a sentence, 1.0 without any; retune with `roomtone bench memory`.
+_ADDS = {"secrets": 1.0, "lasting": 0.8, "deciding": 0.6, "unsettled": 0.2, "ending": 0.4, "doing": 0.1}
+_VALUE_ADDS = 0.4
+_NAME_ADDS = 0.3
+# What is left of the worth of chatter, and of a sentence that says nothing.
+_PASSING = 0.35
+_EMPTY = 0.1
+# Statements about one thing share at least this much of what they speak of.
+_SAME_THING = 0.5
+_VERY_SAME_THING = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What one sentence says.
+
+    `topics`: stems of content words that are neither names nor values. `names`: in lower case. `values`: numbers as
+    digits, times, weekdays, months. `denied`: the stem after each negation; `negated`: any word of negation. `own`: in
+    the first person. `announces`: something is no longer as it was, or is taken back. `ends`: something is over.
+    `refers`: it needs what was said before. `weight`: how much its cues ask to be kept, 1.0 for ordinary talk.
+    """
+
+    topics: frozenset[str]
+    names: frozenset[str]
+    values: frozenset[str]
+    denied: frozenset[str]
+    negated: bool
+    asks: bool
+    own: bool
+    announces: bool
+    weight: float
+    ends: bool = False
+    refers: bool = False
+    kind: FactKind = FactKind.OTHER
+
+    @property
+    def about(self) -> frozenset[str]:
+        """Return topics, names and values together."""
+        return self.topics | self.names | self.values
+
+
+@sentence_cache(most=8_192)
+def meaning(text: str, known: frozenset[str] = NO_NAMES) -> Meaning:
+    """Return what a sentence says. `known`: names in lower case, for words that open the sentence."""
+    return _Reading(plain(text[:MAX_CHARS])).meaning(known)
+
+
+def asks(text: str) -> bool:
+    """Return whether a text is a question."""
+    return meaning(text).asks
+
+
+def announces(text: str) -> bool:
+    """Return whether a text says that something is no longer as it was, or takes something back."""
+    return meaning(text).announces
+
+
+def kind_of(text: str) -> FactKind:
+    """Return the kind of fact that a sentence is."""
+    return meaning(text).kind
+
+
+def shared_share(one: Meaning, other: Meaning) -> float:
+    """Return the share of what the shorter one speaks of that the other speaks of too."""
+    least = min(len(one.about), len(other.about))
+    return len(one.about & other.about) / least if least else 0.0
+
+
+def contradicts(one: Meaning, other: Meaning) -> bool:
+    """Return whether one denies what the other affirms: the same word, about the same thing, with the same values."""
+    if one.asks or other.asks:
+        return False
+    first, second = _denied_alone(one, other), _denied_alone(other, one)
+    if not first and not second and (one.negated == other.negated or one.topics != other.topics):
+        return False
+    return (
+        _agree(one.values, other.values) and _agree(one.names, other.names) and _topic_share(one, other) > _SAME_THING
+    )
+
+
+def replaces(new: Meaning, old: Meaning, *, same_speaker: bool) -> bool:
+    """Return whether `new`, said later, puts another value or sign in the place of what `old` says.
+
+    What people say of themselves only they replace. Somebody else must announce that it is otherwise.
+    """
+    if new.asks or old.asks or new == old:
+        return False
+    if not same_speaker and (new.own or old.own or not new.announces):
+        return False
+    share = _topic_share(new, old)
+    if contradicts(new, old):
+        return same_speaker or share >= _VERY_SAME_THING
+    least = _SAME_THING if same_speaker else _VERY_SAME_THING
+    return (new.announces or new.ends) and share >= least and (new.ends or _other_value(new, old))
+
+
+def _other_value(new: Meaning, old: Meaning) -> bool:
+    """Return whether a statement gives a value where the old one has another, or says the old one is over."""
+    return not (new.values | new.names) <= (old.values | old.names) or old.ends or (new.topics != old.topics)
+
+
+def _topic_share(one: Meaning, other: Meaning) -> float:
+    least = min(len(one.topics), len(other.topics))
+    return len(one.topics & other.topics) / least if least else 0.0
+
+
+def _denied_alone(one: Meaning, other: Meaning) -> frozenset[str]:
+    return (one.denied & (other.topics | other.names | other.values)) - other.denied
+
+
+def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether the values of two statements may be of one thing."""
+    return not one or not other or bool(one & other)
+
+
+class _Reading:
+    """One sentence and its words, for the time it takes to read it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        found = list(_TOKEN.finditer(text))
+        self._written = [match.group() for match in found]
+        self._words = [each.casefold().replace("’", "'") for each in self._written]
+        self._language = language_of(self._words)
+        self._stems = [self._language.stem(each) for each in self._words]
+        self._cues = self._language.cue_places(self._words, self._stems)
+
+    def meaning(self, known: frozenset[str]) -> Meaning:
+        values, numbered = self._values()
+        names, named = self._names(known, numbered)
+        changing = self._cues["changing"]
+        passing = self._cues["passing"]
+        content = {
+            place: self._stems[place]
+            for place in range(len(self._words))
+            if place not in numbered and place not in named and self._is_content(place)
+        }
+        topics = {
+            topic
+            for place, stem in content.items()
+            if place not in changing
+            for topic in _topics(self._words[place], stem)
+        }
+        negations = self._cues["negations"]
+        denied = self._denied(negations, content, named | numbered)
+        own = bool(self._cues["own"])
+        question = self._asks()
+        ends = bool(self._cues["ending"])
+        return Meaning(
+            topics=frozenset(topics),
+            names=frozenset(names),
+            values=frozenset(values),
+            denied=denied,
+            negated=bool(negations),
+            asks=question,
+            own=own,
+            announces=bool(changing) or ends,
+            weight=self._weight(
+                bool(topics or names or values), own, question, len(passing), bool(values), bool(names)
+            ),
+            ends=ends,
+            refers=bool(self._cues["references"]),
+            kind=self._kind(own, question),
+        )
+
+    def _is_content(self, place: int) -> bool:
+        word = self._words[place]
+        return (
+            len(word) > 1
+            and word not in self._language.stopwords
+            and word.removesuffix("'s") not in (self._language.stopwords)
+        )
+
+    def _values(self) -> tuple[set[str], set[int]]:
+        """Return the values and the positions of their words."""
+        found: set[str] = set()
+        places: set[int] = set()
+        group: list[int] = []
+        for place, word in enumerate(self._words):
+            number = self._language.numbers.get(word)
+            if number is not None and word not in self._language.stopwords:
+                places.add(place)
+                group.append(int(number))
+                continue
+            if group:
+                found.update(_numbers(group))
+                group = []
+            figure = _FIGURE.match(word)
+            if figure is not None:
+                found.add(_figure(figure.group()))
+                places.add(place)
+            elif word.removesuffix("'s") in self._language.named_values and (
+                word not in self._language.ambiguous or (place > 0 and self._written[place][0].isupper())
+            ):
+                found.add(self._language.named_values[word.removesuffix("'s")])
+                places.add(place)
+        found.update(_numbers(group))
+        return found, places
+
+    def _names(self, known: frozenset[str], numbered: set[int]) -> tuple[set[str], set[int]]:
+        found: set[str] = set()
+        places: set[int] = set()
+        later = {
+            word.removesuffix("'s")
+            for place, word in enumerate(self._words)
+            if place > 0 and self._written[place][0].isupper()
+        }
+        for place, word in enumerate(self._words):
+            bare = word.removesuffix("'s").removesuffix("'")
+            if place in numbered or not self._is_content(place) or not self._written[place][0].isupper():
+                continue
+            if bare in known or (not self._language.words.capital_nouns and (place > 0 or bare in later)):
+                found.add(bare)
+                places.add(place)
+        return found, places
+
+    def _denied(self, negations: frozenset[int], content: dict[int, str], values: set[int]) -> frozenset[str]:
+        """Return the stem after each negation; before it, if nothing follows ('ich komme nicht')."""
+        found: set[str] = set()
+        for place in negations:
+            for at in range(place + 1, min(place + 1 + _DENIES_WITHIN, len(self._words))):
+                if at in content:
+                    found.add(content[at])
+                    break
+            else:
+                before = [content[at] for at in range(max(0, place - _DENIES_WITHIN), place) if at in content]
+                found.update(before[-1:])
+        return frozenset(found)
+
+    def _asks(self) -> bool:
+        if self._text.rstrip("\"”’」』) '").endswith(QUESTION_MARKS):
+            return True
+        closed = self._text.endswith((".", "!", "…", "。", "！"))
+        return bool(self._words) and not closed and 0 in self._cues["asking"]
+
+    def _weight(self, says: bool, own: bool, question: bool, passing: int, valued: bool, named: bool) -> float:
+        if not says:
+            return _EMPTY
+        weight = 1.0 + sum(adds for cues, adds in _ADDS.items() if (own or cues != "lasting") and self._cues[cues])
+        weight += _VALUE_ADDS * (valued or _MONEY.search(self._text) is not None) + _NAME_ADDS * named
+        if question:
+            weight = min(weight, 1.0) if passing else weight * 0.8
+        return weight * _PASSING if passing and (weight < 2.0 or passing * 2 > len(self._words)) else weight
+
+    def _kind(self, own: bool, question: bool) -> FactKind:
+        if question or self._cues["unsettled"]:
+            return FactKind.OPEN
+        if self._cues["secrets"] or (own and self._cues["lasting"]):
+            return FactKind.LASTING
+        if self._cues["deciding"]:
+            return FactKind.DECISION
+        return FactKind.DOING if self._cues["doing"] else FactKind.OTHER
+
+
+def _topics(word: str, stem: str) -> Iterator[str]:
+    """Yield a word's stem; of scripts without spaces overlapping pairs of characters."""
+    start = 0
+    unspaced = False
+    for run in UNSPACED.finditer(word):
+        unspaced = True
+        if run.start() > start:
+            yield word[start : run.start()]
+        pairs = run.group()
+        yield from (pairs[at : at + 2] for at in range(max(1, len(pairs) - 1)))
+        start = run.end()
+    if not unspaced:
+        yield stem
+    elif start < len(word):
+        yield word[start:]
+
+
+def _numbers(group: list[int]) -> Iterator[str]:
+    """Yield the numbers of adjacent words: 'twenty-five' is 25, 'two hundred' is 200, 'seven eight' is 7 and 8."""
+    total: int | None = None
+    for value in group:
+        if total is None:
+            total = value
+        elif value >= 100 and total < value:
+            total *= value
+        elif value < total and len(str(value)) < len(str(total)) and str(total).endswith("0" * len(str(value))):
+            total += value
+        else:
+            yield str(total)
+            total = value
+    if total is not None:
+        yield str(total)
+
+
+def _figure(written: str) -> str:
+    """Return a figure without thousands commas and leading zeros; a full hour without its minutes."""
+    bare = _THOUSANDS.sub("", written).lstrip("0") or "0"
+    return bare.removesuffix(":00")

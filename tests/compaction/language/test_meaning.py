@@ -1,0 +1,182 @@
+"""Tests for `compaction.language.meaning`: what is read in a sentence, in English and in German."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from compaction.language.meaning import announces, asks, contradicts, kind_of, meaning, replaces, shared_share
+from compaction.language.text import sentences
+from compaction.model import FactKind
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("The code is 7719.", {"7719"}),
+        ("fourteen of us", {"14"}),
+        ("twenty-five euros", {"25"}),
+        ("two hundred people", {"200"}),
+        ("It is 4,411 in all.", {"4411"}),
+        ("My flight is at 6:40 on Friday.", {"6:40", "friday"}),
+        ("I may come in May.", {"may"}),
+        ("She turns ninety in June.", {"90", "june"}),
+        ("Am Freitag um vierzehn Uhr.", {"freitag", "14"}),
+        ("Im März sind es fünfundzwanzig Euro.", {"märz", "25"}),
+    ],
+)
+def test_values_are_read(text: str, values: set[str]) -> None:
+    """Numbers, weekdays and months are values, in words and in digits."""
+    assert meaning(text).values == values
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("I'm not allergic to peanuts.", {"allerg"}),
+        ("I can't come on Friday.", {"come"}),
+        ("I eat no fish.", {"fish"}),
+        ("I never finished the season.", {"finish"}),
+        ("I'm allergic to peanuts.", set()),
+        ("Ich esse kein Fleisch.", {"fleisch"}),
+        ("Ich bin nicht allergisch gegen Nüsse.", {"allerg"}),
+        ("Ich komme nicht.", {"komm"}),
+    ],
+)
+def test_denied_words_are_read(text: str, denied: set[str]) -> None:
+    """The word that a negation belongs to is denied."""
+    assert meaning(text).denied >= denied
+    assert meaning(text).negated is bool(denied)
+
+
+def test_names_need_a_capital_inside_the_sentence() -> None:
+    """A word that opens a sentence is a name only if it is known as one."""
+    assert meaning("Waldok met Nott in Zadash.").names == {"nott", "zadash"}
+    assert meaning("Waldok met Nott in Zadash.", frozenset({"waldok"})).names == {"waldok", "nott", "zadash"}
+    assert meaning("Nadja hat den Schlüssel.", frozenset({"nadja"})).names == {"nadja"}
+
+
+def test_unspaced_scripts_have_topics() -> None:
+    """A script without spaces gives pairs of characters."""
+    assert "花生" in meaning("我对花生过敏。").topics
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Who has the map?", True),
+        ("where is the map", True),
+        ("do you have the map", True),
+        ("I have the map", False),
+        ("wo ist die Karte", True),
+        ("hat jemand die Karte", True),
+        ("Ich habe die Karte.", False),
+        ("谁有地图？", True),
+    ],
+)
+def test_questions_are_known(text: str, expected: bool) -> None:
+    """A question is known by its mark, or by its opening where there is no mark."""
+    assert asks(text) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The raid is cancelled.",
+        "I don't live there any more.",
+        "Scratch that, it's Friday.",
+        "Der Termin ist abgesagt.",
+        "Wir treffen uns doch nicht.",
+    ],
+)
+def test_changes_are_announced(text: str) -> None:
+    """A sentence that takes something back announces a change."""
+    assert announces(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("My sister lives in Graz.", FactKind.LASTING),
+        ("The door code is 4417.", FactKind.LASTING),
+        ("I'll call the landlord.", FactKind.LASTING),
+        ("We decided to take the train.", FactKind.DECISION),
+        ("Who has the map?", FactKind.OPEN),
+        ("They are playing a game.", FactKind.DOING),
+        ("Meine Schwester wohnt in Graz.", FactKind.LASTING),
+        ("Der Plan steht, abgemacht.", FactKind.DECISION),
+    ],
+)
+def test_kinds_are_told_by_cues(text: str, kind: FactKind) -> None:
+    """The kind of a fact is told by cues."""
+    assert kind_of(text) is kind
+
+
+@pytest.mark.parametrize(
+    ("worth", "chatter"),
+    [
+        ("I have a jeweller's kit.", "I have to pee so bad."),
+        ("The code's 7719.", "Can you hear me now?"),
+        ("Dad's back in hospital.", "One sec, loading."),
+        ("Ich habe mir das Handgelenk gebrochen.", "Hört ihr mich jetzt?"),
+        ("Der Code ist 7719.", "Moment mal, es klingelt."),
+    ],
+)
+def test_chatter_weighs_less(worth: str, chatter: str) -> None:
+    """A fact weighs more than chatter."""
+    assert meaning(worth).weight >= 1.0 > meaning(chatter).weight
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("I can come on Friday.", "I can't come on Friday.", True),
+        ("I'm allergic to peanuts.", "I'm not allergic to peanuts.", True),
+        ("I can come on Friday.", "I can't come on Sunday.", False),
+        ("I eat meat.", "I don't eat fish.", False),
+        ("Ich esse Fleisch.", "Ich esse kein Fleisch.", True),
+        ("Ich komme am Freitag.", "Ich komme am Freitag nicht.", True),
+    ],
+)
+def test_opposites_contradict(one: str, other: str, expected: bool) -> None:
+    """Two sentences contradict each other if one denies what the other says of the same thing."""
+    assert contradicts(meaning(one), meaning(other)) is expected
+    assert contradicts(meaning(other), meaning(one)) is expected
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        ("The raid is cancelled, sorry.", "The raid is on for Thursday.", True),
+        ("I drink coffee again now.", "I quit coffee last month.", True),
+        ("I can't bring the cake after all.", "I'll bring the cake.", True),
+        ("And the vet on Thursday with the cat.", "I see the dentist on Tuesday.", False),
+        ("Room 14 costs 110 euros.", "Room 12 costs 90 euros.", False),
+        ("Das Treffen ist jetzt am Freitag.", "Das Treffen ist am Donnerstag.", True),
+    ],
+)
+def test_later_word_replaces(new: str, old: str, expected: bool) -> None:
+    """The same person's later word about the same thing replaces the earlier one."""
+    assert replaces(meaning(new), meaning(old), same_speaker=True) is expected
+
+
+def test_nobody_replaces_what_others_say_of_themselves() -> None:
+    """What somebody says of themselves is replaced by nobody else's words."""
+    assert not replaces(meaning("My code is 9052 now."), meaning("My code is 4417."), same_speaker=False)
+
+
+def test_shared_share_is_of_the_shorter() -> None:
+    """The share counts the words of the sentence that has fewer."""
+    assert shared_share(meaning("The blue tent leaks."), meaning("The blue tent leaks near Berlin.")) == 1.0
+    assert shared_share(meaning("The blue tent."), meaning("My flight.")) == 0.0
+
+
+@pytest.mark.parametrize("piece", ["a-", "A. ", "_", '."', "not ", "1. mai ", "肉", "x", "one hundred "])
+def test_long_texts_take_linear_time(piece: str) -> None:
+    """A hostile text of 100,000 characters is read at once; the limit allows for a busy machine."""
+    text = piece * (100_000 // len(piece))
+    before = time.perf_counter()
+    meaning(text)
+    sentences(text)
+    assert time.perf_counter() - before < 1.0

@@ -1,0 +1,47 @@
+"""Tests for `compaction.language.text`."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.language.text import as_sentence, ends_a_sentence, plain, sentences, whole_sentences, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We leave at nine. Bring the map!", ["We leave at nine.", "Bring the map!"]),
+        ("Dr. Weber said so. Fine.", ["Dr. Weber said so.", "Fine."]),
+        ("Wir treffen uns am 3. Mai. Gut.", ["Wir treffen uns am 3. Mai.", "Gut."]),
+        ("It costs 3.5 euros. Ok?", ["It costs 3.5 euros.", "Ok?"]),
+        ("No stops at all here", ["No stops at all here"]),
+        ("我对花生过敏。你呢？", ["我对花生过敏。", "你呢？"]),
+        ("", []),
+    ],
+)
+def test_sentences_end_at_stops(text: str, expected: list[str]) -> None:
+    """A text is split at its stops, and not at abbreviations, decimals and dates."""
+    assert sentences(text) == expected
+
+
+def test_plain_removes_marks() -> None:
+    """Marks of lists, emphasis and code and control characters are removed."""
+    assert plain("**Ada**\n`x`\x00 y") == "Ada x y"
+
+
+def test_as_sentence_closes_and_cuts() -> None:
+    """A sentence gets a stop, and is cut at a clause or a word if it is too long."""
+    assert as_sentence("we leave at nine", 40) == "we leave at nine."
+    assert as_sentence("we leave at nine, and then we eat", 20) == "we leave at nine."
+
+
+def test_whole_sentences_cuts_none() -> None:
+    """Only whole sentences are kept."""
+    assert whole_sentences("One here. Two here. Three here.", 20) == "One here. Two here."
+
+
+def test_words_lose_their_case() -> None:
+    """Words are in lower case with straight apostrophes."""
+    assert words("Don’t go, Ada!") == ["don't", "go", "ada"]
+    assert ends_a_sentence("Go.”")
+    assert not ends_a_sentence("Go")
