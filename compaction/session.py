@@ -132,7 +132,7 @@ class SessionMemory:
         compactor = Compactor(
             session_id=session_id,
             machine=machine,
-            ledger=SegmentLedger(stored.segments),
+            ledger=SegmentLedger(stored.segments, stored.chapters),
             timeline=timeline,
             outbox=outbox,
             summariser=summariser,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select, update
 
 from bot.store import rows
-from bot.store.tables import add_once, landings, notes, segments, sessions, turns
-from compaction.model import SegmentId
+from bot.store.tables import add_once, chapters, landings, notes, segments, sessions, turns
+from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.model import Note, Segment, SessionId
+    from compaction.model import Chapter, Note, Segment, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class SessionSnapshot:
     summary: str | None
     known: bool
     segments: tuple[Segment, ...]
+    chapters: tuple[Chapter, ...]
 
 
 class SessionHistory:
@@ -56,12 +57,17 @@ class SessionHistory:
                 .order_by(segments.c.start_seq, segments.c.position)
             )
             stored = tuple(rows.segment_from_row(row) for row in found)
+            made = await chapters_of(connection, session_id)
         last = next((row for row in reversed(landed) if row.revision == revision), None)
         by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
+        chapters_by_then = {ChapterId(row.chapter_id) for row in landed if row.chapter_id is not None}
         # Earlier versions of Roomtone stored no landings; for their sessions the range of a segment decides.
         present = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
         return SessionSnapshot(
-            None if last is None else last.summary, last is not None and last.summary is not None, present
+            None if last is None else last.summary,
+            last is not None and last.summary is not None,
+            present,
+            tuple(each for each in made if each.id in chapters_by_then),
         )
 
     async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
@@ -89,6 +95,13 @@ class SessionHistory:
         return {part.speaker_id: part.speaker for turn in spoken for part in turn.parts}
 
 
+async def chapters_of(connection: AsyncConnection, session_id: SessionId) -> tuple[Chapter, ...]:
+    """Return the chapters of a session, ordered by `start`, then by `level`."""
+    wanted = select(chapters).where(chapters.c.session_id == session_id)
+    found = await connection.execute(wanted.order_by(chapters.c.start_seq, chapters.c.level))
+    return tuple(rows.chapter_from_row(row) for row in found)
+
+
 async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *, now: float) -> None:
     """Render and store the session's summary again, after its segments were pruned or forgotten. `now`: epoch seconds.
 
@@ -100,8 +113,9 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
         select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
     )
     stored = [rows.segment_from_row(row) for row in found]
+    made = await chapters_of(connection, session_id)
     # A long session takes half a second; in a thread it does not delay the audio of other rooms.
-    rendered = await asyncio.to_thread(render_summary, stored)
+    rendered = await asyncio.to_thread(render_summary, stored, made)
     summary = None if rendered is None else rendered.text
     revision = session.revision + 1
     await connection.execute(

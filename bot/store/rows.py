@@ -1,4 +1,4 @@
-"""Converts turns, notes and segments to database columns and back, without loss."""
+"""Converts turns, notes, segments and chapters to database columns and back, without loss."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from compaction.model import (
+    Chapter,
+    ChapterId,
     Fact,
     FactKind,
     Note,
@@ -93,6 +95,8 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
         "original_tokens": segment.original_tokens,
         "compressed_tokens": segment.compressed_tokens,
         "pruned": segment.pruned,
+        "paragraph": segment.paragraph,
+        "paragraph_problem": segment.paragraph_problem,
     }
 
 
@@ -114,6 +118,44 @@ def segment_from_row(row: Row[Any]) -> Segment:
         original_tokens=row.original_tokens,
         compressed_tokens=row.compressed_tokens,
         pruned=bool(row.pruned),
+        paragraph=row.paragraph,
+        paragraph_problem=row.paragraph_problem,
+    )
+
+
+def chapter_values(session_id: SessionId, chapter: Chapter) -> dict[str, object]:
+    return {
+        "session_id": session_id,
+        "id": chapter.id,
+        "level": chapter.level,
+        "start_seq": chapter.start,
+        "end_seq": chapter.end,
+        "started_at": chapter.started_at,
+        "ended_at": chapter.ended_at,
+        "gist": chapter.gist,
+        "refs": json.dumps(chapter.refs),
+        "summariser": chapter.summariser,
+        "created_at": chapter.created_at,
+        "paragraph": chapter.paragraph,
+        "paragraph_problem": chapter.paragraph_problem,
+    }
+
+
+def chapter_from_row(row: Row[Any]) -> Chapter:
+    return Chapter(
+        id=ChapterId(row.id),
+        session_id=SessionId(row.session_id),
+        level=row.level,
+        start=Seq(row.start_seq),
+        end=Seq(row.end_seq),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        gist=row.gist,
+        refs=tuple(json.loads(row.refs)),
+        summariser=row.summariser,
+        created_at=row.created_at,
+        paragraph=row.paragraph,
+        paragraph_problem=row.paragraph_problem,
     )
 
 

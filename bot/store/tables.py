@@ -125,6 +125,8 @@ segments = Table(
     Column("original_tokens", Integer, nullable=False),
     Column("compressed_tokens", Integer, nullable=False),
     Column("pruned", Boolean, nullable=False, server_default="0"),
+    Column("paragraph", Prose, nullable=False, server_default=""),
+    Column("paragraph_problem", Prose, nullable=False, server_default=""),
     Index(
         "one_segment_a_range",
         "session_id",
@@ -134,6 +136,25 @@ segments = Table(
         sqlite_where=text("start_seq < end_seq"),
         postgresql_where=text("start_seq < end_seq"),
     ),
+)
+
+# The chapters over segments (`compaction.model.Chapter`). `refs`: a JSON list of facts as `segment_id#index`.
+chapters = Table(
+    "chapters",
+    metadata,
+    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("level", Integer, nullable=False),
+    Column("start_seq", Integer, nullable=False),
+    Column("end_seq", Integer, nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("ended_at", Float, nullable=False),
+    Column("gist", Prose, nullable=False),
+    Column("refs", Text, nullable=False),
+    Column("summariser", String, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("paragraph", Prose, nullable=False),
+    Column("paragraph_problem", Prose, nullable=False),
 )
 
 # The passages that memory search finds (`bot.store.search`): one row for each turn, note or segment. `key`: its seq or
@@ -202,6 +223,7 @@ landings = Table(
     Column("landed_at", Float, nullable=False),
     Column("segment_id", String),
     Column("summary", Prose),
+    Column("chapter_id", String),
 )
 
 # A segment's tier (`compaction.memory.tiers.TieredSegment`). The record columns are null until it is compressed.

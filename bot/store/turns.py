@@ -1,4 +1,4 @@
-"""Stores turns, notes, segments and the compaction state. Implements `compaction.ports.TurnStore`.
+"""Stores turns, notes, segments, chapters and the compaction state. Implements `compaction.ports.TurnStore`.
 
 Each method is one transaction and also indexes the stored item. All methods are idempotent: a caller that does not know
 whether a call succeeded may repeat it.
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import exists, func, select, update
 
 from bot.store import rows
+from bot.store.history import chapters_of
 from bot.store.indexing import index_source
-from bot.store.tables import add_once, landings, notes, segment_tiers, segments, sessions, turns
+from bot.store.tables import add_once, chapters, landings, notes, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import drop_record
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Seq
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.model import Note, NoteId, Segment, SessionId, Turn
+    from compaction.model import Chapter, Note, NoteId, Segment, SessionId, Turn
     from compaction.ports import Landing
 
 
@@ -59,6 +60,7 @@ class SqlTurnStore:
                 segments=tuple(rows.segment_from_row(row) for row in kept),
                 live_notes=live,
                 ended=session is not None and session.ended_at is not None,
+                chapters=await chapters_of(connection, session_id),
             )
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
@@ -105,7 +107,10 @@ class SqlTurnStore:
             expected = (landing.expected_cursor, landing.expected_revision)
             if session is None or session.ended_at is not None or (session.cursor, session.revision) != expected:
                 return False
-            if landing.repairs:
+            if landing.chapter is not None:
+                if not await _add_chapter(connection, session_id, landing.chapter):
+                    return False
+            elif landing.repairs:
                 if landing.segment is None or not await _replace_segment(connection, session_id, landing.segment):
                     return False
             elif landing.segment is not None and not await _add_segment(connection, session_id, landing.segment):
@@ -193,6 +198,11 @@ async def _add_segment(connection: AsyncConnection, session_id: SessionId, segme
     return True
 
 
+async def _add_chapter(connection: AsyncConnection, session_id: SessionId, chapter: Chapter) -> bool:
+    """Store a chapter; False when its id is stored already."""
+    return await add_once(connection, chapters, rows.chapter_values(session_id, chapter))
+
+
 async def _replace_segment(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> bool:
     """Replace the degraded segment of the same id and range.
 
@@ -226,7 +236,7 @@ async def _replace_segment(connection: AsyncConnection, session_id: SessionId, s
 
 async def _store_landing(connection: AsyncConnection, landing: Landing) -> None:
     """Store the summary of this revision, so that `explain` can show it after it has changed."""
-    state, segment = landing.state, landing.segment
+    state, segment, chapter = landing.state, landing.segment, landing.chapter
     values: dict[str, object] = {
         "session_id": landing.session_id,
         "revision": state.revision,
@@ -234,6 +244,7 @@ async def _store_landing(connection: AsyncConnection, landing: Landing) -> None:
         "landed_at": state.last_at or 0.0,
         "segment_id": None if segment is None else segment.id,
         "summary": state.summary,
+        "chapter_id": None if chapter is None else chapter.id,
     }
     await add_once(connection, landings, values)
 

@@ -393,7 +393,7 @@ class Compactor:
         clear_sentence_caches()
         self.external_changes += 1
         if self.state.memory.revision == stored.state.revision:
-            self._ledger = SegmentLedger(stored.segments)
+            self._ledger = SegmentLedger(stored.segments, stored.chapters)
             self._rendered = self._ledger.render()
             self._timeline.replace_turns(stored.window)
             self._timeline.release(self.state.memory.cursor)

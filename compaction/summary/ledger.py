@@ -9,19 +9,28 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from compaction.language.claims import claim_of
 from compaction.language.wording import as_sentence, durability, kind_of, sentences, whole_sentences
 from compaction.model import Fact, FactKind, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq
-from compaction.summary.port import MAX_FACT_CHARS, MAX_SUMMARY_CHARS, KnownFact
+from compaction.summary.port import (
+    CHAPTER_PARTS,
+    MAX_FACT_CHARS,
+    MAX_SUMMARY_CHARS,
+    ChapterPart,
+    ChapterRequest,
+    KnownFact,
+)
 from compaction.summary.selection import Candidate, SentenceSelection, limit_similar, rank_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from compaction.language.claims import FactClaim
+    from compaction.model import Chapter
 
 # The newest batches, and their share of the summary: the present for somebody who comes back to the conversation.
 _NEWEST_SEGMENTS = 2
@@ -44,13 +53,25 @@ _KNOWN_FACTS = 200
 _NOTHING = "Nothing was said that needs keeping."
 
 
+@dataclass(frozen=True, slots=True)
+class ChapterDue:
+    """Eight closed, consecutive parts of one level that no chapter holds yet: turns `start <= seq < end`.
+
+    `level`: of the chapter, 1 over segments.
+    """
+
+    level: int
+    start: Seq
+    end: Seq
+
+
 class SegmentLedger:
     """All segments of one session, prepared for rendering. Adding a segment processes only that segment.
 
     Owned by one session. A segment takes about a kilobyte, so ten thousand turns take about a megabyte.
     """
 
-    def __init__(self, segments: Iterable[Segment] = ()) -> None:
+    def __init__(self, segments: Iterable[Segment] = (), chapters: Iterable[Chapter] = ()) -> None:
         self._segments: list[Segment] = []
         self._candidates: list[tuple[Candidate, ...]] = []
         # All candidates. Those that stay relevant longest come first.
@@ -64,8 +85,61 @@ class SegmentLedger:
         self._first_seen: dict[str, Segment] = {}
         # Segments to repair, oldest first.
         self._degraded: tuple[Segment, ...] = ()
+        # Ordered by `start`, then by `level`.
+        self._chapters: tuple[Chapter, ...] = tuple(chapters)
         for segment in segments:
             self.add(segment)
+
+    @property
+    def chapters(self) -> tuple[Chapter, ...]:
+        """Return the chapters, ordered by `start`, then by `level`."""
+        return self._chapters
+
+    def chapter_due(self) -> ChapterDue | None:
+        """Return the next chapter to make, of the highest level that has one, the earliest first; None if none waits.
+
+        The caller checks whether its segments are to be repaired first.
+        """
+        top = max((each.level for each in self._chapters), default=0) + 1
+        for level in range(top, 0, -1):
+            covered = max((each.end for each in self._chapters if each.level == level), default=0)
+            waiting = [each for each in self._parts(level) if each.start >= covered]
+            if len(waiting) >= CHAPTER_PARTS:
+                return ChapterDue(level, waiting[0].start, waiting[CHAPTER_PARTS - 1].end)
+        return None
+
+    def chapter_request(self, due: ChapterDue) -> ChapterRequest:
+        """Return the request for this chapter."""
+        known = self.known_facts()
+        parts = [each for each in self._parts(due.level) if due.start <= each.start and each.end <= due.end]
+        return ChapterRequest(
+            level=due.level,
+            parts=tuple(
+                ChapterPart(
+                    each.start,
+                    each.end,
+                    each.gist,
+                    tuple(fact for fact in known if each.start <= fact.fact.turn_seq < each.end),
+                )
+                for each in parts
+            ),
+            chapters=tuple(each for each in self._chapters if each.end <= due.start),
+            since=tuple(each.gist for each in self._segments if each.start >= due.end),
+            known=known,
+            roster=self.roster,
+        )
+
+    def with_chapter(self, chapter: Chapter) -> SegmentLedger:
+        """Return a copy with this chapter."""
+        other = self._copy()
+        other._chapters = tuple(sorted((*self._chapters, chapter), key=lambda each: (each.start, each.level)))
+        return other
+
+    def _parts(self, level: int) -> list[Segment] | list[Chapter]:
+        """Return what a chapter of this level is made of: segments of turns, or chapters of the level below."""
+        if level == 1:
+            return [each for each in self._segments if each.start < each.end]
+        return [each for each in self._chapters if each.level == level - 1]
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -100,7 +174,12 @@ class SegmentLedger:
             self._roster.add(fact.speaker)
 
     def with_segment(self, segment: Segment) -> SegmentLedger:
-        other = SegmentLedger()
+        other = self._copy()
+        other.add(segment)
+        return other
+
+    def _copy(self) -> SegmentLedger:
+        other = SegmentLedger(chapters=self._chapters)
         other._segments = [*self._segments]
         other._candidates = [*self._candidates]
         other._ranked = [*self._ranked]
@@ -110,7 +189,6 @@ class SegmentLedger:
         other._span = self._span
         other._first_seen = self._first_seen
         other._degraded = self._degraded
-        other.add(segment)
         return other
 
     @property
@@ -121,7 +199,8 @@ class SegmentLedger:
     def before(self, segment_id: SegmentId) -> SegmentLedger:
         """Return the ledger as it was before this segment was added. Don't call `add` on the result."""
         position = self._position(segment_id)
-        other = SegmentLedger()
+        start = self._segments[position].start
+        other = SegmentLedger(chapters=(each for each in self._chapters if each.end <= start))
         other._segments = self._segments[:position]
         other._candidates = self._candidates[:position]
         other._ranked = [each for each in self._ranked if each.age_rank < position]
@@ -139,7 +218,7 @@ class SegmentLedger:
         """Return a copy in which this segment replaces the segment with the same id."""
         position = self._position(segment.id)
         gone, made = self._candidates[position], _candidates(segment, position)
-        other = SegmentLedger()
+        other = SegmentLedger(chapters=self._chapters)
         other._segments = [*self._segments[:position], segment, *self._segments[position + 1 :]]
         other._candidates = [*self._candidates[:position], made, *self._candidates[position + 1 :]]
         other._ranked = sorted((*(each for each in self._ranked if each not in gone), *made), key=rank_key)
@@ -233,9 +312,11 @@ class SegmentLedger:
         return self._superseded.isdisjoint(candidate.sentence.refs)
 
 
-def render_summary(segments: Iterable[Segment], *, max_chars: int = MAX_SUMMARY_CHARS) -> RenderedSummary | None:
+def render_summary(
+    segments: Iterable[Segment], chapters: Iterable[Chapter] = (), *, max_chars: int = MAX_SUMMARY_CHARS
+) -> RenderedSummary | None:
     """Return the summary of these segments (in order), or None if there are no segments."""
-    return SegmentLedger(segments).render(max_chars=max_chars)
+    return SegmentLedger(segments, chapters).render(max_chars=max_chars)
 
 
 def _can_be_repaired(segment: Segment) -> bool:

@@ -14,6 +14,8 @@ import pytest
 
 from compaction.errors import StoreError
 from compaction.model import (
+    Chapter,
+    ChapterId,
     CompactionState,
     Fact,
     FactKind,
@@ -102,6 +104,8 @@ def segment(
         created_at=T0 + 500.5,
         original_tokens=420,
         compressed_tokens=42,
+        paragraph=f"Ada counts to {end - 1}; “nobody” minds.",
+        paragraph_problem="names nobody said: Zoë",
     )
 
 
@@ -134,6 +138,38 @@ def repairing(start: int, end: int, *, cursor: int, revision: int) -> Landing:
     )
 
 
+def chapter(start: int, end: int, *, level: int = 1) -> Chapter:
+    """The chapter over turns `start <= seq < end`, with every field set to something of its own."""
+    return Chapter(
+        id=ChapterId(f"{EVENING}:{start}-{end}@{level}"),
+        session_id=EVENING,
+        level=level,
+        start=Seq(start),
+        end=Seq(end),
+        started_at=T0 + start * 3.0,
+        ended_at=T0 + end * 3.0,
+        gist=f"Ada counted “all” from {start} to {end - 1}.",
+        refs=(f"{EVENING}:{start}-{start + 10}#0", f"{EVENING}:{start}-{start + 10}#2"),
+        summariser="llm x",
+        created_at=T0 + 501.5,
+        paragraph=f"Ada counts to {end - 1}, Zoë listens.",
+        paragraph_problem="too long",
+    )
+
+
+def chapter_landing(made: Chapter, *, cursor: int, revision: int) -> Landing:
+    """The landing that stores a chapter on top of (cursor, revision)."""
+    return Landing(
+        session_id=EVENING,
+        expected_cursor=Seq(cursor),
+        expected_revision=revision,
+        segment=None,
+        state=CompactionState(cursor=Seq(cursor), revision=revision + 1, summary="A chapter ended.", last_at=T0 + 800),
+        folded_note_ids=(),
+        chapter=made,
+    )
+
+
 async def fill(store: TurnStore, count: int, *, session_id: SessionId = EVENING, start: int = 0) -> list[Turn]:
     """Store `count` turns in order and return them."""
     turns = [turn(seq) for seq in range(start, start + count)]
@@ -155,6 +191,7 @@ class TurnStoreContract:
         assert memory.state == CompactionState()
         assert memory.window == ()
         assert memory.segments == ()
+        assert memory.chapters == ()
         assert memory.live_notes == ()
         assert memory.ended is False
 
@@ -383,6 +420,51 @@ class TurnStoreContract:
         memory = await store.load(EVENING)
         assert memory.total_turns == 81
         assert [each.seq for each in memory.window] == list(range(10, 81))
+
+    @pytest.mark.asyncio
+    async def test_chapter_lands_beside_its_segments(self, store: TurnStore) -> None:
+        """The revision and the summary move, and the cursor, the segments and the notes stay."""
+        await fill(store, 30)
+        await store.add_note(EVENING, note("a"))
+        await store.move_notes_to_pending(EVENING, [NoteId("a")])
+        assert await store.land(landing(0, 10, revision=0))
+        before = await store.load(EVENING)
+        made = chapter(0, 10)
+        assert await store.land(chapter_landing(made, cursor=10, revision=1))
+        memory = await store.load(EVENING)
+        assert memory.chapters == (made,)
+        assert (memory.state.cursor, memory.state.revision, memory.state.summary) == (10, 2, "A chapter ended.")
+        assert (memory.segments, memory.window, memory.state.pending_notes) == (
+            before.segments,
+            before.window,
+            before.state.pending_notes,
+        )
+
+    @pytest.mark.asyncio
+    async def test_chapters_come_back_by_start_then_by_level(self, store: TurnStore) -> None:
+        """A chapter stands before the chapter above it that begins at the same turn."""
+        await fill(store, 30)
+        assert await store.land(landing(0, 10, revision=0))
+        made = [chapter(10, 20), chapter(0, 20, level=2), chapter(0, 10)]
+        for revision, each in enumerate(made, start=1):
+            assert await store.land(chapter_landing(each, cursor=10, revision=revision))
+        assert (await store.load(EVENING)).chapters == (made[2], made[1], made[0])
+
+    @pytest.mark.asyncio
+    async def test_chapter_comes_once_and_in_time(self, store: TurnStore) -> None:
+        """A chapter is refused if its id is stored, if the state moved on, or if the session has ended."""
+        await fill(store, 30)
+        assert await store.land(landing(0, 10, revision=0))
+        assert not await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=0))
+        assert not await store.land(chapter_landing(chapter(0, 10), cursor=0, revision=1))
+        assert (await store.load(EVENING)).chapters == ()
+        assert await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=1))
+        before = await store.load(EVENING)
+        assert not await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=1))
+        assert not await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=2))
+        assert await store.load(EVENING) == before
+        await store.close(EVENING, None, before.state)
+        assert not await store.land(chapter_landing(chapter(10, 20), cursor=10, revision=2))
 
     # -- ending ----------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from compaction.ports import StoredMemory
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn
+    from compaction.model import Chapter, Note, NoteId, Segment, Seq, SessionId, Turn
     from compaction.ports import Landing
 
 
@@ -38,6 +38,7 @@ class _Session:
     live: set[NoteId] = field(default_factory=set)
     pending: set[NoteId] = field(default_factory=set)
     segments: list[Segment] = field(default_factory=list)
+    chapters: list[Chapter] = field(default_factory=list)
     state: CompactionState = field(default_factory=CompactionState)
     ended: bool = False
 
@@ -69,6 +70,7 @@ class InMemoryTurnStore:
             segments=tuple(sorted(session.segments, key=lambda each: each.start)),
             live_notes=tuple(note for name, note in session.notes.items() if name in session.live),
             ended=session.ended,
+            chapters=tuple(sorted(session.chapters, key=lambda each: (each.start, each.level))),
         )
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
@@ -112,7 +114,11 @@ class InMemoryTurnStore:
         expected = (landing.expected_cursor, landing.expected_revision)
         if session.ended or expected != (session.state.cursor, session.state.revision):
             return False
-        if landing.repairs:
+        if landing.chapter is not None:
+            if any(each.id == landing.chapter.id for each in session.chapters):
+                return False
+            session.chapters.append(landing.chapter)
+        elif landing.repairs:
             found = [place for place, each in enumerate(session.segments) if _is_repaired_by(each, segment)]
             if segment is None or not found:
                 return False

@@ -55,6 +55,7 @@ SHIPPED_STEPS = (
     "fc053937154c1f7e",
     "9d4aa29609f20e56",
     "b46e6899e305cc0f",
+    "2a30a19f7759efb1",
 )
 
 

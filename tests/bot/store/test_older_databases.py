@@ -1,0 +1,177 @@
+"""A database that any earlier version wrote opens, its facts are read, and its session goes on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.store.database import open_database
+from bot.store.indexing import catch_up
+from bot.store.migrations import MIGRATIONS
+from bot.store.turns import SqlTurnStore
+from compaction.model import CompactionState, Fact, FactKind, Mode, NoteId, Seq
+from compaction.ports import Landing
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.compaction.turn_store_contract import EVENING, T0, segment, turn
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FIRST_WITH_CHAPTERS = 9
+PARAGRAPH = "Ada plans a hike! Bob is late, v1.5 of the map is his. They leave at nine."
+OLD_FACTS: list[Mapping[str, Any]] = [
+    {
+        "turn_seq": 3,
+        "slot": slot,
+        "speaker": speaker,
+        "at": T0 + 9.0,
+        "text": text,
+        "supersedes": tuple(supersedes),
+        "note_id": note_id,
+    }
+    for slot, speaker, text, supersedes, note_id in (
+        ("people", "Zoë", 'I said "slot": "people" — Grüße 🦄 \ud800', [], None),
+        ("activity", "Bob", "On Bob's screen: a map.", [], "n1"),
+        ("thread", "Ada", "When do we leave?", [], None),
+        ("decision", "Ada", "We leave at nine.", ["evening:0-10#2", "old#0"], None),
+        ("background", "Ada", "It rained.\\n", [], None),
+        # A forgotten fact.
+        ("background", "", "", ["evening:0-10#5"], None),
+    )
+]
+
+
+def write_old_database(path: Path, version: int) -> None:
+    """Write a database of this version with one open session: 63 turns, a ledger segment and a recursive one."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in (statement for step in MIGRATIONS[:version] for statement in step):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(
+            "INSERT INTO sessions (id, started_at, cursor, revision, summary, last_at) VALUES (?, ?, 20, 2, 'old', ?)",
+            (EVENING, T0, T0),
+        )
+        for seq in range(63):
+            said = turn(seq)
+            parts = json.dumps([[each.speaker_id, each.speaker, each.text] for each in said.parts])
+            connection.execute(
+                "INSERT INTO turns (session_id, seq, kind, started_at, ended_at, parts, tombstone)"
+                " VALUES (?, ?, ?, ?, ?, ?, 0)",
+                (EVENING, seq, said.kind.value, said.started_at, said.ended_at, parts),
+            )
+        for start, gist, facts, summariser in (
+            (0, "Ada counted.", OLD_FACTS, "llm ledger.v2"),
+            (10, PARAGRAPH, [], "llm recursive.v2"),
+        ):
+            connection.execute(
+                "INSERT INTO segments (session_id, id, position, start_seq, end_seq, started_at, ended_at, gist, facts,"
+                " note_ids, summariser, degraded, closing, created_at, original_tokens, compressed_tokens)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, 0, 0, ?, 100, 10)",
+                (
+                    EVENING,
+                    f"{EVENING}:{start}-{start + 10}",
+                    start // 10,
+                    start,
+                    start + 10,
+                    T0 + start,
+                    T0 + start + 9,
+                    gist,
+                    json.dumps(facts),
+                    summariser,
+                    T0 + 50,
+                ),
+            )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", range(1, FIRST_WITH_CHAPTERS))
+async def test_facts_of_an_older_database_are_read(tmp_path: Path, version: int) -> None:
+    """Every field of every old fact is read as the kind that replaced its slot, in the old order."""
+    write_old_database(tmp_path / "a.db", version)
+    async with open_database(tmp_path / "a.db") as database:
+        memory = await SqlTurnStore(database, FakeClock()).load(EVENING)
+    kinds = (FactKind.LASTING, FactKind.DOING, FactKind.OPEN, FactKind.DECISION, FactKind.OTHER, FactKind.OTHER)
+    assert memory.segments[0].facts == tuple(
+        Fact(
+            turns=(Seq(3),),
+            kind=kind,
+            speaker=old["speaker"],
+            at=T0 + 9.0,
+            text=old["text"],
+            supersedes=old["supersedes"],
+            note_id=None if old["note_id"] is None else NoteId("n1"),
+            subject=old["speaker"],
+            importance=2,
+            quoted=True,
+        )
+        for kind, old in zip(kinds, OLD_FACTS, strict=True)
+    )
+    assert (memory.segments[0].gist, memory.segments[0].paragraph) == ("Ada counted.", "")
+    assert memory.chapters == ()
+
+
+@pytest.mark.asyncio
+async def test_a_recursive_gist_becomes_the_paragraph(tmp_path: Path) -> None:
+    """The whole text is the paragraph, and its first sentence is the gist."""
+    write_old_database(tmp_path / "a.db", FIRST_WITH_CHAPTERS - 1)
+    async with open_database(tmp_path / "a.db") as database:
+        memory = await SqlTurnStore(database, FakeClock()).load(EVENING)
+    recursive = memory.segments[1]
+    assert (recursive.paragraph, recursive.gist, recursive.facts) == (PARAGRAPH, "Ada plans a hike!", ())
+
+
+@pytest.mark.asyncio
+async def test_the_search_index_of_an_older_database_stays(tmp_path: Path) -> None:
+    """Only segments whose gist changed are indexed again."""
+    path = tmp_path / "a.db"
+    write_old_database(path, FIRST_WITH_CHAPTERS - 1)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany(
+            'INSERT INTO passages (session_id, kind, "key", start_seq, at, own, preceding, following, tags)'
+            " VALUES (?, 'segment', ?, ?, 0, 'ada', '', '', '')",
+            [(EVENING, f"{EVENING}:{start}-{start + 10}", start) for start in (0, 10)],
+        )
+    async with open_database(path) as database:
+        kept = await database.rows("SELECT \"key\" FROM passages WHERE kind = 'segment'")
+        assert kept == [(f"{EVENING}:0-10",)]
+        await catch_up(database)
+        again = await database.rows('SELECT "key" FROM passages WHERE kind = \'segment\' ORDER BY "key"')
+        assert again == [(f"{EVENING}:0-10",), (f"{EVENING}:10-20",)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", range(1, FIRST_WITH_CHAPTERS))
+async def test_a_session_of_an_older_database_goes_on(tmp_path: Path, version: int) -> None:
+    """The next batches are folded and stored after the migration."""
+    write_old_database(tmp_path / "a.db", version)
+    async with open_database(tmp_path / "a.db") as database:
+        store = SqlTurnStore(database, FakeClock())
+        extractive = ExtractiveSummariser()
+        async with SessionMemory.open(
+            EVENING,
+            store=store,
+            summariser=extractive,
+            fallback=extractive,
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=FakeClock(),
+        ) as memory:
+            assert memory.cursor == 20
+            for seq in range(63, 83):
+                said = turn(seq)
+                await memory.append(said.kind, said.parts, started_at=said.started_at, ended_at=said.ended_at)
+            memory.context(max_input_tokens=8_000)
+            await memory.settle()
+            assert memory.cursor == 30
+        stored = await store.load(EVENING)
+        assert [each.end for each in stored.segments] == [10, 20, 30]
+        landed = Landing(EVENING, Seq(30), 3, segment(30, 40), CompactionState(Seq(40), 4, "x", T0), ())
+        assert await store.land(landed)
