@@ -9,29 +9,37 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from compaction.errors import SummaryRefusedError
-from compaction.language.wording import as_sentence, ends_a_sentence, plain, sentences, words
-from compaction.model import FactKind
+from compaction.language.text import as_sentence, ends_a_sentence, plain, sentences, words
+from compaction.model import FactKind, Importance
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from compaction.model import Turn
     from compaction.ports import CompletionAnswer
 
 # If a gist has this many words in a row from one turn, it is a copy of that turn.
 _COPIED_WORDS = 30
-_LINE = re.compile(r"^\W*(?:turn\s*)?(\d+)\]?\W*[|:]\s*\W*([a-z]+)\W*[|:]\s*(.+)$", re.IGNORECASE)
+_FACT_LINE = re.compile(
+    r"^\W*(?:turns?\s*)?(?P<turns>\d+(?:[\s,;]+\d+)*)\]?\s*\|\s*(?P<subject>[^|]*)\|\s*(?P<kind>[^|]*)\|"
+    r"\s*(?P<importance>[^|]*)\|\s*(?P<text>[^|]+)(?:\|\s*(?P<supersedes>[^|]*))?$",
+    re.IGNORECASE,
+)
 # A heading before the summary: 'Summary:', '**Updated summary**', 'Here is the summary of the conversation:'.
 _HEADING = re.compile(
     r"^\W*(?:(?:sure|certainly|of course|okay)\W+)?(?:here(?:'s| is| are)\b[^:\n]{0,80}|"
     r"(?:the |an? )?(?:\w+ ){0,2}summary(?: of [^:\n]{0,60})?)\W*(?::|\n)\W*",
     re.IGNORECASE,
 )
+# A longer number is no turn.
+_DIGITS = 10
+_IMPORTANCE: Final[dict[str, Importance]] = {"1": 1, "2": 2, "3": 3}
 _FENCE = re.compile(r"```\w*\n?")
-_GIST_LINE = re.compile(r"^\W*gist\W*:\s*(.+)$", re.IGNORECASE)
+_TEXT_LINE = re.compile(r"^\W*(gist|paragraph|facts)\W*:\s*(.+)$", re.IGNORECASE)
+_LABEL = re.compile(r"\d+[a-z]*")
 _INPUT_LINE = re.compile(r"\[\d+\] \d\d:\d\d ")
 _REFUSAL = re.compile(
     r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able|afraid)|sorry\b|i (?:can't|cannot|can not|won't|am not able)\b|"
@@ -57,28 +65,33 @@ _REPLY_TO_THE_TURNS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelFact:
-    """A fact as the model wrote it. `supersedes`: the numbers that the replaced facts have in the prompt."""
+    """A fact as the model wrote it. `supersedes`: labels of the known facts in its prompt."""
 
-    turn_seq: int
+    turns: tuple[int, ...]
     kind: FactKind
     text: str
-    supersedes: tuple[int, ...] = ()
+    subject: str = ""
+    importance: Importance = 2
+    supersedes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """A parsed answer. `gist` is empty if the answer had none. `structured`: whether the answer was JSON."""
+    """A parsed answer. `gist` and `paragraph` are empty if there were none or they can't be used, and
+    `paragraph_problem` says why. `refs`: labels, of a chapter's answer."""
 
     gist: str
-    facts: tuple[ModelFact, ...]
-    structured: bool
+    facts: tuple[ModelFact, ...] = ()
+    paragraph: str = ""
+    paragraph_problem: str = ""
+    refs: tuple[str, ...] = ()
 
 
 def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> ModelAnswer:
-    """Return the gist and facts of an answer about these turns. `labels`: section headings of the prompt to remove.
+    """Return gist, facts and paragraph of an answer about these turns. `labels`: headings of the prompt, removed.
 
-    Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, a reply to the conversation, a
-    copy of the prompt, or unreadable.
+    Raises SummaryRefusedError for an answer that is blank, cut off, an error, a refusal, a reply to the conversation,
+    a copy of the prompt, or unreadable. A paragraph alone that is one of these leaves the gist and the facts.
     """
     text = answer.text.strip()
     if not text:
@@ -89,35 +102,49 @@ def parse_answer(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Col
         raise SummaryRefusedError("The model's provider withheld the answer.")
     if _ERROR_TEXT.search(text):
         raise SummaryRefusedError("The model answered with an error text.")
-    parsed = _from_json(text)
-    if parsed is None:
-        # If the answer is not JSON, the whole text is checked here. Of a JSON answer, only the gist is checked, below.
-        _refuse_gist(text, turns)
-        parsed = _from_lines(text.splitlines())
-    parsed = replace(parsed, gist=_without_labels(parsed.gist, labels))
-    if parsed.gist:
-        _refuse_gist(parsed.gist, turns)
+    parsed = _from_json(text) or _from_lines(text.splitlines())
     if not parsed.gist and not parsed.facts:
+        # There is nothing else to judge it by.
+        _refuse_prose(text, turns)
         raise SummaryRefusedError("The model's answer has neither a gist nor facts.")
-    return parsed
+    gist = _without_labels(parsed.gist, labels)
+    try:
+        _refuse_prose(gist, turns)
+    except SummaryRefusedError:
+        if not parsed.facts:
+            raise
+        gist = ""
+    try:
+        paragraph, problem = _prose(parsed.paragraph, turns, labels), ""
+    except SummaryRefusedError as refused:
+        paragraph, problem = "", str(refused)
+    return replace(parsed, gist=gist, paragraph=paragraph, paragraph_problem=problem)
 
 
 def parse_paragraph(answer: CompletionAnswer, turns: Sequence[Turn], *, labels: Collection[str] = ()) -> str:
     """Return the model's paragraph as whole sentences on one line, without a heading and without `labels`.
 
-    Raises SummaryRefusedError as `parse_answer` does, except for an answer that was cut off, because the caller then
-    asks the model again.
+    The answer is prose, or JSON with a `paragraph`. Raises SummaryRefusedError as `parse_answer` does, but not for an
+    answer that was cut off: the caller asks again then.
     """
-    text = _without_labels(_without_heading(answer.text.strip()), labels)
-    if not text:
+    if not answer.text.strip():
         raise SummaryRefusedError("The model gave a blank answer.")
     if answer.finish_reason == "content_filter":
         raise SummaryRefusedError("The model's provider withheld the answer.")
-    if text.startswith("{") or not words(text):
+    written = _from_json(answer.text)
+    text = answer.text if written is None or not written.paragraph else written.paragraph
+    if text.lstrip().startswith("{"):
         raise SummaryRefusedError("The model's answer is no prose.")
-    _refuse_gist(text, turns)
+    return _prose(text, turns, labels, cut=answer.finish_reason == "length")
+
+
+def _prose(text: str, turns: Sequence[Turn], labels: Collection[str], *, cut: bool = False) -> str:
+    text = _without_labels(_without_heading(text.strip()), labels)
+    if not words(text):
+        raise SummaryRefusedError("The model wrote no summary.")
+    _refuse_prose(text, turns)
     found = sentences(text)
-    if answer.finish_reason == "length" and not ends_a_sentence(found[-1]):
+    if cut and not ends_a_sentence(found[-1]):
         return " ".join(found)
     return " ".join([*found[:-1], as_sentence(found[-1], len(found[-1]) + 1)])
 
@@ -136,7 +163,7 @@ def _without_labels(text: str, labels: Collection[str]) -> str:
     return re.sub(rf"(?:^|(?<=\W))(?:{either})(?: \([^)]*\))?\s*:\s*", "", text, flags=re.IGNORECASE).strip()
 
 
-def _refuse_gist(gist: str, turns: Sequence[Turn]) -> None:
+def _refuse_prose(gist: str, turns: Sequence[Turn]) -> None:
     if _ERROR_TEXT.search(gist):
         raise SummaryRefusedError("The model wrote an error text for a summary.")
     if _REFUSAL.search(gist):
@@ -167,36 +194,84 @@ def _from_json(text: str) -> ModelAnswer | None:
         return None
     if not isinstance(answer, dict):
         return None
-    gist = answer.get("gist")
     listed = answer.get("facts")
-    facts = [_json_fact(each) for each in listed] if isinstance(listed, list) else []
+    items = listed if isinstance(listed, list) else []
+    facts = [_json_fact(each) for each in items if isinstance(each, dict)]
     return ModelAnswer(
-        gist=plain(gist) if isinstance(gist, str) else "",
+        gist=plain(_text(answer.get("gist"))),
         facts=tuple(fact for fact in facts if fact is not None),
-        structured=True,
+        paragraph=plain(_text(answer.get("paragraph"))),
+        refs=_json_labels(listed),
     )
 
 
-def _json_fact(written: object) -> ModelFact | None:
-    if not isinstance(written, dict):
+def _json_fact(written: Mapping[str, object]) -> ModelFact | None:
+    text = plain(_text(written.get("text")))
+    cited = written.get("turns")
+    turns = _numbers(cited if isinstance(cited, list) else [cited])
+    if not turns or not text:
         return None
-    seq, text, kind = written.get("turn_seq"), written.get("text"), _kind(written.get("kind"))
-    if not isinstance(seq, int) or isinstance(seq, bool) or not isinstance(text, str) or not text.strip():
-        return None
-    replaced = written.get("supersedes")
-    numbers = tuple(each for each in replaced if type(each) is int) if isinstance(replaced, list) else ()
-    return ModelFact(seq, kind, plain(text), numbers)
+    return ModelFact(
+        turns,
+        _kind(written.get("kind")),
+        text,
+        plain(_text(written.get("subject"))),
+        _importance(written.get("importance")),
+        _json_labels(written.get("supersedes")),
+    )
+
+
+def _text(written: object) -> str:
+    return written if isinstance(written, str) else ""
+
+
+def _numbers(written: Iterable[object]) -> tuple[int, ...]:
+    """Return the turn numbers, as numbers or as digits in a string, each once and in their order."""
+    found = (
+        each if type(each) is int else int(each)
+        for each in written
+        if type(each) is int or (isinstance(each, str) and each.isascii() and each.isdigit() and len(each) < _DIGITS)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _json_labels(written: object) -> tuple[str, ...]:
+    items = written if isinstance(written, list) else []
+    return tuple(str(each).strip() for each in items if type(each) is int or isinstance(each, str))
+
+
+def _importance(written: object) -> Importance:
+    """Return the importance; one in the middle if it is none."""
+    return _IMPORTANCE.get(str(written).strip(), 2)
 
 
 def _from_lines(lines: Iterable[str]) -> ModelAnswer:
-    gist = ""
+    texts: dict[str, str] = {}
     facts: list[ModelFact] = []
     for line in lines:
-        if (fact := _LINE.match(line)) is not None:
-            facts.append(ModelFact(int(fact[1]), _kind(fact[2]), plain(fact[3])))
-        elif not gist and (found := _GIST_LINE.match(line)) is not None:
-            gist = plain(found[1])
-    return ModelAnswer(gist, tuple(facts), structured=False)
+        if (fact := _FACT_LINE.match(line)) is not None:
+            turns = _numbers(re.findall(r"\d+", fact["turns"]))
+            superseded = tuple(_LABEL.findall(fact["supersedes"] or ""))
+            text = plain(fact["text"])
+            if turns and text:
+                facts.append(
+                    ModelFact(
+                        turns,
+                        _kind(fact["kind"]),
+                        text,
+                        plain(fact["subject"]),
+                        _importance(fact["importance"]),
+                        superseded,
+                    )
+                )
+        elif (found := _TEXT_LINE.match(line)) is not None:
+            texts.setdefault(found[1].casefold(), plain(found[2]))
+    return ModelAnswer(
+        texts.get("gist", ""),
+        tuple(facts),
+        texts.get("paragraph", ""),
+        refs=tuple(_LABEL.findall(texts.get("facts", ""))),
+    )
 
 
 def _kind(written: object) -> FactKind:

@@ -1,54 +1,72 @@
-"""Writes the prompts that fold a batch: for a gist and facts (ledger) or for one paragraph (recursive).
+"""Writes the prompts: for one batch (gist, facts and paragraph), for a paragraph alone, and for a chapter.
 
-The texts are files under `prompts/` (`prompt_texts`). Both prompts contain the previous summary, the condensed notes,
-and the uncut turns with number, time and speakers. The ledger prompt also lists known facts with numbers, so that a
-correction can name the fact it replaces.
+The texts are files under `prompts/` (`prompt_texts`). Everything that came from people, screens or names stands in the
+user message, marked as data; the system message is the same for every conversation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from compaction.language.wording import concepts, plain
+from compaction.language.meaning import meaning
+from compaction.language.text import as_sentence, plain, sentences
 from compaction.model import FactKind
 from compaction.notes import condense_notes
 from compaction.ports import CompletionRequest
-from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS
-from compaction.summary.prompt_texts import LEDGER_VERSION, RECURSIVE_VERSION, PromptTexts
+from compaction.summary.paragraph_checks import must_stay, stands_in
+from compaction.summary.port import (
+    CHAPTER_FACTS,
+    MAX_CHAPTER_GIST_CHARS,
+    MAX_FACT_CHARS,
+    MAX_FACTS,
+    MAX_GIST_CHARS,
+    MAX_SUMMARY_CHARS,
+)
+from compaction.summary.prompt_texts import CHAPTER_VERSION, LEDGER_VERSION, RECURSIVE_VERSION
+from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from compaction.model import Note, Turn
-    from compaction.summary.port import FoldRequest, KnownFact
+    from compaction.model import Chapter, Note, Turn
+    from compaction.summary.port import ChapterRequest, FoldRequest, KnownFact
+    from compaction.summary.prompt_texts import PromptTexts
 
-# The most facts to ask for. With more, a small model confuses them.
-MODEL_FACTS = 8
-# The most known facts that the prompt lists for correction.
-_OFFERED = 12
-# The prompt asks for less than the allowed 1,200 characters, because models write more than asked.
+# A small model confuses more facts than this; a strong one may answer more.
+_ASKED_FACTS = 8
+# The prompt asks for fewer characters than are allowed, because models overshoot.
+_ASKED_GIST_CHARS = 250
+_ASKED_FACT_CHARS = 160
+_ASKED_CHAPTER_GIST_CHARS = 350
 REQUESTED_CHARS = 1_000
-# The token limit for a paragraph. It gives less than 1,200 characters: English has about 4.4 characters per token.
+# Below 1,200 characters: English has some 4.4 characters a token.
 PARAGRAPH_TOKENS = 270
+# What is told of older facts and of earlier stretches: about a thousand tokens each.
+_KNOWN_CHARS = 4_000
+_CHAPTERS_CHARS = 4_000
+_LEAST_CHAPTER_CHARS = 120
+# A known fact that shares so many words with the new turns may be corrected or closed by them.
+_LEAST_SHARED = 2
+# Turns shown before the batch.
+_BEFORE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerPrompt:
-    """A request to the model and the known facts that the request lists. Number n in the prompt is `offered[n - 1]`."""
+class Prompt:
+    """A request to the model, and the known facts that it shows, which alone an answer may name."""
 
     request: CompletionRequest
-    offered: tuple[KnownFact, ...]
+    shown: tuple[KnownFact, ...]
 
 
 class LedgerPrompts:
-    """Writes the prompts of the ledger strategy. `version` identifies the prompt texts."""
+    """The prompt of the ledger strategy. `version` identifies its texts."""
 
     def __init__(self, texts: PromptTexts) -> None:
         self._system, self._user = texts.halves(LEDGER_VERSION)
-        self._json = texts.whole(f"{LEDGER_VERSION}.json.txt")
-        self._lines = texts.whole(f"{LEDGER_VERSION}.lines.txt")
+        self._output = {form: texts.whole(f"{LEDGER_VERSION}.{form}.txt") for form in ("json", "lines")}
         self.version = texts.version(LEDGER_VERSION)
 
     @property
@@ -56,35 +74,29 @@ class LedgerPrompts:
         """Return the section headings, which must not appear in an answer."""
         return self._user.labels
 
-    def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> LedgerPrompt:
-        """Return the request for one batch. `structured`: ask for JSON, otherwise for plain lines."""
-        offered = _offered(fold)
-        limits = {"gist_chars": MAX_GIST_CHARS, "fact_chars": MAX_FACT_CHARS // 2, "max_facts": MODEL_FACTS}
-        output = (self._json if structured else self._lines).substitute(limits)
-        numbered = [
-            f"({number}) {plain(each.claim.fact.attributed_text)}" for number, each in enumerate(offered, start=1)
-        ]
-        prompt = self._user.fill(
-            {
-                "previous": fold.previous or "",
-                "known": "\n".join(numbered),
-                "notes": format_notes(fold.notes),
-                "turns": "\n".join(format_turns(fold.turns)),
-            }
-        )
-        return LedgerPrompt(
+    def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> Prompt:
+        """Return the request for one batch. `structured` asks for JSON, else for plain lines."""
+        shown = shown_facts(fold.known, fold.turns)
+        limits = {
+            "gist_chars": _ASKED_GIST_CHARS,
+            "fact_chars": _ASKED_FACT_CHARS,
+            "max_facts": _ASKED_FACTS,
+            "paragraph_chars": REQUESTED_CHARS,
+        }
+        output = self._output["json" if structured else "lines"].substitute(limits)
+        return Prompt(
             CompletionRequest(
-                system=self._system.substitute(output=output),
-                prompt=prompt,
+                system=self._system.substitute(limits, output=output),
+                prompt=self._user.fill(_sections(fold, shown) | limits),
                 max_output_tokens=max_output_tokens,
-                schema=ledger_schema(fold.turns, len(offered)) if structured else None,
+                schema=_ledger_schema(fold.turns, shown) if structured else None,
             ),
-            offered,
+            shown,
         )
 
 
 class RecursivePrompts:
-    """Writes the prompts of the recursive strategy. `version` identifies the prompt texts."""
+    """The prompt for a paragraph alone: the recursive strategy, and a second attempt at any paragraph."""
 
     def __init__(self, texts: PromptTexts) -> None:
         self._system, self._user = texts.halves(RECURSIVE_VERSION)
@@ -95,22 +107,116 @@ class RecursivePrompts:
         """Return the section headings, which must not appear in an answer."""
         return self._user.labels
 
-    def write(self, fold: FoldRequest, *, max_output_tokens: int, correction: str = "") -> CompletionRequest:
-        """Return the request for one paragraph. `correction`: what was wrong with the previous attempt."""
-        turns = "\n".join(format_turns(fold.turns))
+    def write(
+        self, fold: FoldRequest, *, max_output_tokens: int, correction: str = "", attempt: str = ""
+    ) -> CompletionRequest:
+        """Return the request for one paragraph. `correction`: what is wrong with the previous `attempt`."""
+        told = _sections(fold, shown_facts(fold.known, fold.turns)) | {
+            "attempt": _marked("your last attempt", attempt),
+            "correction": correction,
+            "paragraph_chars": REQUESTED_CHARS,
+        }
         return CompletionRequest(
-            system=self._system.substitute(summary_chars=REQUESTED_CHARS),
-            prompt=self._user.fill(
-                {
-                    "previous": fold.previous or "",
-                    "notes": format_notes(fold.notes),
-                    "turns": turns,
-                    "correction": correction,
-                    "summary_chars": REQUESTED_CHARS,
-                }
-            ),
-            max_output_tokens=min(max_output_tokens, _cap_tokens(f"{fold.previous or ''} {turns}")),
+            system=self._system.substitute(paragraph_chars=REQUESTED_CHARS),
+            prompt=self._user.fill(told),
+            max_output_tokens=min(max_output_tokens, _cap_tokens(" ".join(_written(fold)))),
         )
+
+
+class ChapterPrompts:
+    """The prompt of a chapter. `version` identifies its texts."""
+
+    def __init__(self, texts: PromptTexts) -> None:
+        self._system, self._user = texts.halves(CHAPTER_VERSION)
+        self._output = {form: texts.whole(f"{CHAPTER_VERSION}.{form}.txt") for form in ("json", "lines")}
+        self.version = texts.version(CHAPTER_VERSION)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the section headings, which must not appear in an answer."""
+        return self._user.labels
+
+    def write(self, chapter: ChapterRequest, *, structured: bool, max_output_tokens: int) -> Prompt:
+        """Return the request for one chapter and the paragraph."""
+        every = {each.ref: each for part in chapter.parts for each in part.facts} | {
+            each.ref: each for each in chapter.known
+        }
+        labelled = {each.ref: each for each in with_labels(tuple(every.values()))}
+        parts = [[labelled[each.ref] for each in part.facts] for part in chapter.parts]
+        standing = [labelled[each.ref] for each in chapter.known]
+        limits = {
+            "gist_chars": _ASKED_CHAPTER_GIST_CHARS,
+            "fact_chars": _ASKED_FACT_CHARS,
+            "max_facts": CHAPTER_FACTS,
+            "paragraph_chars": REQUESTED_CHARS,
+        }
+        told = {
+            "chapters": _format_chapters(chapter.chapters),
+            "parts": "\n".join(
+                _marked(
+                    f"turns {part.start} to {part.end - 1}",
+                    "\n".join([plain(part.gist), *(_fact_line(each, previous=None) for each in facts)]),
+                )
+                for part, facts in zip(chapter.parts, parts, strict=True)
+            ),
+            "since": _marked("gists of what came after", "\n".join(map(plain, chapter.since))),
+            "known": _format_known(shown_facts(standing, ()), standing, previous=None),
+        }
+        of_parts = tuple(fact for facts in parts for fact in facts)
+        output = self._output["json" if structured else "lines"].substitute(limits)
+        return Prompt(
+            CompletionRequest(
+                system=self._system.substitute(limits, output=output),
+                prompt=self._user.fill(told | limits),
+                max_output_tokens=max_output_tokens,
+                schema=_chapter_schema(of_parts) if structured else None,
+            ),
+            of_parts,
+        )
+
+
+def shown_facts(known: Sequence[KnownFact], turns: Sequence[Turn]) -> tuple[KnownFact, ...]:
+    """Return the standing facts that a prompt shows, in the order of talk, each with a label of its own.
+
+    Chosen within 4,000 characters: those that the summary must have, then those that the new turns may correct or
+    close, then by importance, open ones and new ones first.
+    """
+    labelled = with_labels(known)
+    said = _topics(part.text for turn in turns for part in turn.parts)
+    musts = {each.ref for each in must_stay(labelled)}
+
+    def rank(place: int) -> tuple[bool, bool, int, bool, int]:
+        fact = labelled[place].fact
+        close = len(_topics([fact.attributed_text]) & said) >= _LEAST_SHARED
+        return labelled[place].ref in musts, close, fact.importance, fact.kind is FactKind.OPEN, place
+
+    room = _KNOWN_CHARS
+    chosen: set[int] = set()
+    for place in sorted(range(len(labelled)), key=rank, reverse=True):
+        room -= len(labelled[place].fact.attributed_text)
+        if room < 0:
+            break
+        chosen.add(place)
+    return tuple(labelled[place] for place in sorted(chosen))
+
+
+def with_labels(known: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
+    """Return the facts with labels that no two of them share: the first turn's number and, after the first, a letter."""
+    taken: set[str] = set()
+    found: list[KnownFact] = []
+    for each in known:
+        label, number = each.label, 0
+        while not label or label in taken:
+            label = f"{each.fact.turn_seq}{_letters(number)}"
+            number += 1
+        taken.add(label)
+        found.append(replace(each, label=label))
+    return tuple(found)
+
+
+def _letters(number: int) -> str:
+    """Return '' for 0, 'b' for 1, … 'z' for 25, then 'zb' and so on."""
+    return "z" * (number // 25) + ("" if number % 25 == 0 else chr(ord("a") + number % 25))
 
 
 def format_turns(turns: Sequence[Turn]) -> list[str]:
@@ -124,48 +230,115 @@ def format_turns(turns: Sequence[Turn]) -> list[str]:
 
 
 def format_notes(notes: Sequence[Note]) -> str:
-    """Return screen notes as a text of at most 400 characters, with time and owner of each screen."""
+    """Return screen notes as text of at most 400 characters, with when, whose screen and why."""
     return "; ".join(
-        f"{_clock(note.at)} {plain(note.who)}'s screen: {plain(note.what)}" for note in condense_notes(notes)
+        f"{_clock(note.at)} {plain(note.who)}'s screen ({note.why.value}): {plain(note.what)}"
+        for note in condense_notes(notes)
     )
 
 
-def ledger_schema(turns: Sequence[Turn], offered: int) -> dict[str, object]:
-    """Return the JSON schema of an answer. The answer may cite only these turns and supersede only the
-    offered facts.
-    """
-    fact: dict[str, object] = {
-        "type": "object",
-        "properties": {
-            "turn_seq": {"type": "integer", "enum": [turn.seq for turn in turns]},
-            "kind": {"type": "string", "enum": [kind.value for kind in FactKind]},
-            "text": {"type": "string", "maxLength": MAX_FACT_CHARS},
-            "supersedes": {
+def _sections(fold: FoldRequest, shown: Sequence[KnownFact]) -> dict[str, str]:
+    """Return the parts of a user message that came from the conversation, each marked as data; empty ones stay empty."""
+    return {
+        "previous": _marked("the summary so far", plain(fold.previous or "")),
+        "chapters": _format_chapters(fold.chapters),
+        "known": _format_known(shown, fold.known, previous=fold.previous or ""),
+        "notes": _marked("shared screens", format_notes(fold.notes)),
+        "before": _marked("the turns before", "\n".join(format_turns(fold.before[-_BEFORE:]))),
+        "turns": _marked("the new turns", "\n".join(format_turns(fold.turns))),
+    }
+
+
+def _marked(source: str, text: str) -> str:
+    return mark_as_data(source, text) if text else ""
+
+
+def _format_chapters(chapters: Sequence[Chapter]) -> str:
+    share = max(_LEAST_CHAPTER_CHARS, _CHAPTERS_CHARS // max(1, len(chapters)))
+    lines = [f"turns {each.start} to {each.end - 1}: {as_sentence(each.gist, share)}" for each in chapters]
+    return _marked("gists of earlier stretches", "\n".join(lines))
+
+
+def _format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, previous: str | None) -> str:
+    """Return the facts in groups, the most important first. `previous` None: nothing is marked as lacking."""
+    musts = {each.ref for each in must_stay(known)}
+    groups = {
+        "must be in the summary": [each for each in shown if each.ref in musts],
+        **{
+            f"importance {importance}": [
+                each for each in shown if each.fact.importance == importance and each.ref not in musts
+            ]
+            for importance in (3, 2, 1)
+        },
+    }
+    lines = [
+        line
+        for heading, group in groups.items()
+        if group
+        for line in (f"{heading}:", *(_fact_line(each, previous=previous) for each in group))
+    ]
+    return _marked("known facts", "\n".join(lines))
+
+
+def _fact_line(known: KnownFact, *, previous: str | None) -> str:
+    lacking = "*" if previous is not None and not stands_in(known.fact, previous) else ""
+    return f"{known.label}{lacking} ({known.fact.kind.value}) {plain(known.fact.attributed_text)}"
+
+
+def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[str, object]:
+    """Return the JSON schema of an answer: it may cite only these turns and supersede only facts that are shown."""
+    fact = _object(
+        {
+            "turns": {
                 "type": "array",
-                "items": {"type": "integer", "minimum": 1, "maximum": max(1, offered)},
+                "items": {"type": "integer", "enum": [turn.seq for turn in turns if turn.parts]},
+                "minItems": 1,
                 "maxItems": 3,
             },
-        },
-        "required": ["turn_seq", "kind", "text"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {
+            "subject": {"type": "string", "maxLength": 60},
+            "kind": {"type": "string", "enum": [kind.value for kind in FactKind]},
+            "text": {"type": "string", "maxLength": MAX_FACT_CHARS},
+            "importance": {"type": "integer", "enum": [1, 2, 3]},
+            "supersedes": _labels(shown, most=3),
+        }
+    )
+    most = min(_ASKED_FACTS, MAX_FACTS) if any(turn.parts for turn in turns) else 0
+    return _object(
+        {
             "gist": {"type": "string", "maxLength": MAX_GIST_CHARS},
-            "facts": {"type": "array", "items": fact, "maxItems": MODEL_FACTS if turns else 0},
-        },
-        "required": ["gist", "facts"],
-        "additionalProperties": False,
-    }
+            "facts": {"type": "array", "items": fact, "maxItems": most},
+            "paragraph": {"type": "string", "maxLength": MAX_SUMMARY_CHARS},
+        }
+    )
 
 
-def _offered(fold: FoldRequest) -> tuple[KnownFact, ...]:
-    """Return the known facts that share most concepts with the batch, because the batch may correct them."""
-    said = concepts(" ".join(part.text for turn in fold.turns for part in turn.parts)).all
-    shared = [(len(each.claim.about.all & said), index, each) for index, each in enumerate(fold.known)]
-    best = sorted((entry for entry in shared if entry[0] >= 2), key=lambda entry: (-entry[0], -entry[1]))[:_OFFERED]
-    return tuple(each for _, _, each in sorted(best, key=lambda entry: entry[1]))
+def _chapter_schema(facts: Sequence[KnownFact]) -> dict[str, object]:
+    return _object(
+        {
+            "gist": {"type": "string", "maxLength": MAX_CHAPTER_GIST_CHARS},
+            "facts": _labels(facts, most=CHAPTER_FACTS),
+            "paragraph": {"type": "string", "maxLength": MAX_SUMMARY_CHARS},
+        }
+    )
+
+
+def _object(properties: dict[str, object]) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _labels(shown: Sequence[KnownFact], *, most: int) -> dict[str, object]:
+    # An empty `enum` is no valid schema.
+    names: Mapping[str, object] = {"enum": [each.label for each in shown]} if shown else {"maxLength": 0}
+    return {"type": "array", "items": {"type": "string", **names}, "maxItems": most if shown else 0}
+
+
+def _topics(texts: Iterable[str]) -> frozenset[str]:
+    """Return what these texts are about."""
+    return frozenset(each for text in texts for sentence in sentences(text) for each in meaning(sentence).about)
+
+
+def _written(fold: FoldRequest) -> list[str]:
+    return [fold.previous or "", *(part.text for turn in fold.turns for part in turn.parts)]
 
 
 def _clock(at: float) -> str:
@@ -175,6 +348,6 @@ def _clock(at: float) -> str:
 def _cap_tokens(text: str) -> int:
     """Return the token limit for an answer in the script of this text.
 
-    Non-Latin scripts have fewer characters per token, roughly in proportion to their UTF-8 bytes per character.
+    Other scripts have fewer characters per token, roughly in proportion to their bytes per character.
     """
     return round(PARAGRAPH_TOKENS * len(text.encode(errors="replace")) / max(1, len(text)))

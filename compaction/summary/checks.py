@@ -1,0 +1,288 @@
+"""Checks what can be checked of a model's facts: names, numbers, the sign, length. Pure.
+
+A check finds only what is certain; what it can't tell is left to the model. Each name and number must stand in a
+source: the batch, the turns before, the summary so far, the known facts, the notes or the roster. A fact that denies
+what its turns affirm, or the other way round, is replaced by the speaker's own words. Speaker and time come from the
+first cited turn. Source: `SUMMARY.md`, principle 1 (docs/memory.md).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from compaction.language.meaning import meaning
+from compaction.language.terms import UNSPACED
+from compaction.language.text import as_sentence, plain, sentences, whole_sentences, words
+from compaction.model import Fact, FactKind, Seq
+from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from compaction.language.meaning import Meaning
+    from compaction.model import Turn, TurnPart
+    from compaction.summary.answer import ModelFact
+
+_MAX_SUBJECT_CHARS = 60
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
+# Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
+_SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
+# 'Two of them' counts, and is no value that somebody gave.
+_COUNTING = frozenset({"0", "1", "2", "3"})
+# One name is a form of another if it begins with so many letters of it: German of Germany.
+_LEAST_STEM = 4
+# An abbreviation as short as this (TV, GM, NPC) is no name.
+_ABBREVIATION_CHARS = 3
+# A sentence in a script without spaces shares at least this of its pairs of characters with its sources.
+_LEAST_PAIRS = 0.25
+# Denying a thought does not deny the thing: 'I don't think Bob comes'.
+_THOUGHTS = frozenset(
+    "think know believ want mind forget worri care wait agre sure hope expect glaub denk weiss will woll".split()
+)
+# An order to a model, and words that make a report of it ('Bob told the companion to ignore its rules').
+_ORDER = re.compile(
+    r"\b(?:ignor|disregard|overrid|bypass|forget|vergiss|ignorier)\w*\b[^.!?]{0,40}"
+    r"\b(?:instructions?|rules?|prompts?|guidelines|orders|anweisung\w*|regeln?)\b|"
+    r"^\W*(?:from now on\W+)?(?:always |never )?(?:obey|pretend|act as|reveal|do whatever)\b|"
+    r"^\W*you (?:must|should|will|shall|are (?:now|to)|have to)\b|\bobeys? (?:only )?\w+ (?:in everything|alone|blindly)|"
+    r"\bsystem prompt\b",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"\b(?:said|says|told|tells|asked|asks|want(?:s|ed)|tr(?:y|ies|ied)|joke[ds]?|order(?:s|ed)|demand(?:s|ed)|"
+    r"suggest(?:s|ed)|claim(?:s|ed)|request(?:s|ed)|read|reads|shows?|showed|sagte?|bat|bittet|wollte|will)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a model's text may be made of: words in lower case without endings, names, numbers and other values.
+
+    `pairs`: neighbouring characters of scripts without spaces.
+    """
+
+    words: frozenset[str]
+    names: frozenset[str]
+    values: frozenset[str]
+    pairs: frozenset[str]
+
+
+def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
+    """Return the sources in these texts and names of people."""
+    roster = frozenset(base for name in people for base in map(_base, words(name)))
+    every_word, names, values, pairs = set(roster), set(roster), set[str](), set[str]()
+    for text in (*texts, *people):
+        every_word.update(map(_base, words(text)))
+        pairs.update(_pairs(text))
+        for sentence in sentences(text):
+            told = meaning(sentence)
+            names |= told.names
+            values |= told.values | _joined_numbers(sentence)
+    return Sources(frozenset(every_word), frozenset(names), frozenset(values), frozenset(pairs))
+
+
+def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Return the names and values of a text that have no source; none for a good text.
+
+    `also_names`: words that are names elsewhere in the same answer.
+    """
+    found: set[str] = set()
+    for sentence in sentences(text):
+        told = meaning(sentence, sources.names | also_names)
+        found.update(name for name in told.names if not _is_name_known(name, sentence, sources))
+        found.update(value for value in told.values if not _is_value_known(value, sentence, sources))
+        pairs = _pairs(sentence)
+        if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
+            found.add(sentence)
+    return frozenset(found)
+
+
+def gives_orders(text: str) -> bool:
+    """Return whether a sentence of a text orders a model to do something, instead of reporting that somebody did."""
+    return any(_ORDER.search(each) is not None and _REPORT.search(each) is None for each in sentences(text))
+
+
+def checked_facts(
+    written: Sequence[ModelFact], turns: Sequence[Turn], sources: Sources, labels: Mapping[str, str]
+) -> tuple[Fact, ...]:
+    """Return the model's facts that pass, in the order of talk. `labels`: the refs of the facts that its prompt showed.
+
+    A refused fact of importance 3 is replaced by the words of the turn that it cites.
+    """
+    by_seq = {turn.seq: turn for turn in turns if turn.parts}
+    also_names = frozenset(
+        name for each in written for sentence in sentences(each.text) for name in meaning(sentence).names
+    )
+    facts: dict[str, Fact] = {}
+    for each in written:
+        cited = [by_seq[Seq(seq)] for seq in each.turns if Seq(seq) in by_seq]
+        if not cited:
+            continue
+        fact = _fact(each, cited, sources, also_names, labels)
+        if fact is not None:
+            facts.setdefault(fact.text, fact)
+    return tuple(sorted(list(facts.values())[:MAX_FACTS], key=lambda fact: fact.turns))
+
+
+def _fact(
+    written: ModelFact, cited: Sequence[Turn], sources: Sources, also_names: frozenset[str], labels: Mapping[str, str]
+) -> Fact | None:
+    if gives_orders(written.text):
+        return None
+    subject = written.subject if not unfounded(written.subject, sources, also_names) else ""
+    part = _part_of(cited[0], subject, written.text)
+    fact = Fact(
+        turns=tuple(sorted({turn.seq for turn in cited})),
+        # What is only reported as an order to a model decides nothing.
+        kind=FactKind.OTHER if _ORDER.search(written.text) else written.kind,
+        speaker=plain(part.speaker),
+        at=cited[0].started_at,
+        text=_closed(written.text),
+        supersedes=tuple(dict.fromkeys(labels[label] for label in written.supersedes if label in labels)),
+        subject=plain(subject)[:_MAX_SUBJECT_CHARS].strip() or plain(part.speaker),
+        importance=written.importance,
+        quoted=False,
+    )
+    said = [each.text for turn in cited for each in turn.parts]
+    is_good = bool(fact.text) and not unfounded(fact.text, sources, also_names)
+    if is_good and not turns_the_sign(fact.text, said):
+        return fact
+    return _quoted(fact, cited) if is_good or fact.importance == 3 else None
+
+
+def turns_the_sign(text: str, said: Iterable[str]) -> bool:
+    """Return whether a text denies what was said, or affirms what was denied; only where that is certain.
+
+    That is where one of them has a negation, or another word that says that something is over, and the other has
+    none, and the word after the negation is in both. Questions deny and affirm nothing.
+    """
+    told = [meaning(each) for each in sentences(text)]
+    spoken = [meaning(each) for one in said for each in sentences(one)]
+    stated = [each for each in spoken if not each.asks]
+    if any(each.negated for each in told):
+        return not any(map(_may_deny, spoken)) and _shares_denied(told, stated)
+    return not any(map(_may_deny, told)) and _shares_denied(stated, told)
+
+
+def _may_deny(said: Meaning) -> bool:
+    return said.negated or said.ends or said.announces
+
+
+def _shares_denied(denying: Sequence[Meaning], affirming: Sequence[Meaning]) -> bool:
+    denied = frozenset(each for one in denying for each in one.denied) - _THOUGHTS
+    # What the same speaker also says without denying it is not certain: 'I can't come on Friday, I come on Saturday'.
+    either = frozenset(each for one in denying if not one.negated for each in one.about)
+    return any((denied - either) & each.about for each in affirming)
+
+
+def best_matching_part(text: str, turns: Sequence[Turn]) -> tuple[Turn, TurnPart]:
+    """Return the part of these turns that shares most words with a text (the first of equal ones), and its turn."""
+    about = set(map(_base, words(text)))
+
+    def shared(place: tuple[Turn, TurnPart]) -> int:
+        return len(about.intersection(map(_base, words(place[1].text))))
+
+    return max(((turn, part) for turn in turns for part in turn.parts), key=shared)
+
+
+def _part_of(turn: Turn, subject: str, text: str) -> TurnPart:
+    """Return whose words a fact is from: the subject's own, else those that it matches best."""
+    own = [part for part in turn.parts if plain(part.speaker).casefold() == subject.casefold()]
+    return own[0] if own else best_matching_part(text, [turn])[1]
+
+
+def _quoted(fact: Fact, cited: Sequence[Turn]) -> Fact | None:
+    """Return the fact in the words of the turn that it matches best, or None if no sentence there is short enough."""
+    turn, part = best_matching_part(fact.text, cited)
+    whole = [as_sentence(each, len(each) + 1) for each in (part.text, *_best_first(part.text, fact.text))]
+    text = next((each for each in whole if 0 < len(each) <= MAX_FACT_CHARS), "")
+    return replace(
+        fact,
+        turns=tuple(dict.fromkeys((turn.seq, *fact.turns))) if turn.seq == fact.turns[0] else (turn.seq,),
+        speaker=plain(part.speaker),
+        at=turn.started_at,
+        text=text,
+        quoted=True,
+    ) if text else None
+
+
+def _best_first(text: str, wanted: str) -> list[str]:
+    about = set(map(_base, words(wanted)))
+    return sorted(sentences(text), key=lambda each: -len(about.intersection(map(_base, words(each)))))
+
+
+def _closed(text: str) -> str:
+    """Return a fact as whole sentences of at most 240 characters; empty if not even one is so short."""
+    return whole_sentences(as_sentence(text, len(text) + 1), MAX_FACT_CHARS)
+
+
+def _is_name_known(name: str, sentence: str, sources: Sources) -> bool:
+    if len(name) <= _ABBREVIATION_CHARS and name.upper() in sentence:
+        return True
+    parts = [_base(each) for each in re.split(r"[-/]", name)]
+    return all(
+        part in sources.words
+        or any(
+            min(len(part), len(each)) >= _LEAST_STEM and (part.startswith(each) or each.startswith(part))
+            for each in sources.names
+        )
+        for part in parts
+    )
+
+
+def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
+    if value in sources.values or value in sources.words:
+        return True
+    if value in _COUNTING and value not in sentence:
+        return True
+    numbers = {int(each) for each in sources.values if each.isdigit() and len(each) < _LONGEST_NUMBER}
+    clock = _CLOCK.fullmatch(value)
+    if clock is not None:
+        hour, minute = int(clock[1]) % 12, int(clock[2])
+        hours = {each % 12 for each in numbers} | {
+            int(found[1]) % 12 for each in sources.values if (found := _CLOCK.fullmatch(each))
+        }
+        spoken = minute in _SPOKEN_MINUTES or minute in numbers or 60 - minute in numbers
+        return spoken and (hour in hours or (hour + 1) % 12 in hours)
+    if not value.isdigit() or len(value) >= _LONGEST_NUMBER:
+        return False
+    number = int(value)
+    if any(_CLOCK.fullmatch(each) and number % 12 == int(each.split(":")[0].split(".")[0]) % 12 for each in sources.values):
+        return True
+    # 'Three hundred and fifty' is 300 and 50.
+    return any(each % 100 == 0 and 0 < each < number and number - each in numbers for each in numbers)
+
+
+# A longer number is an identifier, and counts as a whole.
+_LONGEST_NUMBER = 10
+
+
+def _joined_numbers(sentence: str) -> frozenset[str]:
+    """Return numbers that are said in pieces: 'seventy twenty-three' and '70 23' are 7023."""
+    found: set[str] = set()
+    run = ""
+    for one in _WORD.finditer(sentence):
+        values = [each for each in meaning(one.group()).values if each.isdigit()]
+        run = run + values[0] if values else ""
+        found.add(run)
+    for one, other in pairwise(re.findall(r"\d+", sentence)):
+        found.add(one + other)
+    return frozenset(found - {""})
+
+
+def _base(word: str) -> str:
+    """Return a word without its possessive and plural ending."""
+    word = word.removesuffix("'s").removesuffix("'")
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _pairs(text: str) -> frozenset[str]:
+    """Return the neighbouring characters of the parts of a text that are written without spaces."""
+    return frozenset(
+        run[at : at + 2] for found in UNSPACED.finditer(text) for run in [found.group()] for at in range(len(run) - 1)
+    )
