@@ -1,6 +1,6 @@
 """Find names and numbers in a summary that nobody said.
 
-This module deliberately shares no code with `compaction.summary.grounding`, because it checks that code. A name is a
+This module deliberately shares no code with `compaction.summary.checks`, because it checks that code. A name is a
 capitalised word inside a sentence, or one at the beginning that is followed by a verb such as 'said'. A number is
 digits or number words in any form.
 """

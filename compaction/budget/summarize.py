@@ -20,7 +20,7 @@ from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.ports import CompletionRequest
 from compaction.summary.extractive import extract_facts, make_gist
-from compaction.summary.grounding import ground_of, ungrounded
+from compaction.summary.checks import sources_of, unfounded
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import Fold, FoldRequest
 from compaction.summary.segments import make_segment
@@ -180,8 +180,8 @@ async def _by_model(messages: Sequence[Message], options: SummarizeOptions, comp
     text = plain(answer.text)
     if answer.finish_reason == "length" or not text:
         return ""
-    ground = ground_of(sources)
-    kept = " ".join(sentence for sentence in sentences(text) if not ungrounded(sentence, ground))
+    known = sources_of(sources, ())
+    kept = " ".join(sentence for sentence in sentences(text) if not unfounded(sentence, known))
     return whole_sentences(kept, options.max_summary_chars)
 
 

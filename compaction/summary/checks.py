@@ -31,8 +31,11 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
 _SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
+_LAST_HOUR = 24
 # 'Two of them' counts, and is no value that somebody gave.
 _COUNTING = frozenset({"0", "1", "2", "3"})
+# A longer number is an identifier, and counts as a whole.
+_LONGEST_NUMBER = 10
 # One name is a form of another if it begins with so many letters of it: German of Germany.
 _LEAST_STEM = 4
 # An abbreviation as short as this (TV, GM, NPC) is no name.
@@ -45,18 +48,19 @@ _THOUGHTS = frozenset(
 )
 # An order to a model, and words that make a report of it ('Bob told the companion to ignore its rules').
 _ORDER = re.compile(
-    r"\b(?:ignor|disregard|overrid|bypass|forget|vergiss|ignorier)\w*\b[^.!?]{0,40}"
-    r"\b(?:instructions?|rules?|prompts?|guidelines|orders|anweisung\w*|regeln?)\b|"
+    r"\b(?:ignor|disregard|overrid|bypass|forget|vergiss|vergess)\w*\b(?=[^.!?]{0,30}\b(?:all|any|previous|prior|earlier|"
+    r"above|system|alle|vorherig|bisherig))[^.!?]{0,50}\b(?:instruction|prompt|guideline|anweisung)\w*|"
     r"^\W*(?:from now on\W+)?(?:always |never )?(?:obey|pretend|act as|reveal|do whatever)\b|"
-    r"^\W*you (?:must|should|will|shall|are (?:now|to)|have to)\b|\bobeys? (?:only )?\w+ (?:in everything|alone|blindly)|"
-    r"\bsystem prompt\b",
+    r"^\W*you (?:must|should|shall|are (?:now|to)|have to)\b|\bobeys? (?:only )?\w+ (?:in everything|alone|blindly)",
     re.IGNORECASE,
 )
 _REPORT = re.compile(
-    r"\b(?:said|says|told|tells|asked|asks|want(?:s|ed)|tr(?:y|ies|ied)|joke[ds]?|order(?:s|ed)|demand(?:s|ed)|"
-    r"suggest(?:s|ed)|claim(?:s|ed)|request(?:s|ed)|read|reads|shows?|showed|sagte?|bat|bittet|wollte|will)\b",
+    r"\b(?:said|says?|told|tells?|ask(?:s|ed)?|want(?:s|ed)?|tr(?:y|ies|ied)|jok(?:es|ed)|order(?:s|ed)|demand(?:s|ed)|"
+    r"suggest(?:s|ed)|claim(?:s|ed)|request(?:s|ed)|reads?|shows?|showed|sagt?e?|bat|bittet|wollte|forderte)\b",
     re.IGNORECASE,
 )
+# Where one clause of a sentence ends and the next begins.
+_CLAUSE_ENDS = re.compile(r"[,;:–—]\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,8 @@ class Sources:
 
 def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
     """Return the sources in these texts and names of people."""
-    roster = frozenset(base for name in people for base in map(_base, words(name)))
+    people = tuple(people)
+    roster = name_words(people)
     every_word, names, values, pairs = set(roster), set(roster), set[str](), set[str]()
     for text in (*texts, *people):
         every_word.update(map(_base, words(text)))
@@ -100,6 +105,11 @@ def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozense
         if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
             found.add(sentence)
     return frozenset(found)
+
+
+def name_words(names: Iterable[str]) -> frozenset[str]:
+    """Return the words of these names in lower case without endings."""
+    return frozenset(_base(word) for name in names for word in words(name))
 
 
 def gives_orders(text: str) -> bool:
@@ -161,23 +171,34 @@ def turns_the_sign(text: str, said: Iterable[str]) -> bool:
     That is where one of them has a negation, or another word that says that something is over, and the other has
     none, and the word after the negation is in both. Questions deny and affirm nothing.
     """
-    told = [meaning(each) for each in sentences(text)]
-    spoken = [meaning(each) for one in said for each in sentences(one)]
+    told = [each for _, each in clauses(text)]
+    spoken = [each for one in said for _, each in clauses(one)]
     stated = [each for each in spoken if not each.asks]
     if any(each.negated for each in told):
-        return not any(map(_may_deny, spoken)) and _shares_denied(told, stated)
-    return not any(map(_may_deny, told)) and _shares_denied(stated, told)
+        return not any(map(may_deny, spoken)) and _shares_denied(told, stated)
+    return not any(map(may_deny, told)) and _shares_denied(stated, told)
 
 
-def _may_deny(said: Meaning) -> bool:
+def clauses(text: str) -> list[tuple[str, Meaning]]:
+    """Return the clauses of a text and what each says; those of a question all ask."""
+    return [
+        (clause, replace(meaning(clause), asks=meaning(sentence).asks))
+        for sentence in sentences(text)
+        for clause in _CLAUSE_ENDS.split(sentence)
+        if clause
+    ]
+
+
+def may_deny(said: Meaning) -> bool:
+    """Return whether a clause denies something, or says in other words that it is over."""
     return said.negated or said.ends or said.announces
 
 
 def _shares_denied(denying: Sequence[Meaning], affirming: Sequence[Meaning]) -> bool:
     denied = frozenset(each for one in denying for each in one.denied) - _THOUGHTS
-    # What the same speaker also says without denying it is not certain: 'I can't come on Friday, I come on Saturday'.
-    either = frozenset(each for one in denying if not one.negated for each in one.about)
-    return any((denied - either) & each.about for each in affirming)
+    # What is also said without being denied is not certain: 'I can't come on Friday, I come on Saturday'.
+    also = frozenset(each for one in denying if not one.negated for each in one.about)
+    return any((denied - also) & each.about for each in affirming)
 
 
 def best_matching_part(text: str, turns: Sequence[Turn]) -> tuple[Turn, TurnPart]:
@@ -224,42 +245,33 @@ def _closed(text: str) -> str:
 def _is_name_known(name: str, sentence: str, sources: Sources) -> bool:
     if len(name) <= _ABBREVIATION_CHARS and name.upper() in sentence:
         return True
-    parts = [_base(each) for each in re.split(r"[-/]", name)]
-    return all(
-        part in sources.words
-        or any(
-            min(len(part), len(each)) >= _LEAST_STEM and (part.startswith(each) or each.startswith(part))
-            for each in sources.names
-        )
-        for part in parts
+    return all(part in sources.words or _is_form(part, sources.names) for part in map(_base, words(name)))
+
+
+def _is_form(name: str, names: Iterable[str]) -> bool:
+    return any(
+        min(len(name), len(each)) >= _LEAST_STEM and (name.startswith(each) or each.startswith(name)) for each in names
     )
 
 
 def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
-    if value in sources.values or value in sources.words:
-        return True
-    if value in _COUNTING and value not in sentence:
+    if value in sources.values or value in sources.words or (value in _COUNTING and value not in sentence):
         return True
     numbers = {int(each) for each in sources.values if each.isdigit() and len(each) < _LONGEST_NUMBER}
-    clock = _CLOCK.fullmatch(value)
-    if clock is not None:
+    hours = {each % 12 for each in numbers} | {
+        int(clock[1]) % 12 for each in sources.values if (clock := _CLOCK.fullmatch(each)) is not None
+    }
+    if (clock := _CLOCK.fullmatch(value)) is not None:
         hour, minute = int(clock[1]) % 12, int(clock[2])
-        hours = {each % 12 for each in numbers} | {
-            int(found[1]) % 12 for each in sources.values if (found := _CLOCK.fullmatch(each))
-        }
-        spoken = minute in _SPOKEN_MINUTES or minute in numbers or 60 - minute in numbers
-        return spoken and (hour in hours or (hour + 1) % 12 in hours)
+        is_said = minute in _SPOKEN_MINUTES or minute in numbers or 60 - minute in numbers
+        return is_said and (hour in hours or (hour + 1) % 12 in hours)
     if not value.isdigit() or len(value) >= _LONGEST_NUMBER:
         return False
     number = int(value)
-    if any(_CLOCK.fullmatch(each) and number % 12 == int(each.split(":")[0].split(".")[0]) % 12 for each in sources.values):
+    if number <= _LAST_HOUR and value in sentence and number % 12 in hours - numbers:
         return True
     # 'Three hundred and fifty' is 300 and 50.
     return any(each % 100 == 0 and 0 < each < number and number - each in numbers for each in numbers)
-
-
-# A longer number is an identifier, and counts as a whole.
-_LONGEST_NUMBER = 10
 
 
 def _joined_numbers(sentence: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ from compaction.language.text import as_sentence, plain, sentences
 from compaction.model import FactKind
 from compaction.notes import condense_notes
 from compaction.ports import CompletionRequest
-from compaction.summary.paragraph_checks import must_stay, stands_in
+from compaction.summary.paragraph_checks import Fault, ToldText, must_stay
 from compaction.summary.port import (
     CHAPTER_FACTS,
     MAX_CHAPTER_GIST_CHARS,
@@ -49,6 +49,7 @@ _CHAPTERS_CHARS = 4_000
 _LEAST_CHAPTER_CHARS = 120
 # A known fact that shares so many words with the new turns may be corrected or closed by them.
 _LEAST_SHARED = 2
+_NO_SECTIONS = dict.fromkeys(("previous", "chapters", "known", "notes", "before", "turns"), "")
 # Turns shown before the batch.
 _BEFORE = 4
 
@@ -87,7 +88,7 @@ class LedgerPrompts:
         return Prompt(
             CompletionRequest(
                 system=self._system.substitute(limits, output=output),
-                prompt=self._user.fill(_sections(fold, shown) | limits),
+                prompt=self._user.fill({**_sections(fold, shown), **limits}),
                 max_output_tokens=max_output_tokens,
                 schema=_ledger_schema(fold.turns, shown) if structured else None,
             ),
@@ -108,18 +109,22 @@ class RecursivePrompts:
         return self._user.labels
 
     def write(
-        self, fold: FoldRequest, *, max_output_tokens: int, correction: str = "", attempt: str = ""
+        self, sections: Mapping[str, str], *, max_output_tokens: int, fault: Fault | None = None, attempt: str = ""
     ) -> CompletionRequest:
-        """Return the request for one paragraph. `correction`: what is wrong with the previous `attempt`."""
-        told = _sections(fold, shown_facts(fold.known, fold.turns)) | {
+        """Return the request for one paragraph about `sections` (of `fold_sections` or `chapter_sections`).
+
+        `fault`: what is wrong with the last `attempt`, if there was one.
+        """
+        correction = "" if fault is None else f"{fault.correction}\n{_marked('what is wrong', fault.material)}".strip()
+        told = _NO_SECTIONS | dict(sections)
+        told |= {
             "attempt": _marked("your last attempt", attempt),
             "correction": correction,
-            "paragraph_chars": REQUESTED_CHARS,
         }
         return CompletionRequest(
             system=self._system.substitute(paragraph_chars=REQUESTED_CHARS),
-            prompt=self._user.fill(told),
-            max_output_tokens=min(max_output_tokens, _cap_tokens(" ".join(_written(fold)))),
+            prompt=self._user.fill(told | {"paragraph_chars": REQUESTED_CHARS}),
+            max_output_tokens=min(max_output_tokens, _cap_tokens("".join(sections.values()))),
         )
 
 
@@ -138,28 +143,17 @@ class ChapterPrompts:
 
     def write(self, chapter: ChapterRequest, *, structured: bool, max_output_tokens: int) -> Prompt:
         """Return the request for one chapter and the paragraph."""
-        every = {each.ref: each for part in chapter.parts for each in part.facts} | {
-            each.ref: each for each in chapter.known
-        }
-        labelled = {each.ref: each for each in with_labels(tuple(every.values()))}
-        parts = [[labelled[each.ref] for each in part.facts] for part in chapter.parts]
-        standing = [labelled[each.ref] for each in chapter.known]
         limits = {
             "gist_chars": _ASKED_CHAPTER_GIST_CHARS,
             "fact_chars": _ASKED_FACT_CHARS,
             "max_facts": CHAPTER_FACTS,
             "paragraph_chars": REQUESTED_CHARS,
         }
+        parts, standing = _labelled_parts(chapter)
         told = {
             "chapters": _format_chapters(chapter.chapters),
-            "parts": "\n".join(
-                _marked(
-                    f"turns {part.start} to {part.end - 1}",
-                    "\n".join([plain(part.gist), *(_fact_line(each, previous=None) for each in facts)]),
-                )
-                for part, facts in zip(chapter.parts, parts, strict=True)
-            ),
-            "since": _marked("gists of what came after", "\n".join(map(plain, chapter.since))),
+            "parts": _format_parts(chapter, parts),
+            "since": _format_since(chapter),
             "known": _format_known(shown_facts(standing, ()), standing, previous=None),
         }
         of_parts = tuple(fact for facts in parts for fact in facts)
@@ -167,7 +161,7 @@ class ChapterPrompts:
         return Prompt(
             CompletionRequest(
                 system=self._system.substitute(limits, output=output),
-                prompt=self._user.fill(told | limits),
+                prompt=self._user.fill({**told, **limits}),
                 max_output_tokens=max_output_tokens,
                 schema=_chapter_schema(of_parts) if structured else None,
             ),
@@ -183,12 +177,12 @@ def shown_facts(known: Sequence[KnownFact], turns: Sequence[Turn]) -> tuple[Know
     """
     labelled = with_labels(known)
     said = _topics(part.text for turn in turns for part in turn.parts)
-    musts = {each.ref for each in must_stay(labelled)}
+    musts = set(must_stay([each.fact for each in labelled]))
 
     def rank(place: int) -> tuple[bool, bool, int, bool, int]:
         fact = labelled[place].fact
         close = len(_topics([fact.attributed_text]) & said) >= _LEAST_SHARED
-        return labelled[place].ref in musts, close, fact.importance, fact.kind is FactKind.OPEN, place
+        return fact in musts, close, fact.importance, fact.kind is FactKind.OPEN, place
 
     room = _KNOWN_CHARS
     chosen: set[int] = set()
@@ -237,6 +231,42 @@ def format_notes(notes: Sequence[Note]) -> str:
     )
 
 
+def fold_sections(fold: FoldRequest) -> dict[str, str]:
+    """Return what a request for a paragraph alone tells of a batch."""
+    return _sections(fold, shown_facts(fold.known, fold.turns))
+
+
+def chapter_sections(chapter: ChapterRequest) -> dict[str, str]:
+    """Return what a request for a paragraph alone tells of a chapter."""
+    parts, standing = _labelled_parts(chapter)
+    stretches = (_format_chapters(chapter.chapters), _format_parts(chapter, parts), _format_since(chapter))
+    return {
+        "chapters": "\n".join(filter(None, stretches)),
+        "known": _format_known(shown_facts(standing, ()), standing, previous=None),
+    }
+
+
+def _labelled_parts(chapter: ChapterRequest) -> tuple[list[list[KnownFact]], list[KnownFact]]:
+    """Return the facts of each part and the standing ones, a fact with the same label in both."""
+    every = {each.ref: each for part in chapter.parts for each in part.facts}
+    every |= {each.ref: each for each in chapter.known}
+    labelled = {each.ref: each for each in with_labels(tuple(every.values()))}
+    return [[labelled[each.ref] for each in part.facts] for part in chapter.parts], [
+        labelled[each.ref] for each in chapter.known
+    ]
+
+
+def _format_parts(chapter: ChapterRequest, facts: Sequence[Sequence[KnownFact]]) -> str:
+    return "\n".join(
+        _marked(f"turns {part.start} to {part.end - 1}", "\n".join([plain(part.gist), *map(_fact_line, its_facts)]))
+        for part, its_facts in zip(chapter.parts, facts, strict=True)
+    )
+
+
+def _format_since(chapter: ChapterRequest) -> str:
+    return _marked("gists of what came after", "\n".join(map(plain, chapter.since)))
+
+
 def _sections(fold: FoldRequest, shown: Sequence[KnownFact]) -> dict[str, str]:
     """Return the parts of a user message that came from the conversation, each marked as data; empty ones stay empty."""
     return {
@@ -261,27 +291,28 @@ def _format_chapters(chapters: Sequence[Chapter]) -> str:
 
 def _format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, previous: str | None) -> str:
     """Return the facts in groups, the most important first. `previous` None: nothing is marked as lacking."""
-    musts = {each.ref for each in must_stay(known)}
+    musts = set(must_stay([each.fact for each in known]))
     groups = {
-        "must be in the summary": [each for each in shown if each.ref in musts],
+        "must be in the summary": [each for each in shown if each.fact in musts],
         **{
             f"importance {importance}": [
-                each for each in shown if each.fact.importance == importance and each.ref not in musts
+                each for each in shown if each.fact.importance == importance and each.fact not in musts
             ]
             for importance in (3, 2, 1)
         },
     }
+    told = None if previous is None else ToldText(previous)
     lines = [
         line
         for heading, group in groups.items()
         if group
-        for line in (f"{heading}:", *(_fact_line(each, previous=previous) for each in group))
+        for line in (f"{heading}:", *(_fact_line(each, told) for each in group))
     ]
     return _marked("known facts", "\n".join(lines))
 
 
-def _fact_line(known: KnownFact, *, previous: str | None) -> str:
-    lacking = "*" if previous is not None and not stands_in(known.fact, previous) else ""
+def _fact_line(known: KnownFact, told: ToldText | None = None) -> str:
+    lacking = "*" if told is not None and not told.tells(known.fact) else ""
     return f"{known.label}{lacking} ({known.fact.kind.value}) {plain(known.fact.attributed_text)}"
 
 
@@ -335,10 +366,6 @@ def _labels(shown: Sequence[KnownFact], *, most: int) -> dict[str, object]:
 def _topics(texts: Iterable[str]) -> frozenset[str]:
     """Return what these texts are about."""
     return frozenset(each for text in texts for sentence in sentences(text) for each in meaning(sentence).about)
-
-
-def _written(fold: FoldRequest) -> list[str]:
-    return [fold.previous or "", *(part.text for turn in fold.turns for part in turn.parts)]
 
 
 def _clock(at: float) -> str:

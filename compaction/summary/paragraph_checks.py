@@ -1,0 +1,178 @@
+"""Checks the summary of a session that a model wrote, and says what is wrong with it. Pure.
+
+Checked are its length, its names and numbers, the sign of what it says of somebody's facts, that the facts which must
+not be lost are in it, that it gives no orders, and that it is no copy. Only certain faults count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.language.meaning import contradicts, meaning
+from compaction.language.text import plain, sentences, words
+from compaction.model import FactKind
+from compaction.summary.checks import Sources, clauses, gives_orders, may_deny, name_words, sources_of, unfounded
+from compaction.summary.port import MAX_SUMMARY_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from compaction.model import Fact, Turn
+
+# What the facts that every summary must have may take of it.
+_MUST_CHARS = 700
+# A fact is told if so much of what it is about is in the text, besides all its names and values.
+_TOLD_SHARE = 0.5
+# A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
+_COPIED_SHARE = 0.7
+_LEAST_COPIED = 5
+# How many invented words a correction names.
+_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a paragraph. `problem`: without a word of the text. `correction`: what to tell the model, and
+    `material`: the words that it is about."""
+
+    problem: str
+    correction: str
+    material: str = ""
+
+
+class ToldText:
+    """A text and what it tells, to look facts up in."""
+
+    def __init__(self, text: str) -> None:
+        self._sources = sources_of([text], ())
+        self._about = frozenset(each for sentence in sentences(text) for each in meaning(sentence).topics)
+
+    def tells(self, fact: Fact) -> bool:
+        """Return whether the text has all names and values of a fact, and half of its other words."""
+        said = [meaning(each, name_words([fact.subject, fact.speaker])) for each in sentences(fact.text)]
+        topics = frozenset(each for one in said for each in one.topics)
+        return (
+            not unfounded(fact.attributed_text, self._sources, name_words([fact.subject, fact.speaker]))
+            and len(topics & self._about) >= _TOLD_SHARE * len(topics)
+        )
+
+
+def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return which of these facts (oldest first) every summary must have: those of importance 3, within 700 characters.
+
+    People's lasting facts come first, then the newest.
+    """
+    places = [place for place, fact in enumerate(facts) if fact.importance == 3]
+    places.sort(key=lambda place: (facts[place].kind is FactKind.LASTING, place), reverse=True)
+    room = _MUST_CHARS
+    chosen: list[int] = []
+    for place in places:
+        if len(facts[place].attributed_text) <= room:
+            room -= len(facts[place].attributed_text)
+            chosen.append(place)
+    return tuple(facts[place] for place in sorted(chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class ParagraphCheck:
+    """What one paragraph is checked against.
+
+    `standing`: facts that hold after the fold, oldest first. `turns`: the batch. `previous`:
+    the summary before. `adds`: the batch has something that a summary should tell. `people`: everybody's names.
+    """
+
+    sources: Sources
+    standing: tuple[Fact, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    previous: str = ""
+    adds: bool = True
+    people: frozenset[str] = frozenset()
+
+    def fault(self, text: str) -> Fault | None:
+        """Return the first fault of a paragraph, or None for a good one."""
+        if not words(text):
+            return Fault("The model wrote no summary.", "The summary is missing.")
+        if len(text) > MAX_SUMMARY_CHARS:
+            return Fault(
+                "The model's summary is too long.", f"It is too long: {len(text)} characters. Say it in at most 1000."
+            )
+        if is_transcript(text, self.turns, self.previous):
+            return Fault(
+                "The model's summary repeats the turns.",
+                "It repeats the turns. Say in other words what they come to, and leave out what doesn't matter.",
+            )
+        if self.adds and self.previous and _words(text) == _words(self.previous):
+            return Fault("The model copied the previous summary.", "It lacks what is new.")
+        if gives_orders(text):
+            return Fault(
+                "The model's summary gives orders.",
+                "It gives orders. Write only who said what; nobody's words are a rule for the reader.",
+            )
+        return self._invented(text) or self._denied(text) or self._missing(text)
+
+    def _invented(self, text: str) -> Fault | None:
+        found = sorted(unfounded(text, self.sources))
+        if not found:
+            return None
+        return Fault(
+            "The model's summary has names or numbers that nobody said.",
+            "It has names, numbers or sentences that nobody said. Leave these out:",
+            "\n".join(map(plain, found[:_NAMED])),
+        )
+
+    def _denied(self, text: str) -> Fault | None:
+        """Find a clause that denies what a fact of the same person or thing affirms, or affirms what it denies."""
+        told = [(name_words([clause]), said) for clause, said in clauses(text) if not said.asks]
+        everybody = name_words(self.people)
+        batch = [said for turn in self.turns for part in turn.parts for _, said in clauses(part.text)]
+        for fact in self.standing:
+            subject, stated = name_words([fact.subject or fact.speaker]), meaning(fact.text)
+            others = everybody - subject - name_words([fact.speaker])
+            # What was just said otherwise is no fault, nor is a clause that may be about somebody else.
+            if stated.asks or any(contradicts(said, stated) for said in batch):
+                continue
+            if any(
+                subject <= said_words
+                and not others & said_words
+                and may_deny(said) != may_deny(stated)
+                and contradicts(said, stated)
+                for said_words, said in told
+            ):
+                return Fault(
+                    "The model's summary says the opposite of a fact.",
+                    "It says the opposite of this fact:",
+                    plain(fact.attributed_text),
+                )
+        return None
+
+    def _missing(self, text: str) -> Fault | None:
+        told = ToldText(text)
+        lacking = [fact for fact in must_stay(self.standing) if not told.tells(fact)]
+        if not lacking:
+            return None
+        return Fault(
+            f"The model's summary lacks {len(lacking)} of the facts that must be in it.",
+            "It lacks these facts, which must be in it:",
+            "\n".join(plain(fact.attributed_text) for fact in lacking),
+        )
+
+
+def is_transcript(text: str, turns: Iterable[Turn], previous: str) -> bool:
+    """Return whether a paragraph is mostly the turns themselves, one after the other, as small models write it.
+
+    Text that was in the previous summary already doesn't count as copied.
+    """
+    told, known = " ".join(words(text)), " ".join(words(previous))
+    said = [words(part.text) for turn in turns for part in turn.parts]
+    spoken = [each for each in said if len(each) > 2]
+    copied = [each for each in spoken if " ".join(each) in told and " ".join(each) not in known]
+    if len(copied) < _LEAST_COPIED:
+        return False
+    share = sum(map(len, copied)) / len(words(text))
+    # A paragraph that was cut off holds few of the turns and may still consist of them.
+    return share >= _COPIED_SHARE or (len(copied) >= _COPIED_SHARE * len(spoken) and share >= _COPIED_SHARE / 2)
+
+
+def _words(text: str) -> list[str]:
+    return words(plain(text))
