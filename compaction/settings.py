@@ -92,8 +92,9 @@ class CompactionSettings(BaseModel):
         default=None,
         examples=["data/prompts"],
         description="Directory with your own prompts for summaries, for example in another language. The files are "
-        "named as in compaction/summary/prompts (ledger.v2.txt, ledger.v2.json.txt, ledger.v2.lines.txt, "
-        "recursive.v2.txt); a missing one keeps its default.",
+        "named as in compaction/summary/prompts (ledger.v3.txt, ledger.v3.json.txt, ledger.v3.lines.txt, "
+        "recursive.v3.txt, chapter.v1.txt, chapter.v1.json.txt, chapter.v1.lines.txt); a missing one keeps its "
+        "default.",
     )
     timeout_s: float = Field(
         default=120.0,
@@ -103,10 +104,10 @@ class CompactionSettings(BaseModel):
         "for a summary. Default 120; raise it for a slow local model.",
     )
     max_output_tokens: int = Field(
-        default=700,
+        default=1_400,
         ge=100,
         le=8192,
-        description="Tokens the text model may write for one batch: a gist of 300 characters and a dozen facts. "
+        description="Tokens the text model may write for one batch: a gist, up to a dozen facts and the summary. "
         "An answer cut off here counts as failed.",
         json_schema_extra=LIBRARY_OPTION,
     )

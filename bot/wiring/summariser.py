@@ -34,7 +34,12 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, setti
         )
     from compaction.summary.llm import LlmSummariser
 
-    return LlmSummariser(completion, max_output_tokens=settings.max_output_tokens, prompts_dir=settings.prompts_dir)
+    return LlmSummariser(
+        completion,
+        max_output_tokens=settings.max_output_tokens,
+        prompts_dir=settings.prompts_dir,
+        within_s=settings.timeout_s,
+    )
 
 
 @asynccontextmanager

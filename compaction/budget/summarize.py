@@ -19,8 +19,8 @@ from compaction.language.wording import plain, sentences, whole_sentences
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.ports import CompletionRequest
-from compaction.summary.extractive import extract_facts, make_gist
 from compaction.summary.checks import sources_of, unfounded
+from compaction.summary.extractive import extract_facts, make_gist
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import Fold, FoldRequest
 from compaction.summary.segments import make_segment

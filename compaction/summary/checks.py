@@ -44,7 +44,27 @@ _ABBREVIATION_CHARS = 3
 _LEAST_PAIRS = 0.25
 # Denying a thought does not deny the thing: 'I don't think Bob comes'.
 _THOUGHTS = frozenset(
-    "think know believ want mind forget worri care wait agre sure hope expect glaub denk weiss will woll".split()
+    (
+        "think",
+        "know",
+        "believ",
+        "want",
+        "mind",
+        "forget",
+        "worri",
+        "care",
+        "need",
+        "wait",
+        "agre",
+        "sure",
+        "hope",
+        "glaub",
+        "denk",
+        "weiss",
+        "weiß",
+        "will",
+        "woll",
+    )
 )
 # An order to a model, and words that make a report of it ('Bob told the companion to ignore its rules').
 _ORDER = re.compile(
@@ -222,14 +242,18 @@ def _quoted(fact: Fact, cited: Sequence[Turn]) -> Fact | None:
     turn, part = best_matching_part(fact.text, cited)
     whole = [as_sentence(each, len(each) + 1) for each in (part.text, *_best_first(part.text, fact.text))]
     text = next((each for each in whole if 0 < len(each) <= MAX_FACT_CHARS), "")
-    return replace(
-        fact,
-        turns=tuple(dict.fromkeys((turn.seq, *fact.turns))) if turn.seq == fact.turns[0] else (turn.seq,),
-        speaker=plain(part.speaker),
-        at=turn.started_at,
-        text=text,
-        quoted=True,
-    ) if text else None
+    return (
+        replace(
+            fact,
+            turns=tuple(dict.fromkeys((turn.seq, *fact.turns))) if turn.seq == fact.turns[0] else (turn.seq,),
+            speaker=plain(part.speaker),
+            at=turn.started_at,
+            text=text,
+            quoted=True,
+        )
+        if text
+        else None
+    )
 
 
 def _best_first(text: str, wanted: str) -> list[str]:

@@ -195,7 +195,7 @@ def shown_facts(known: Sequence[KnownFact], turns: Sequence[Turn]) -> tuple[Know
 
 
 def with_labels(known: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
-    """Return the facts with labels that no two of them share: the first turn's number and, after the first, a letter."""
+    """Return the facts with unique labels: the number of the first turn and, for its later facts, a letter."""
     taken: set[str] = set()
     found: list[KnownFact] = []
     for each in known:
@@ -268,7 +268,7 @@ def _format_since(chapter: ChapterRequest) -> str:
 
 
 def _sections(fold: FoldRequest, shown: Sequence[KnownFact]) -> dict[str, str]:
-    """Return the parts of a user message that came from the conversation, each marked as data; empty ones stay empty."""
+    """Return what a user message tells of the conversation, each part marked as data; an empty part stays empty."""
     return {
         "previous": _marked("the summary so far", plain(fold.previous or "")),
         "chapters": _format_chapters(fold.chapters),

@@ -108,7 +108,9 @@ class LlmSummariser:
             adds=bool(facts),
             people=request.roster,
         )
-        paragraph = await self._writer(calls, fold_sections(request), request.turns).settle(parsed.paragraph, parsed.paragraph_problem, check)
+        paragraph = await self._writer(calls, fold_sections(request), request.turns).settle(
+            parsed.paragraph, parsed.paragraph_problem, check
+        )
         return Fold(
             gist=gist or make_gist(facts, request.turns),
             facts=facts,
@@ -147,8 +149,8 @@ class LlmSummariser:
         answer = await calls.ask(prompt.request)
         parsed = parse_answer(answer, (), labels=self._chapter_prompts.labels)
         facts = (*request.known, *(each for part in request.parts for each in part.facts))
-        texts = [each.gist for each in (*request.chapters, *request.parts)]
-        sources = _sources_of_known([*texts, *request.since], facts, request.roster)
+        texts = [*(each.gist for each in request.chapters), *(each.gist for each in request.parts), *request.since]
+        sources = _sources_of_known(texts, facts, request.roster)
         extracted = extract_chapter(request)
         refs = {each.label: each.ref for each in prompt.shown}
         chosen = tuple(dict.fromkeys(refs[label] for label in parsed.refs if label in refs))[:CHAPTER_FACTS]

@@ -52,10 +52,9 @@ class ToldText:
         """Return whether the text has all names and values of a fact, and half of its other words."""
         said = [meaning(each, name_words([fact.subject, fact.speaker])) for each in sentences(fact.text)]
         topics = frozenset(each for one in said for each in one.topics)
-        return (
-            not unfounded(fact.attributed_text, self._sources, name_words([fact.subject, fact.speaker]))
-            and len(topics & self._about) >= _TOLD_SHARE * len(topics)
-        )
+        return not unfounded(fact.attributed_text, self._sources, name_words([fact.subject, fact.speaker])) and len(
+            topics & self._about
+        ) >= _TOLD_SHARE * len(topics)
 
 
 def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:

@@ -115,9 +115,7 @@ class ParagraphWriter:
         if not self._calls.has_time:
             return ""
         answer = await self._calls.ask(
-            self._prompts.write(
-                self._sections, max_output_tokens=self._max_output_tokens, fault=fault, attempt=attempt
-            )
+            self._prompts.write(self._sections, max_output_tokens=self._max_output_tokens, fault=fault, attempt=attempt)
         )
         return "" if answer.finish_reason == "length" else self._parsed(answer)
 

@@ -13,6 +13,8 @@ from compaction.ports import CompletionAnswer, CompletionRequest
 # A name and a number that nobody says in any test.
 INVENTED_NAME = "Zebulon"
 INVENTED_NUMBER = "987654"
+_PREVIOUS = re.compile(r'<data from="the summary so far">\n(.*?)\n</data>', re.DOTALL)
+_LABEL = re.compile(r"^(\d+[a-z]*)\*? \((?:lasting|decision|open|doing|other)\) ", re.MULTILINE)
 _TURN = re.compile(r"^\[(\d+)\] \d\d:\d\d (.+?): (.*)$", re.MULTILINE)
 
 
@@ -141,8 +143,9 @@ class MoodyModel:
 
 def _retold(request: CompletionRequest) -> str:
     """Return a paragraph of the last sentences of the summary so far and the beginnings of some new turns."""
-    before, new = request.prompt.split("New turns", 1)
-    previous = before.split(":\n", 1)[-1].split("\n", 1)[0]
+    found = _PREVIOUS.search(request.prompt)
+    previous = "" if found is None else found[1]
+    new = request.prompt.split("New turns", 1)[-1]
     old = [each for each in re.split(r"(?<=[.!?])\s+", previous) if each and not each.startswith("Nothing;")]
     said = [f"{speaker}: {' '.join(text.split()[:12])}" for _, speaker, text in _TURN.findall(new)]
     told = [text if text.endswith((".", "!", "?")) else f"{text}." for text in said[:4]]
@@ -150,37 +153,54 @@ def _retold(request: CompletionRequest) -> str:
 
 
 def _good(request: CompletionRequest) -> dict[str, object]:
+    if "The stretch that is closed" in request.prompt:
+        labels = list(dict.fromkeys(_LABEL.findall(request.prompt)))
+        return {"gist": "They talked about what comes next.", "facts": labels[:3], "paragraph": _retold(request)}
     new = request.prompt.split("New turns", 1)[-1]
     told = [(int(seq), speaker, text) for seq, speaker, text in _TURN.findall(new)]
     speakers = list(dict.fromkeys(speaker for _, speaker, _ in told)) or ["Nobody"]
     facts = [
-        {"turn_seq": seq, "kind": "decision", "text": " ".join(text.split()[:12]), "supersedes": []}
-        for seq, _, text in told[:4]
+        {
+            "turns": [seq],
+            "subject": speaker,
+            "kind": "decision",
+            "text": " ".join(text.split()[:12]),
+            "importance": 2,
+            "supersedes": [],
+        }
+        for seq, speaker, text in told[:4]
     ]
-    return {"gist": f"{' and '.join(speakers)} talked about what comes next.", "facts": facts}
+    gist = f"{' and '.join(speakers)} talked about what comes next."
+    return {"gist": gist, "facts": facts, "paragraph": _retold(request)}
+
+
+def _facts(good: dict[str, object]) -> list[dict[str, object]]:
+    facts = good["facts"]
+    assert isinstance(facts, list)
+    return [each for each in facts if isinstance(each, dict)]
 
 
 def _as_lines(good: dict[str, object]) -> str:
-    facts = good["facts"]
-    assert isinstance(facts, list)
-    return "\n".join(
-        [f"gist: {good['gist']}", *(f"{each['turn_seq']} | {each['kind']} | {each['text']}" for each in facts)]
-    )
+    lines = [f"gist: {good['gist']}", f"paragraph: {good['paragraph']}"]
+    for each in _facts(good):
+        turns = each["turns"]
+        assert isinstance(turns, list)
+        lines.append(f"{turns[0]} | {each['subject']} | {each['kind']} | {each['importance']} | {each['text']} | -")
+    return "\n".join(lines)
 
 
 def _inventing(good: dict[str, object]) -> dict[str, object]:
-    facts = good["facts"]
-    assert isinstance(facts, list)
+    said = f"{INVENTED_NAME} promised the group {INVENTED_NUMBER} pounds."
     return {
-        "gist": f"{INVENTED_NAME} promised the group {INVENTED_NUMBER} pounds.",
+        "gist": said,
         "facts": [
-            {**each, "text": f"{INVENTED_NAME} pays {INVENTED_NUMBER} for {each['text']}", "supersedes": [1, 2, 99]}
-            for each in facts
+            {**each, "text": f"{INVENTED_NAME} pays {INVENTED_NUMBER} for {each['text']}", "supersedes": ["1", "99"]}
+            for each in _facts(good)
         ],
+        "paragraph": f"{good['paragraph']} {said}",
     }
 
 
 def _wrong_speaker(good: dict[str, object]) -> dict[str, object]:
-    facts = good["facts"]
-    assert isinstance(facts, list)
-    return {"gist": good["gist"], "facts": [{**each, "text": f"Bob said that {each['text']}"} for each in facts]}
+    facts = [{**each, "subject": "Bob", "text": f"Bob said that {each['text']}"} for each in _facts(good)]
+    return {**good, "facts": facts}
