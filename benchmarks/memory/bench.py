@@ -1,7 +1,7 @@
 """`roomtone bench memory`: how much of a conversation is remembered after 5, 20 and 100 folds, and what that costs.
 
-This module only runs the parts: conversations come from `conversation_sets`, `evaluation` plays them to each system,
-and `fact_judge`, `fact_retrieval`, `human_reference` and `invented_entities` score the results.
+This module only runs the parts: conversations come from `conversation_sets`, `race` plays them to each system, and
+`fact_judge`, `label_judge`, `fact_retrieval`, `human_reference` and `invented_entities` score the results.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import BenchmarkError, PeerError
 from benchmarks.machine import busy_sentence, describe_machine
 from benchmarks.memory.barge_in import SUMMARY_S, TURN_S, measure_barge_in
+from benchmarks.memory.cases import measure_cases
 from benchmarks.memory.conversation_sets import ConversationSets
 from benchmarks.memory.dependencies import find_embedder, find_endpoint, find_pythons
-from benchmarks.memory.evaluation import evaluate
-from benchmarks.memory.human_reference import ReferenceRecall, measure_reference_recall
+from benchmarks.memory.race import Race, measure_baselines
 from benchmarks.memory.reply_path import measure_reply_path
 from benchmarks.memory.roomtone_search import open_roomtone_search
-from benchmarks.memory.scores import recall_scores, scores
 from benchmarks.memory.search_accuracy import measure_search_accuracy
 from benchmarks.memory.search_speed import fill_index, measure_search_speed
 from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.system_catalogue import peer_system, roomtone_systems, systems_without_model
+from benchmarks.memory.system_catalogue import peer_system, recorded_systems, roomtone_systems, systems_without_model
 from benchmarks.memory.targets import memory_targets
-from benchmarks.peers.process import PeerProcess, peer_process
+from benchmarks.peers.process import peer_process
 from benchmarks.report import BenchmarkReport
 from benchmarks.stub_model import stub_endpoint
 from compaction.settings import CompactionSettings
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.machine import Machine
-    from benchmarks.memory.conversation_sets import PlannedConversation
     from benchmarks.memory.options import MemoryBenchOptions
     from benchmarks.memory.system_catalogue import SystemSpec
     from benchmarks.peers.environment import PeerLibrary
@@ -65,13 +63,13 @@ async def run(
             if endpoint is not None:
                 entrants += roomtone_systems(endpoint)
                 entrants += [peer_system(library, python, endpoint) for library, python in pythons.items()]
+            entrants += recorded_systems(options.answers, pythons)
             chosen = _chosen(entrants, options.only)
-            await measuring.measure_ours(stack)
+            if not options.parts or {"speed", "search", "facts"} & set(options.parts):
+                measuring.embedder = await find_embedder(options, stack, measuring.remark)
             if (busy := busy_sentence()) is not None:
                 measuring.remark(busy)
-            await measuring.measure_barge_in(pythons)
-            for entrant in chosen:
-                await measuring.race(entrant)
+            await measuring.measure(chosen, pythons)
     return measuring.report()
 
 
@@ -98,6 +96,7 @@ class _Measuring:
     ours: dict[str, Json] = field(default_factory=dict)
     peers: dict[str, Json] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    embedder: Embedder | None = None
 
     def remark(self, sentence: str) -> None:
         """Show a sentence now and add it to the report."""
@@ -120,16 +119,48 @@ class _Measuring:
         if self.on_part is not None:
             self.on_part(self.report(unfinished=True))
 
-    async def measure_ours(self, stack: AsyncExitStack) -> None:
-        """Measure Roomtone alone: the cost that memory adds to a reply, and its search."""
-        self.ours["reply_path"] = await measure_reply_path(self.options.turns, CompactionSettings(), self.progress)
-        embedder = await find_embedder(self.options, stack, self.remark)
-        await self._measure_search_speed(embedder)
-        found = await measure_search_accuracy(self.material.sets(needs_model=False), embedder, self.progress)
+    async def measure(self, entrants: Sequence[SystemSpec], pythons: Mapping[PeerLibrary, Path]) -> None:
+        """Measure the parts that are wanted, the short ones first."""
+        if self._wants("speed"):
+            self.ours["reply_path"] = await measure_reply_path(self.options.turns, CompactionSettings(), self.progress)
+            await self._measure_search_speed(self.embedder)
+        if self._wants("search"):
+            await self._measure_search()
+        if self._wants("barge_in"):
+            await self.measure_barge_in(pythons)
+        if self._wants("cases"):
+            for entrant in entrants:
+                # A small model would take a minute a case, and says nothing about the cases.
+                if entrant.claims and (entrant.recorded or not entrant.needs_model):
+                    await self._measure_cases(entrant)
+        if self._wants("facts"):
+            self.peers.update(await self._baselines())
+            for entrant in entrants:
+                await self.race(entrant)
+
+    def _wants(self, part: str) -> bool:
+        return not self.options.parts or part in self.options.parts
+
+    async def _measure_search(self) -> None:
+        found = await measure_search_accuracy(self.material.sets(needs_model=False), self.embedder, self.progress)
         for retriever_name, figures in found.items():
             side = self.peers if retriever_name.startswith("plain") else self.ours
             side[f"search: {retriever_name}"] = figures
         self.part_done()
+
+    async def _measure_cases(self, entrant: SystemSpec) -> None:
+        figures = await measure_cases(entrant, self.options.answers, self.progress)
+        if figures:
+            (self.ours if entrant.ours else self.peers)[f"cases: {entrant.name}"] = figures
+            self.part_done()
+
+    async def _baselines(self) -> dict[str, Json]:
+        """Return what simple texts have of people's summaries, in the conversations that the user supplied."""
+        figures: dict[str, dict[str, Json]] = {}
+        for origin, heard in self.material.sets(needs_model=False).items():
+            for name, recall in (await measure_baselines(heard)).items():
+                figures.setdefault(name, {})[origin] = {"people": recall}
+        return dict(figures)
 
     async def _measure_search_speed(self, embedder: Embedder | None) -> None:
         async with open_roomtone_search() as by_words:
@@ -169,35 +200,16 @@ class _Measuring:
         side = self.ours if entrant.ours else self.peers
         figures: dict[str, Json] = {}
         try:
-            for name, heard in self.material.sets(needs_model=entrant.needs_model).items():
+            if entrant.recorded:
+                sets = self.material.recorded(entrant.recorded, self.options.answers)
+            else:
+                sets = self.material.sets(needs_model=entrant.needs_model)
+            race = Race(self.embedder, self.progress, self.remark)
+            for name, heard in sets.items():
                 self.progress.step(f"{entrant.name}, {name}", total=sum(each.turns for each in heard))
-                figures[name] = await self._hear(entrant, heard)
+                figures[name] = await race.hear(entrant, heard)
         except PeerError as error:
             self.remark(str(error))
             figures["failed"] = str(error)
         side[entrant.name] = figures
         self.part_done()
-
-    async def _hear(self, entrant: SystemSpec, heard: Sequence[PlannedConversation]) -> dict[str, Json]:
-        courses = []
-        versions: set[str] = set()
-        recall = ReferenceRecall()
-        for each in heard:
-            async with entrant.enter(each.conversation.lines[0].at) as contender:
-                course = await evaluate(contender, each.conversation, each.folds, self.progress, claims=entrant.claims)
-                if isinstance(contender, PeerProcess):
-                    versions.add(contender.version)
-            courses.append(course)
-            if contender.cost.degraded:
-                self.remark(
-                    f"{contender.cost.degraded} folds of {entrant.name} in {each.conversation.name} were made without "
-                    "the model, which had failed."
-                )
-            last = course.checkpoints[-1]
-            recall += await measure_reference_recall(each.conversation, last.text, last.cursor, None)
-        figures = scores(courses)
-        if versions:
-            figures["version"] = ", ".join(sorted(versions))
-        if recall.entities_due or recall.questions:
-            figures["people"] = recall_scores(recall, searched=False)
-        return figures

@@ -59,17 +59,35 @@ class ReferenceQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelledFact:
+    """One sentence that a summary should state in some words, and the line that says it.
+
+    `replaced_by`: the sentence that holds instead from a later line on. `question`: asks for a lasting fact; empty for
+    facts that matter only for a while.
+    """
+
+    turn: int
+    text: str
+    replaced_by: str = ""
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HumanSummary:
-    """A person's summary of the lines `start <= seq < end`."""
+    """A person's summary of the lines `start <= seq < end`. `entities`: its names and numbers, if they are listed."""
 
     text: str
     start: int
     end: int
+    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
-    """A whole conversation: its lines, facts, summaries and questions. `origin` says where it comes from."""
+    """A whole conversation: its lines, facts, summaries and questions. `origin` says where it comes from.
+
+    `chatter`: the lines that a summary should spend no characters on.
+    """
 
     name: str
     origin: str
@@ -77,6 +95,8 @@ class RecordedConversation:
     facts: tuple[PlantedFact, ...] = ()
     questions: tuple[ReferenceQuestion, ...] = ()
     summaries: tuple[HumanSummary, ...] = ()
+    labels: tuple[LabelledFact, ...] = ()
+    chatter: frozenset[int] = frozenset()
 
     @property
     def speakers(self) -> frozenset[str]:

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 from benchmarks.errors import TranscriptFormatError
 from benchmarks.memory.evaluation import folds_possible, turns_needed
 from benchmarks.memory.options import checkpoints
+from benchmarks.memory.recorded_answers import recorded_folds
 from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.transcripts import read_conversations
+from benchmarks.memory.written_conversations import LONG, NAMES, read_written
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmarks.memory.conversation import RecordedConversation
     from benchmarks.memory.options import MemoryBenchOptions
 
@@ -48,6 +52,16 @@ class ConversationSets:
                     f"No conversation in {options.transcripts} has the {turns_needed(1)} turns that one fold needs."
                 )
 
+    def recorded(self, system: str, answers: Path) -> dict[str, list[PlannedConversation]]:
+        """Return the sets of conversations in which this system's answers are recorded, as far as they are."""
+        sets: dict[str, list[PlannedConversation]] = defaultdict(list)
+        brought = [each for conversations in self._brought.values() for each in conversations]
+        for each in (*map(read_written, (*NAMES, LONG)), *brought):
+            folds = min(recorded_folds(each.name, system, answers), folds_possible(each))
+            if folds:
+                sets[each.origin].append(PlannedConversation(each, checkpoints(folds)))
+        return sets
+
     def sets(self, *, needs_model: bool) -> dict[str, list[PlannedConversation]]:
         """Return the sets of conversations. Systems that need a language model get fewer and shorter conversations."""
         options = self._options
@@ -64,8 +78,11 @@ class ConversationSets:
             ]
             for templates in made
         }
-        for origin, conversations in self._brought.items():
-            chosen = conversations[:count] if needs_model else conversations
+        written = {"written": list(map(read_written, NAMES)), "written, long": [read_written(LONG)]}
+        if longest < folds_possible(written["written, long"][0]):
+            del written["written, long"]
+        for origin, conversations in {**written, **self._brought}.items():
+            chosen = conversations[:count] if needs_model and origin in self._brought else conversations
             sets[origin] = [
                 PlannedConversation(each, checkpoints(min(longest, folds_possible(each)))) for each in chosen
             ]

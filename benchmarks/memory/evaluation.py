@@ -6,11 +6,13 @@ turns after them are still word for word in every system's window.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.fact_judge import EMPTY_TALLY, FactJudge, FactTally
 from benchmarks.memory.invented_entities import SourceText
+from benchmarks.memory.label_judge import LabelJudge
 from benchmarks.memory.systems import MAX_INPUT_TOKENS, RoomtoneMemory, format_line, payload_tokens
 from benchmarks.memory.text_matching import mentions_any
 from compaction.errors import ContextOverflowError
@@ -20,9 +22,10 @@ from compaction.summary.port import MAX_SUMMARY_CHARS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from benchmarks.memory.conversation import PlantedFact, RecordedConversation
+    from benchmarks.memory.conversation import RecordedConversation
     from benchmarks.memory.systems import FoldCost, MemorySystem, StoredSegments
     from benchmarks.progress import Progress
+    from compaction.model import Segment
 
 # One turn more than the first compaction needs, because some libraries count the summary as a message.
 _SLACK_TURNS = 2
@@ -36,7 +39,8 @@ class Checkpoint:
     """The result after a number of folds.
 
     `entities_due`: the names and values of the facts; `entities`: how many of them are in the text. `stored` is None
-    for a system that stores nothing besides its text.
+    for a system that stores nothing besides its text. `chatter_chars`: how many characters of the text come from small
+    talk, where that is labelled.
     """
 
     folds_due: int
@@ -48,11 +52,15 @@ class Checkpoint:
     entities_due: int
     raw_chars: int
     text: str
+    chatter_chars: int | None = None
 
 
 @dataclass(slots=True)
 class EvaluationRun:
-    """The results of one system in one conversation. `summaries`: how many summaries were checked (all of them)."""
+    """The results of one system in one conversation. `summaries`: how many summaries were checked (all of them).
+
+    `makers`: who made the paragraph, see `paragraph_makers`.
+    """
 
     checkpoints: list[Checkpoint] = field(default_factory=list)
     summaries: int = 0
@@ -64,6 +72,7 @@ class EvaluationRun:
     invented_names: set[str] = field(default_factory=set)
     invented_numbers: set[str] = field(default_factory=set)
     cost: FoldCost | None = None
+    makers: Counter[str] = field(default_factory=Counter)
 
 
 def turns_needed(folds: int) -> int:
@@ -90,7 +99,7 @@ async def evaluate(
     `claims`: its text is a summary, so its names, numbers and length are checked. `on_checkpoint` is called at each
     checkpoint, before the next turn.
     """
-    judge = FactJudge(conversation.facts, conversation.speakers)
+    judge = judge_of(conversation)
     ends = {turns_needed(count): count for count in folds}
     said = SourceText(conversation.speakers)
     course = EvaluationRun()
@@ -107,12 +116,33 @@ async def evaluate(
         if number % BATCH_SIZE == 0 and isinstance(contender, RoomtoneMemory):
             _look_at_payloads(contender, course)
         if number in ends:
-            checkpoint = await _checkpoint(contender, conversation, judge, ends[number], claims=claims)
+            checkpoint = await _checkpoint(contender, judge, ends[number], claims=claims)
             course.checkpoints.append(checkpoint)
             if on_checkpoint is not None:
                 await on_checkpoint(checkpoint)
     course.cost = contender.cost
+    if isinstance(contender, RoomtoneMemory):
+        course.makers = paragraph_makers(contender.memory.segments)
     return course
+
+
+def judge_of(conversation: RecordedConversation) -> FactJudge | LabelJudge:
+    """Return the judge of a conversation's planted or labelled facts."""
+    if conversation.labels:
+        return LabelJudge(conversation)
+    return FactJudge(conversation.facts, conversation.speakers)
+
+
+def paragraph_makers(segments: Sequence[Segment]) -> Counter[str]:
+    """Return how many folds have the model's paragraph, and how many one made by code, by reason."""
+    return Counter(
+        "model"
+        if segment.paragraph
+        else "the model failed"
+        if segment.degraded
+        else segment.paragraph_problem or "no model"
+        for segment in segments
+    )
 
 
 def _look_at(summary: str, said: SourceText, course: EvaluationRun) -> None:
@@ -134,40 +164,33 @@ def _look_at_payloads(memory: RoomtoneMemory, course: EvaluationRun) -> None:
 
 
 async def _checkpoint(
-    contender: MemorySystem, conversation: RecordedConversation, judge: FactJudge, folds: int, *, claims: bool
+    contender: MemorySystem, judge: FactJudge | LabelJudge, folds: int, *, claims: bool
 ) -> Checkpoint:
     standing = await contender.standing()
     # A system whose summary lags behind still has these turns word for word.
     cursor = min(folds * BATCH_SIZE, standing.cursor)
-    due = judge.due(cursor, turns_needed(folds))
+    total = turns_needed(folds)
     text = standing.injected[:MAX_SUMMARY_CHARS] if claims else standing.injected
     stored = await contender.stored()
-    entities = list(_entities(due, cursor))
+    entities = judge.entities_due(cursor, total)
     return Checkpoint(
         folds_due=folds,
         folds=standing.folds,
         cursor=cursor,
-        injected=judge.tally(text, due, cursor),
-        stored=None if stored is None else _stored_tally(judge, stored, due, cursor),
+        injected=judge.judged(text, cursor, total),
+        stored=None if stored is None else _stored_tally(judge, stored, cursor, total),
         entities=sum(mentions_any(text, entity) for entity in entities),
         entities_due=len(entities),
         raw_chars=len(standing.injected) if claims else 0,
         text=text,
+        chatter_chars=judge.chatter_chars(text, cursor) if isinstance(judge, LabelJudge) and claims else None,
     )
 
 
-def _stored_tally(judge: FactJudge, stored: StoredSegments, due: Sequence[PlantedFact], cursor: int) -> FactTally:
+def _stored_tally(judge: FactJudge | LabelJudge, stored: StoredSegments, cursor: int, total: int) -> FactTally:
     """Judge everything that the system stores. An old value counts if it is not marked as replaced."""
-    holding = judge.tally(stored.holding, due, cursor)
-    return replace(judge.tally(stored.everything, due, cursor), stale=holding.stale)
-
-
-def _entities(due: Iterable[PlantedFact], cursor: int) -> Iterable[tuple[str, ...]]:
-    for fact in due:
-        holds = fact.known_at(cursor)
-        if holds is not None:
-            yield (fact.key,)
-            yield holds.value
+    holding = judge.judged(stored.holding, cursor, total)
+    return replace(judge.judged(stored.everything, cursor, total), stale=holding.stale)
 
 
 def sum_tallies(tallies: Iterable[FactTally]) -> FactTally:

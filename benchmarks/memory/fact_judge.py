@@ -87,6 +87,15 @@ class FactJudge:
             fact for fact in self._facts if fact.known_at(cursor) is not None and not fact.in_flux(cursor, total)
         )
 
+    def judged(self, text: str, cursor: int, total: int) -> FactTally:
+        """Return how `text` states the facts due."""
+        return self.tally(text, self.due(cursor, total), cursor)
+
+    def entities_due(self, cursor: int, total: int) -> list[tuple[str, ...]]:
+        """Return the keys and current values of the facts due, each in every accepted spelling."""
+        stated = [(fact, fact.known_at(cursor)) for fact in self.due(cursor, total)]
+        return [each for fact, holds in stated if holds is not None for each in ((fact.key,), holds.value)]
+
     def tally(self, text: str, facts: Iterable[PlantedFact], cursor: int) -> FactTally:
         """Return how `text` states these facts, as they were at `cursor`."""
         read = read_sentences(text)

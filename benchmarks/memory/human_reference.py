@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.fact_retrieval import fit_summary_size
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from benchmarks.memory.retrieval import Retriever
 
 _QUOTES = 10
+# How many names count as the conversation's frequent ones, and what a sentence costs besides its characters.
+_FREQUENT_NAMES = 40
+_SENTENCE_COST = 8
 _TOKEN = re.compile(r"\w+")
 _CAPITAL = re.compile(r"(?<!\w)[A-ZÀ-Þ][\w'’-]+(?:\s+[A-ZÀ-Þ][\w'’-]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -39,6 +44,7 @@ class ReferenceRecall:
 
     entities: int = 0
     entities_due: int = 0
+    thirds: tuple[tuple[int, int], ...] = ((0, 0),) * 3
     questions: int = 0
     answer_words: float = 0.0
     answer_words_found: float = 0.0
@@ -48,6 +54,7 @@ class ReferenceRecall:
         return ReferenceRecall(
             self.entities + other.entities,
             self.entities_due + other.entities_due,
+            tuple((a + c, b + d) for (a, b), (c, d) in zip(self.thirds, other.thirds, strict=True)),
             self.questions + other.questions,
             self.answer_words + other.answer_words,
             self.answer_words_found + other.answer_words_found,
@@ -63,7 +70,12 @@ async def measure_reference_recall(
     `retriever` must contain at least those turns. If it is None, no search is measured.
     """
     entities = _entities_due(conversation, cursor)
-    recall = ReferenceRecall(entities=sum(mentions(text, entity) for entity in entities), entities_due=len(entities))
+    thirds = [_entities_due(conversation, cursor, third) for third in range(3)]
+    recall = ReferenceRecall(
+        entities=sum(mentions(text, entity) for entity in entities),
+        entities_due=len(entities),
+        thirds=tuple((sum(mentions(text, entity) for entity in due), len(due)) for due in thirds),
+    )
     for question in conversation.questions:
         if question.evidence and max(question.evidence) < cursor:
             recall += await _answered(question, text, retriever)
@@ -90,14 +102,40 @@ def _share_told(answer: str, text: str) -> float:
     return sum(word in told for word in wanted) / len(wanted)
 
 
-def _entities_due(conversation: RecordedConversation, cursor: int) -> Sequence[str]:
-    """Return the names and numbers that people's summaries mention and the turns before `cursor` contain.
+def baseline_texts(conversation: RecordedConversation, cursor: int) -> dict[str, str]:
+    """Return texts of at most 1,200 characters that anybody could make of the turns before `cursor`, by name."""
+    said = [sentence for line in conversation.lines[:cursor] for sentence in read_sentences(line.text)]
+    mixed = list(said)
+    Random(conversation.name).shuffle(mixed)  # noqa: S311
+    names = Counter(name.casefold() for sentence in said for name in _entities(sentence))
+    frequent = {name for name, _ in names.most_common(_FREQUENT_NAMES)}
 
-    A summary of the whole conversation counts only with the names and numbers that had been said by then.
+    def density(sentence: str) -> float:
+        found = {name.casefold() for name in _entities(sentence)} & frequent
+        return len(found) / (len(sentence) + _SENTENCE_COST)
+
+    return {
+        "random sentences": " ".join(fit_summary_size(mixed)),
+        "the last sentences": " ".join(fit_summary_size(said[::-1])),
+        "sentences dense in frequent names": " ".join(fit_summary_size(sorted(dict.fromkeys(said), key=density)[::-1])),
+    }
+
+
+def _entities_due(conversation: RecordedConversation, cursor: int, third: int | None = None) -> Sequence[str]:
+    """Return the names and numbers of people's summaries of turns before `cursor`, as far as these turns contain them.
+
+    Of a summary of the whole conversation, only what had been said by then counts. `third`: only of summaries whose
+    middle is in this third of these turns; those of more than a third are in none.
     """
     said = " ".join(f"{line.speaker}: {line.text}" for line in conversation.lines[:cursor])
     due = [each for each in conversation.summaries if each.start < cursor]
-    entities = {entity for summary in due for entity in _entities(summary.text)}
+    if third is not None:
+        due = [
+            each
+            for each in due
+            if each.end - each.start <= cursor / 3 and (each.start + each.end) * 3 // (2 * cursor) == third
+        ]
+    entities = {entity for summary in due for entity in summary.entities or _entities(summary.text)}
     return sorted(entity for entity in entities if mentions(said, entity))
 
 

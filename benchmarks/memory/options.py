@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ANSWERS = Path(__file__).parent / "recorded" / "answers"
+# What can be measured alone: `speed` is the cost of a reply and of a search, `facts` the race of all systems.
+PARTS = ("speed", "search", "barge_in", "cases", "facts")
 CHECKPOINTS = (5, 20, 100)
 
 
@@ -20,7 +20,8 @@ class MemoryBenchOptions:
     set. `model_evenings`: the same for systems with a language model; they use only the held-out set unless
     `model_tuning` is set. `only`: names of systems; None means all. `base_url` and `model` name an existing endpoint;
     without them the run starts a model if possible. `transcripts`: a directory of conversations to use instead of
-    generated ones. `peers`: install and run other libraries too. `peers_dir` keeps their environments for the next run.
+    generated ones. `parts`: some of `PARTS`; none means all. `answers`: the folder of recorded answers.
+    `peers`: install and run other libraries too. `peers_dir` keeps their environments for the next run.
     """
 
     folds: int = 100
@@ -36,6 +37,8 @@ class MemoryBenchOptions:
     model_file: Path | None = None
     llama_python: str = ""
     with_model: bool = True
+    parts: tuple[str, ...] = ()
+    answers: Path = ANSWERS
     transcripts: Path | None = None
     embeddings: bool = True
     peers: bool = True

@@ -1,9 +1,10 @@
 """Record a strong model's answers: `python -m benchmarks.memory.record CONVERSATION SYSTEM FOLDER`.
 
-CONVERSATION is cabin, salt_gate, long, or the path of a transcript; SYSTEM is roomtone, recursive, langchain or
-pipecat. Each request appears as FOLDER/NNN.req.txt. Write the answer from its text alone, under another name, and move
-it to FOLDER/NNN.resp.txt within ten minutes. Run it again with the same FOLDER to go on: answers that are there are
-used at once. The answers are kept in `recorded/answers`, or under --answers for transcripts that are not the project's.
+CONVERSATION is cabin, salt_gate, long, opposites, people_alike (each case has a folder of its own), or the path of a
+transcript; SYSTEM is roomtone, recursive, langchain or pipecat. Each request appears as FOLDER/NNN.req.txt. Write the
+answer from its text alone, under another name, and move it to FOLDER/NNN.resp.txt within ten minutes. Run it again with
+the same FOLDER to go on: answers that are there are used at once. The answers are kept in `recorded/answers`, or under
+--answers for transcripts that are not the project's.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
+from benchmarks.memory.cases import TABLES, read_cases
 from benchmarks.memory.dependencies import find_pythons
 from benchmarks.memory.evaluation import folds_possible, turns_needed
-from benchmarks.memory.options import MemoryBenchOptions
-from benchmarks.memory.recorded_answers import ANSWERS, recording_endpoint
-from benchmarks.memory.system_catalogue import RECORDED_SYSTEMS, recorded_system
+from benchmarks.memory.options import ANSWERS, MemoryBenchOptions
+from benchmarks.memory.recorded_answers import recording_endpoint
+from benchmarks.memory.system_catalogue import RECORDED_SYSTEMS, answered_system
 from benchmarks.memory.transcripts import read_conversation_file
 from benchmarks.memory.written_conversations import LONG, NAMES, read_written
 from benchmarks.progress import NoProgress
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
     from benchmarks.memory.conversation import RecordedConversation
 
 
-def read_conversation(name: str) -> RecordedConversation:
-    """Return the conversation of this name, or of this transcript. Raises TranscriptFormatError."""
-    if name in {*NAMES, LONG}:
-        return read_written(name).conversation
-    return read_conversation_file(Path(name))[0]
+def conversations_of(name: str) -> list[RecordedConversation]:
+    """Return the conversation of this name or transcript, or the cases of a table. Raises TranscriptFormatError."""
+    if name in TABLES:
+        return [case.conversation for case in read_cases(name)]
+    return [read_written(name)] if name in {*NAMES, LONG} else read_conversation_file(Path(name))
 
 
 async def record(
@@ -46,8 +48,10 @@ async def record(
             recording_endpoint(answers / conversation.name / system, work, conversation.lines)
         )
         options = MemoryBenchOptions(peers_dir=peers_dir)
-        spec = await recorded_system(system, endpoint, lambda: find_pythons(options, stack, print, NoProgress()))
-        memory = await stack.enter_async_context(spec.enter(lines[0].at))
+        ours = system in {"roomtone", "recursive"}
+        pythons = {} if ours else await find_pythons(options, stack, print, NoProgress())
+        spec = answered_system(system, endpoint, pythons)
+        memory = await stack.enter_async_context(spec.enter(conversation))
         for line in lines:
             await memory.hear(line)
         standing = await memory.standing()
@@ -64,16 +68,11 @@ def main() -> None:
     parser.add_argument("--peers-dir", type=Path, help="where other libraries are installed and kept")
     parser.add_argument("--folds", type=int, default=100, help="stop after so many folds")
     given = parser.parse_args()
-    asyncio.run(
-        record(
-            read_conversation(given.conversation),
-            given.system,
-            given.folder,
-            answers=given.answers,
-            peers_dir=given.peers_dir,
-            folds=given.folds,
-        )
-    )
+    conversations = conversations_of(given.conversation)
+    for each in conversations:
+        work = given.folder / Path(each.name).name if len(conversations) > 1 else given.folder
+        options = {"answers": given.answers, "peers_dir": given.peers_dir, "folds": given.folds}
+        asyncio.run(record(each, given.system, work, **options))
 
 
 if __name__ == "__main__":

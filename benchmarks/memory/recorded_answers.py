@@ -9,29 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections import defaultdict, deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.memory.options import ANSWERS
+from benchmarks.memory.text_matching import letters
 from benchmarks.stub_model import chat_endpoint
+from compaction.folding.window import BATCH_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
 
     from benchmarks.local_model import ChatEndpoint
     from benchmarks.memory.conversation import ConversationLine
     from benchmarks.report import Json
 
-ANSWERS = Path(__file__).parent / "recorded" / "answers"
 MODEL = "recorded answers"
-_TURNS = "turns.json"
+TURNS = "turns.json"
 # Just below the time that all systems give a model for one answer.
 _WAIT_S = 590.0
 _POLL_S = 0.2
-_NOT_WORD = re.compile(r"\W+")
 # Shorter lines ('Ada: yes') are in many places.
 _LEAST_CHARS = 14
 # Fewer neighbouring lines are quotes, not a batch.
@@ -42,12 +42,12 @@ class ShownTurns:
     """Finds which turns of a conversation a request shows, by their words."""
 
     def __init__(self, lines: Sequence[ConversationLine]) -> None:
-        texts = [_letters(f"{line.speaker}{line.text}") for line in lines]
+        texts = [letters(f"{line.speaker}{line.text}") for line in lines]
         self._texts = [text if len(text) >= _LEAST_CHARS and texts.count(text) == 1 else "" for text in texts]
 
     def span(self, prompt: str) -> str:
         """Return the longest run of turns as `first-last`; empty if the request shows none."""
-        said = _letters(prompt)
+        said = letters(prompt)
         best: list[int] = []
         run: list[int] = []
         for number, text in enumerate(self._texts):
@@ -61,11 +61,15 @@ class ShownTurns:
 
 @dataclass(slots=True)
 class ReplayCounts:
-    """How well recorded answers still fit: `unanswered` requests had none, `unused` answers were not asked for."""
+    """How well recorded answers still fit: `unanswered` requests had none, `unused` answers were not asked for.
+
+    `given`: the answers in order, each with the turns that the request showed.
+    """
 
     requests: int = 0
     unanswered: int = 0
     unused: int = 0
+    given: list[tuple[str, str]] = field(default_factory=list)
 
     def remark(self, system: str, conversation: str) -> str:
         """Return a sentence for the report; empty if everything fits."""
@@ -85,18 +89,21 @@ class _Replay:
     answers: dict[str, deque[Path]] = field(default_factory=lambda: defaultdict(deque))
 
     def __post_init__(self) -> None:
-        for number, span in json.loads((self.folder / _TURNS).read_text("utf-8")).items():
+        for number, span in json.loads((self.folder / TURNS).read_text("utf-8")).items():
             self.answers[_last(span)].append(self.folder / f"{number}.txt")
         self.counts.unused = sum(map(len, self.answers.values()))
 
     async def answer(self, body: dict[str, Json]) -> str:
         self.counts.requests += 1
-        left = self.answers[_last(self.shown.span(_prompt(body)))]
+        span = self.shown.span(_prompt(body))
+        left = self.answers[_last(span)]
         if not left:
             self.counts.unanswered += 1
             return ""
         self.counts.unused -= 1
-        return left.popleft().read_text("utf-8")
+        text = left.popleft().read_text("utf-8")
+        self.counts.given.append((span, text))
+        return text
 
 
 @dataclass(slots=True)
@@ -119,13 +126,20 @@ class _Recording:
                 await asyncio.sleep(_POLL_S)
         text = written.read_text("utf-8").strip() + "\n"
         (self.folder / f"{number}.txt").write_text(text, "utf-8")
-        (self.folder / _TURNS).write_text(json.dumps(self.spans, indent=1) + "\n", "utf-8")
+        (self.folder / TURNS).write_text(json.dumps(self.spans, indent=1) + "\n", "utf-8")
         return text
 
 
 def is_recorded(conversation: str, system: str, answers: Path = ANSWERS) -> bool:
     """Return whether there are answers for this system in this conversation."""
-    return (answers / conversation / system / _TURNS).is_file()
+    return (answers / conversation / system / TURNS).is_file()
+
+
+def recorded_folds(conversation: str, system: str, answers: Path = ANSWERS) -> int:
+    """Return for how many folds there are answers for this system in this conversation."""
+    path = answers / conversation / system / TURNS
+    spans = json.loads(path.read_text("utf-8")).values() if path.is_file() else ()
+    return round(max((int(_last(span)) + 1 for span in spans if span), default=0) / BATCH_SIZE)
 
 
 @asynccontextmanager
@@ -146,10 +160,6 @@ async def recording_endpoint(
         each.mkdir(parents=True, exist_ok=True)
     async with chat_endpoint(_Recording(folder, ShownTurns(lines), work).answer, model=MODEL) as endpoint:
         yield endpoint
-
-
-def _letters(text: str) -> str:
-    return _NOT_WORD.sub("", text.casefold())
 
 
 def _last(span: str) -> str:

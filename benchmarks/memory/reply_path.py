@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.systems import MAX_INPUT_TOKENS, add_turn, open_roomtone_memory
 from benchmarks.stats import percentile
+from bot.clock import SystemClock
+from bot.store.turns import SqlTurnStore
 from compaction.context.build import build_payload
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.ledger import SegmentLedger
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 # Replies that are measured at the full length. Each one follows a new turn, and every tenth one commits a fold.
 _REPLIES = 1_000
+_RENDERINGS = 50
 _SYSTEM = ("You take part in a voice conversation.",)
 _STATM = Path("/proc/self/statm")
 
@@ -57,6 +61,7 @@ async def measure_reply_path(turns: int, settings: CompactionSettings, progress:
             _sample(contender, meter, samples)
             await contender.memory.settle()
             progress.advance()
+        rendering = await _rendering(contender)
     return {
         "turns": turns,
         "replies": _REPLIES,
@@ -68,8 +73,21 @@ async def measure_reply_path(turns: int, settings: CompactionSettings, progress:
         "tokenising_ms": _spread(samples.tokenising_ms),
         # CPU time, which is the time on an idle machine.
         "trigger_and_payload_cpu_ms": _spread(samples.cpu_ms),
+        "rendering": rendering,
         "growth": growth,
     }
+
+
+async def _rendering(contender: RoomtoneMemory) -> dict[str, Json]:
+    """Return the CPU time of making the summary's text of all stored segments."""
+    stored = await SqlTurnStore(contender.database, SystemClock()).load(contender.memory.session_id)
+    ledger = SegmentLedger(stored.segments, stored.chapters)
+    times_ms: list[float] = []
+    for _ in range(_RENDERINGS):
+        started = time.thread_time()
+        ledger.render()
+        times_ms.append((time.thread_time() - started) * 1000)
+    return {"segments": len(stored.segments), "chapters": len(stored.chapters), "cpu_ms": _spread(times_ms)}
 
 
 def _sample(contender: RoomtoneMemory, meter: _Meter, samples: _Samples) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.evaluation import sum_tallies
@@ -41,6 +41,7 @@ def scores(courses: Sequence[EvaluationRun]) -> dict[str, Json]:
         "payloads_over_budget": sum(course.payloads_over_budget for course in courses),
         "payloads_refused": sum(course.payloads_refused for course in courses),
         "cost": _cost(courses),
+        "paragraph_made_by": dict(sum((course.makers for course in courses), Counter())),
         "example": courses[0].checkpoints[-1].text[:_EXAMPLE_CHARS] if courses and courses[0].checkpoints else "",
     }
 
@@ -72,6 +73,7 @@ def recall_scores(recall: ReferenceRecall, *, searched: bool) -> dict[str, Json]
     figures: dict[str, Json] = {
         "entities_of_summaries": share_of(recall.entities, recall.entities_due),
         "entities_due": recall.entities_due,
+        "thirds": [share_of(*third) for third in recall.thirds],
         "questions": recall.questions,
         "answer_words_in_injected": mean_of_sum(recall.answer_words, recall.questions),
     }
@@ -93,6 +95,9 @@ def _at(checkpoints: Sequence[Checkpoint]) -> dict[str, Json]:
         ),
         "chars": max(lengths, default=0),
     }
+    chatter = [each.chatter_chars for each in checkpoints if each.chatter_chars is not None]
+    if chatter:
+        figures["small_talk"] = share_of(sum(chatter), sum(len(each.text) for each in checkpoints))
     if stored:
         total = sum_tallies(stored)
         figures["in_segments"] = share_of(total.kept, total.facts)

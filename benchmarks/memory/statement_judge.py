@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from benchmarks.memory.fact_judge import Attribution
 from benchmarks.memory.text_matching import read_sentences
 
 if TYPE_CHECKING:
@@ -75,25 +75,17 @@ _REACH = 2
 _ENDS_REACH = frozenset(_words_of("because but so since and while though"))
 
 
-class Person(StrEnum):
-    """Whom a text says a fact of."""
-
-    RIGHT = "right"
-    WRONG = "wrong"
-    UNNAMED = "unnamed"
-
-
 @dataclass(frozen=True, slots=True)
 class StatementVerdict:
     """`said`: the text has the fact's content. `person`: of whom; None if it is not said."""
 
     said: bool
-    person: Person | None
+    person: Attribution | None
 
     @property
     def stated(self) -> bool:
         """Return whether the fact is said of the right person."""
-        return self.said and self.person is Person.RIGHT
+        return self.said and self.person is Attribution.RIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,25 +126,53 @@ class StatementJudge:
         main = re.split(r"\s(?:because|so that|so)\s|;", fact, maxsplit=1)[0]
         if main != fact:
             wanted.append(self._read(main))
-        best: Person | None = None
+        best: Attribution | None = None
         for found in self._readings(text):
             for fact_read in wanted:
                 person = self._match(fact_read, found)
-                if person is Person.RIGHT:
+                if person is Attribution.RIGHT:
                     return StatementVerdict(said=True, person=person)
                 best = best or person
         return StatementVerdict(said=best is not None, person=best)
 
-    def _match(self, wanted: _Reading, found: _Reading) -> Person | None:
+    def says_of(self, text: str, person: str, words: str, *, denied: bool) -> bool:
+        """Return whether a sentence of `text` says all these words of the person, affirmed or denied."""
+        wanted = self._read(words)
+        people = (person.casefold(), *wanted.people)
+        for found in self._readings(text):
+            if not set(people) <= set(found.people):
+                continue
+            there = found.of(people)
+            matches = [[each for each in there if _same(each.stem, word.stem)] for word in wanted.words]
+            negated = any(each.denied is not False for found_words in matches for each in found_words)
+            if all(matches) and negated is denied:
+                return True
+        return False
+
+    def share(self, sentence: str, source: str) -> float:
+        """Return the share of the weight of a sentence's words that `source` has."""
+        there = self._read(source).words
+        words = self._read(sentence).words
+        total = sum(word.weight for word in words)
+        found = sum(word.weight for word in words if any(_same(word.stem, each.stem) for each in there))
+        return found / total if total else 0.0
+
+    def values_of(self, text: str) -> list[str]:
+        """Return the people and values that a text names, each once."""
+        readings = [self._read(sentence) for sentence in read_sentences(text)]
+        named = [person for reading in readings for person in reading.people]
+        return [*dict.fromkeys(named), *dict.fromkeys(w.stem for r in readings for w in r.words if w.stem[0].isdigit())]
+
+    def _match(self, wanted: _Reading, found: _Reading) -> Attribution | None:
         if not wanted.people:
-            return Person.RIGHT if _says(wanted.words, found.words) else None
+            return Attribution.RIGHT if _says(wanted.words, found.words) else None
         # In this order: 'Ada owes Bob' is not 'Bob owes Ada'.
         those = tuple(person for person in found.people if person in wanted.people)
         if those == wanted.people and _says(wanted.words, found.of(wanted.people)):
-            return Person.RIGHT
+            return Attribution.RIGHT
         if not _says(wanted.words, found.words):
             return None
-        return Person.WRONG if found.people else Person.UNNAMED
+        return Attribution.WRONG if found.people else Attribution.UNSAID
 
     def _readings(self, text: str) -> Iterator[_Reading]:
         """Yield each sentence, with the people of the one before if it has only pronouns, and each two together."""

@@ -5,12 +5,13 @@ conversation.
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from benchmarks.errors import PeerError
+from benchmarks.memory.recorded_answers import MODEL, TURNS, ReplayCounts, replayed_endpoint
 from benchmarks.memory.systems import LastTurnsBaseline, open_roomtone_memory
 from benchmarks.peers.process import peer_process
 from bot.llm.openai_chat import OpenAIChat
@@ -21,11 +22,12 @@ from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from benchmarks.local_model import ChatEndpoint
+    from benchmarks.memory.conversation import RecordedConversation
     from benchmarks.memory.systems import MemorySystem
     from benchmarks.peers.environment import PeerLibrary
 
@@ -39,14 +41,16 @@ MODEL_TIMEOUT_S = 600.0
 class SystemSpec:
     """One memory system. `ours`: it is Roomtone's. `claims`: its text is a summary, which can be wrong.
 
-    `enter` is called with the start of the conversation in UTC epoch seconds.
+    `recorded`: its answers are recorded under this name, and `replays` counts by conversation how well they fit.
     """
 
     name: str
     ours: bool
     needs_model: bool
-    enter: Callable[[float], AbstractAsyncContextManager[MemorySystem]]
+    enter: Callable[[RecordedConversation], AbstractAsyncContextManager[MemorySystem]]
     claims: bool = True
+    recorded: str = ""
+    replays: dict[str, ReplayCounts] = field(default_factory=dict)
 
 
 def systems_without_model() -> tuple[SystemSpec, ...]:
@@ -66,11 +70,13 @@ def _strategy_entrant(strategy: Strategy, endpoint: ChatEndpoint) -> SystemSpec:
     settings = CompactionSettings(timeout_s=MODEL_TIMEOUT_S, strategy=strategy)
 
     @asynccontextmanager
-    async def enter(started_at: float) -> AsyncIterator[MemorySystem]:
+    async def enter(conversation: RecordedConversation) -> AsyncIterator[MemorySystem]:
         async with (
             OpenAIChat(_llm_settings(endpoint)) as model,
             open_roomtone_memory(
-                choose_summariser(SummariserKind.LLM, model, settings), settings, started_at=started_at
+                choose_summariser(SummariserKind.LLM, model, settings),
+                settings,
+                started_at=conversation.lines[0].at,
             ) as memory,
         ):
             yield memory
@@ -82,25 +88,46 @@ def peer_system(library: PeerLibrary, python: Path, endpoint: ChatEndpoint) -> S
     """Return another library's system with the model at this endpoint."""
 
     @asynccontextmanager
-    async def enter(started_at: float) -> AsyncIterator[MemorySystem]:
-        del started_at
+    async def enter(conversation: RecordedConversation) -> AsyncIterator[MemorySystem]:
+        del conversation
         async with peer_process(library, python, endpoint) as peer:
             yield peer
 
     return SystemSpec(library.name, ours=False, needs_model=True, enter=enter)
 
 
-async def recorded_system(
-    name: str, endpoint: ChatEndpoint, pythons: Callable[[], Awaitable[Mapping[PeerLibrary, Path]]]
-) -> SystemSpec:
-    """Return one of `RECORDED_SYSTEMS`. `pythons` installs other libraries if one is needed. Raises PeerError."""
+def answered_system(name: str, endpoint: ChatEndpoint, pythons: Mapping[PeerLibrary, Path]) -> SystemSpec:
+    """Return one of `RECORDED_SYSTEMS` with this endpoint. Raises PeerError if its library is not in `pythons`."""
     ours = {"roomtone": Strategy.LEDGER, "recursive": Strategy.RECURSIVE}
     if name in ours:
         return _strategy_entrant(ours[name], endpoint)
-    for library, python in (await pythons()).items():
+    for library, python in pythons.items():
         if library.name == name:
             return peer_system(library, python, endpoint)
     raise PeerError(f"{name} could not be installed.")
+
+
+def recorded_systems(answers: Path, pythons: Mapping[PeerLibrary, Path]) -> list[SystemSpec]:
+    """Return the systems that can be run here with the recorded answers in this folder."""
+    there = {path.parent.name for path in answers.glob(f"*/*/{TURNS}")}
+    here = {"roomtone", "recursive", *(library.name for library in pythons)}
+    return [_recorded_system(name, answers, pythons) for name in RECORDED_SYSTEMS if name in there & here]
+
+
+def _recorded_system(name: str, answers: Path, pythons: Mapping[PeerLibrary, Path]) -> SystemSpec:
+    replays: dict[str, ReplayCounts] = {}
+
+    @asynccontextmanager
+    async def enter(conversation: RecordedConversation) -> AsyncIterator[MemorySystem]:
+        counts = replays[conversation.name] = ReplayCounts()
+        async with (
+            replayed_endpoint(answers / conversation.name / name, conversation.lines, counts) as endpoint,
+            answered_system(name, endpoint, pythons).enter(conversation) as memory,
+        ):
+            yield memory
+
+    ours = name in {"roomtone", "recursive"}
+    return SystemSpec(f"{name}, {MODEL}", ours=ours, needs_model=True, enter=enter, recorded=name, replays=replays)
 
 
 def _llm_settings(endpoint: ChatEndpoint) -> LlmSettings:
@@ -113,12 +140,14 @@ def _llm_settings(endpoint: ChatEndpoint) -> LlmSettings:
 
 
 @asynccontextmanager
-async def _extractive(started_at: float) -> AsyncIterator[MemorySystem]:
-    async with open_roomtone_memory(ExtractiveSummariser(), CompactionSettings(), started_at=started_at) as memory:
+async def _extractive(conversation: RecordedConversation) -> AsyncIterator[MemorySystem]:
+    async with open_roomtone_memory(
+        ExtractiveSummariser(), CompactionSettings(), started_at=conversation.lines[0].at
+    ) as memory:
         yield memory
 
 
 @asynccontextmanager
-async def _last_turns(started_at: float) -> AsyncIterator[MemorySystem]:
-    del started_at
+async def _last_turns(conversation: RecordedConversation) -> AsyncIterator[MemorySystem]:
+    del conversation
     yield LastTurnsBaseline()

@@ -12,6 +12,7 @@ from functools import lru_cache
 # A sentence ends at a full stop or another end mark before white space, or at the end of a line. 'e.g.' and '7.30' do
 # not end one.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=\S)|\n+")
+_NOT_WORD = re.compile(r"\W+")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|mr|mrs|ms|dr|st|vs|no|approx)\.$", re.IGNORECASE)
 
 
@@ -30,6 +31,11 @@ def read_sentences(text: str) -> list[str]:
     if carried:
         found.append(carried)
     return found
+
+
+def letters(text: str) -> str:
+    """Return only the letters and digits of a text, in lower case."""
+    return _NOT_WORD.sub("", text.casefold())
 
 
 def mentions(text: str, phrase: str) -> bool:

@@ -83,6 +83,8 @@ def _parsed(text: str, path: Path) -> Iterator[RecordedConversation]:
                 yield _crd3_cleaned(whole, name)
             case [{"TURNS": list(), "CHUNK": _}, *_]:
                 yield _crd3_aligned(whole, name)
+            case {"turns": list(), "reference": list()}:
+                yield _crd3_episode(whole, name)
             case {"conversation": dict()}:
                 yield _locomo(whole, name)
             case [{"conversation": dict()}, *_]:
@@ -208,6 +210,18 @@ def _crd3_aligned(chunks: list[dict[str, Any]], name: str) -> RecordedConversati
         if chunk["TURNS"]
     ]
     lines = _crd3_lines(turns[number] for number in sorted(turns))
+    return RecordedConversation(name, "CRD3", lines, summaries=tuple(summaries))
+
+
+def _crd3_episode(episode: dict[str, Any], name: str) -> RecordedConversation:
+    """Read an episode whose summaries name their turns and their entities."""
+    lines = _crd3_lines({"NAMES": turn["who"], "UTTERANCES": [turn["text"]]} for turn in episode["turns"])
+    summaries = [
+        HumanSummary(
+            str(each["summary"]), int(each["turn_start"]), int(each["turn_end"]) + 1, tuple(map(str, each["entities"]))
+        )
+        for each in episode["reference"]
+    ]
     return RecordedConversation(name, "CRD3", lines, summaries=tuple(summaries))
 
 

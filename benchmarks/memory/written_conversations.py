@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.memory.conversation import RecordedConversation
+from benchmarks.memory.conversation import LabelledFact, RecordedConversation
 from benchmarks.memory.evaluation import turns_needed
 from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.transcripts import read_conversation_file
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from benchmarks.memory.conversation import ConversationLine
 
 FOLDER = Path(__file__).parent / "recorded"
+QUESTIONS = FOLDER / "questions.toml"
+ORIGIN = "written"
 NAMES = ("cabin", "salt_gate")
 LONG = "long"
 _LONG_FOLDS = 100
@@ -28,49 +30,28 @@ _LONG_FOLDS = 100
 _PAUSE_S = 3_600.0
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledFact:
-    """One fact worth keeping: the line that says it, and the text of the later fact that holds instead, if any."""
-
-    turn: int
-    text: str
-    replaced_by: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenConversation:
-    """A conversation with its labels. `chatter`: the lines that a summary should spend no characters on."""
-
-    conversation: RecordedConversation
-    facts: tuple[LabelledFact, ...]
-    chatter: frozenset[int]
-
-    @property
-    def name(self) -> str:
-        return self.conversation.name
-
-
-def read_written(name: str) -> WrittenConversation:
+def read_written(name: str) -> RecordedConversation:
     """Return one of `NAMES`, or `long`."""
     if name == LONG:
         return _long()
     (conversation,) = read_conversation_file(FOLDER / f"{name}.jsonl")
     labels = tomllib.loads((FOLDER / f"{name}.labels.toml").read_text("utf-8"))
-    facts = tuple(LabelledFact(**each) for each in labels["fact"])
-    return WrittenConversation(conversation, facts, frozenset(labels["chatter"]))
+    questions = {int(turn): text for turn, text in tomllib.loads(QUESTIONS.read_text("utf-8"))[name].items()}
+    facts = tuple(LabelledFact(**each, question=questions.get(each["turn"], "")) for each in labels["fact"])
+    return replace(conversation, origin=ORIGIN, labels=facts, chatter=frozenset(labels["chatter"]))
 
 
-def _long() -> WrittenConversation:
+def _long() -> RecordedConversation:
     lines: list[ConversationLine] = []
     facts: list[LabelledFact] = []
     chatter: set[int] = set()
     for each in map(read_written, NAMES):
-        facts += [replace(fact, turn=fact.turn + len(lines)) for fact in each.facts]
+        facts += [replace(fact, turn=fact.turn + len(lines)) for fact in each.labels]
         chatter |= {turn + len(lines) for turn in each.chatter}
-        lines += _later(each.conversation.lines, lines)
+        lines += _later(each.lines, lines)
     evening = generate_evening(1, TemplateSet.HELD_OUT, lines=turns_needed(_LONG_FOLDS) - len(lines))
     lines += _later(evening.lines, lines)
-    return WrittenConversation(RecordedConversation(LONG, "written", tuple(lines)), tuple(facts), frozenset(chatter))
+    return RecordedConversation(LONG, f"{ORIGIN}, long", tuple(lines), labels=tuple(facts), chatter=frozenset(chatter))
 
 
 def _later(lines: Sequence[ConversationLine], after: Sequence[ConversationLine]) -> list[ConversationLine]:

@@ -28,7 +28,8 @@ app = typer.Typer(
 )
 
 _FILE_WIDTH = 150
-# As in benchmarks.reply.options, which is imported when it is needed.
+# As in benchmarks.memory.options and benchmarks.reply.options, which are imported when they are needed.
+MEMORY_PARTS = ("speed", "search", "barge_in", "cases", "facts")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
 
 JsonFile = Annotated[
@@ -70,6 +71,13 @@ def memory(
     only: Annotated[
         list[str] | None, typer.Option(help="Only this contender, for example ledger. May be repeated.")
     ] = None,
+    part: Annotated[
+        list[str] | None, typer.Option(help=f"Only this part: {', '.join(MEMORY_PARTS)}. May be repeated.")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="Replay the recorded answers in this folder.", metavar="DIR", file_okay=False),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the first evening.")] = 1,
     base_url: Annotated[
         str, typer.Option(help="An OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1.")
@@ -100,8 +108,10 @@ def memory(
 ) -> None:
     """Measure what is remembered after 5, 20 and 100 folds, and what memory costs a reply."""
     from benchmarks.memory.bench import run
-    from benchmarks.memory.options import MemoryBenchOptions
+    from benchmarks.memory.options import ANSWERS, MemoryBenchOptions
 
+    if unknown := sorted(set(part or ()) - set(MEMORY_PARTS)):
+        raise typer.BadParameter(f"--part {unknown[0]} is none of {', '.join(MEMORY_PARTS)}.")
     options = MemoryBenchOptions(
         folds=folds,
         model_folds=model_folds,
@@ -115,6 +125,8 @@ def memory(
         model_file=model_file,
         llama_python=llama_python,
         with_model=not no_model,
+        parts=tuple(part or ()),
+        answers=answers or ANSWERS,
         transcripts=transcripts,
         embeddings=not no_embeddings,
         peers=not no_peers,

@@ -25,8 +25,13 @@ def test_who_asks_a_model_hears_fewer_and_shorter_evenings() -> None:
     """Systems that use a model get fewer and shorter conversations, and only held-out ones."""
     options = MemoryBenchOptions(folds=100, evenings=2, model_folds=20, model_evenings=1)
     free, asking = ConversationSets(options).sets(needs_model=False), ConversationSets(options).sets(needs_model=True)
-    assert {name: len(heard) for name, heard in free.items()} == {"tuning": 2, "held_out": 2}
-    assert {name: len(heard) for name, heard in asking.items()} == {"held_out": 1}
+    assert {name: len(heard) for name, heard in free.items()} == {
+        "tuning": 2,
+        "held_out": 2,
+        "written": 2,
+        "written, long": 1,
+    }
+    assert {name: len(heard) for name, heard in asking.items()} == {"held_out": 1, "written": 2}
     assert free["tuning"][0].folds == (5, 20, 100)
     assert asking["held_out"][0].folds == (5, 20)
     assert asking["held_out"][0].turns == len(asking["held_out"][0].conversation.lines)
@@ -57,3 +62,13 @@ def test_nothing_but_short_conversations_is_told(tmp_path: Path) -> None:
 def test_checkpoints(longest: int, looked: tuple[int, ...]) -> None:
     """Systems are judged after 5, 20 and 100 folds, and at the end."""
     assert checkpoints(longest) == looked
+
+
+def test_recorded_systems_hear_what_is_recorded(tmp_path: Path) -> None:
+    """Each conversation as far as there are answers."""
+    folder = tmp_path / "cabin" / "roomtone"
+    folder.mkdir(parents=True)
+    (folder / "turns.json").write_text('{"001": "0-9", "002": "11-19", "003": ""}', "utf-8")
+    sets = ConversationSets(MemoryBenchOptions()).recorded("roomtone", tmp_path)
+    assert {name: [each.folds for each in heard] for name, heard in sets.items()} == {"written": [(2,)]}
+    assert not ConversationSets(MemoryBenchOptions()).recorded("pipecat", tmp_path)

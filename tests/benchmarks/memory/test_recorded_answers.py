@@ -9,7 +9,13 @@ import httpx
 import pytest
 
 from benchmarks.memory.conversation import ConversationLine
-from benchmarks.memory.recorded_answers import ReplayCounts, ShownTurns, recording_endpoint, replayed_endpoint
+from benchmarks.memory.recorded_answers import (
+    ReplayCounts,
+    ShownTurns,
+    recorded_folds,
+    recording_endpoint,
+    replayed_endpoint,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +74,8 @@ async def test_answers_are_recorded_and_replayed(tmp_path: Path) -> None:
         assert await ask(endpoint, "Close the chapter, please.") == "chapter\n"
         assert await ask(endpoint, prompt_for(0, 10, before="Other words")) == "first\n"
         assert await ask(endpoint, prompt_for(0, 10)) == ""
-    assert counts == ReplayCounts(requests=3, unanswered=1, unused=1)
+    assert (counts.requests, counts.unanswered, counts.unused) == (3, 1, 1)
+    assert counts.given == [("", "chapter\n"), ("0-9", "first\n")]
+    assert recorded_folds("kept", ".", tmp_path) == 2
     assert "1 of 3" in counts.remark("roomtone", "cabin")
     assert ReplayCounts(3).remark("roomtone", "cabin") == ""

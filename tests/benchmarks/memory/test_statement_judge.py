@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.memory.statement_judge import Person, StatementJudge
+from benchmarks.memory.fact_judge import Attribution
+from benchmarks.memory.statement_judge import StatementJudge
 
 JUDGE = StatementJudge({"Tuva", "Sami", "Mara", "Jonas", "Wanda", "Ines", "Bas", "Kofi"})
 
@@ -144,13 +145,13 @@ def test_judge_agrees_with_a_reader(text: str, fact: str, *, stated: bool) -> No
     [
         (
             "Jonas keeps an adrenaline pen in the front pocket of his rucksack and is allergic to all nuts.",
-            Person.WRONG,
+            Attribution.WRONG,
         ),
-        ("Somebody is allergic to all nuts and keeps an adrenaline pen in the front pocket.", Person.UNNAMED),
+        ("Somebody is allergic to all nuts and keeps an adrenaline pen in the front pocket.", Attribution.UNSAID),
         ("Nothing of that.", None),
     ],
 )
-def test_wrong_person_is_told_from_nobody(text: str, person: Person | None) -> None:
+def test_wrong_person_is_told_from_nobody(text: str, person: Attribution | None) -> None:
     """What is said of somebody else is an error, what is said of nobody only a loss."""
     assert JUDGE.verdict(text, NUTS).person is person
 

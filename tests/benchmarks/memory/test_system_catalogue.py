@@ -28,11 +28,11 @@ def test_everybody_is_named_once_and_on_one_side() -> None:
 @pytest.mark.asyncio
 async def test_model_that_answers_nothing_useful_is_seen_in_the_cost() -> None:
     """If a model's answers are useless, its failures and the folds that were made without it are counted."""
-    lines = generate_evening(1, TemplateSet.TUNING, lines=turns_needed(4)).lines
+    evening = generate_evening(1, TemplateSet.TUNING, lines=turns_needed(4))
     async with stub_endpoint(answer_s=0.0) as endpoint:
         (ledger,) = [entrant for entrant in roomtone_systems(endpoint) if entrant.name == "ledger"]
-        async with ledger.enter(lines[0].at) as contender:
-            for line in lines:
+        async with ledger.enter(evening) as contender:
+            for line in evening.lines:
                 await contender.hear(line)
             standing = await contender.standing()
     assert standing.folds > 0
