@@ -34,6 +34,15 @@ NO_SOCKETS = (
 )
 REFUSE = "MediaDevices.prototype.getDisplayMedia = async () => { throw new DOMException('', 'NotAllowedError') };"
 
+# The browser does not repeat the picture of a still screen.
+NO_REPEATS = "MediaStreamTrack.prototype.applyConstraints = async () => {};"
+
+# The connection takes no picture while `full`; the page's `data-refused` tells that one was not taken.
+FULL_SOCKET = (
+    "Object.defineProperty(WebSocket.prototype, 'bufferedAmount',"
+    " { get() { if (window.full) document.body.dataset.refused = true; return window.full ? Infinity : 0 } });"
+)
+
 # Keeps the shared stream in `window.shared`, so that a test can use it.
 KEEPING = (
     "const real = MediaDevices.prototype.getDisplayMedia; MediaDevices.prototype.getDisplayMedia ="
@@ -75,6 +84,34 @@ async def test_a_game_in_a_tab_is_watched() -> None:
         assert [note.id for note in stored.state.pending_notes] == [note.id for note in here.notes]
         assert stored.live_notes == ()
         assert here.complaints == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("pause_ms", [30, 100, 120])
+async def test_the_last_of_two_quick_changes_is_noted(pause_ms: int) -> None:
+    """Of two changes within `pause_ms` both are noted, although the screen stands still afterwards and Chromium drops
+    the frame of a change that follows another too soon."""
+    async with evening() as here:
+        await here.share()
+        await here.game.evaluate(
+            "(pause) => { document.getElementById('health').textContent = 'HP 12'; setTimeout(() => {"
+            " document.getElementById('chat').textContent = '[Ben] push the payload now' }, pause) }",
+            pause_ms,
+        )
+        await until(lambda: here.saw("HP 12") and here.saw("[Ben] push the payload now"))
+
+
+@pytest.mark.asyncio
+async def test_a_picture_that_could_not_be_sent_is_offered_again() -> None:
+    """A picture that the connection did not take is sent later, although nothing on the screen changes afterwards."""
+    async with evening(script=NO_REPEATS + FULL_SOCKET) as here:
+        await here.share()
+        await here.page.evaluate("() => { window.full = true }")
+        await here.show("health", "HP 12")
+        await here.page.wait_for_selector("body[data-refused]")
+        assert not here.saw("HP 12")
+        await here.page.evaluate("() => { window.full = false }")
+        await until(lambda: here.saw("HP 12"))
 
 
 @pytest.mark.asyncio

@@ -41,6 +41,9 @@ self.addEventListener("message", ({ data }) => {
     if (data.sent) {
       state.sentGrid = state.offeredGrid;
       state.sentAt = performance.now();
+    } else {
+      // A still screen may yield no other picture.
+      state.resend = true;
     }
   }
   process();
@@ -62,6 +65,8 @@ async function process() {
   }
   const picture = state.next;
   state.next = null;
+  // A newer picture replaces the one to offer once more, also if the screen is again as it was sent.
+  state.resend = false;
   state.comparedAt = performance.now();
   state.busy = true;
   let jpeg = null;
@@ -70,7 +75,6 @@ async function process() {
     if (ready) {
       state.encoded = ready;
       state.offeredGrid = ready.grid;
-      state.resend = false;
       jpeg = await ready.blob.arrayBuffer();
     }
   } catch (error) {

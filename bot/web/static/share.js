@@ -9,6 +9,11 @@ import {
 
 const RESUME_KEY = "roomtone-resume";
 const GIVE_UP_MS = 120_000;
+// The bot looks at two or three pictures a second; capturing more costs the person's game.
+const MAX_FRAMES_PER_S = 5;
+// Chromium enforces the limit above by dropping frames. If the frame it drops is the last one before the screen stands
+// still, no other follows. With a minimum rate it repeats the picture of a still screen.
+const MIN_FRAMES_PER_S = 1;
 // Sentences for the browser's errors.
 const SHARE_ERRORS = {
   NotAllowedError: "Nothing was chosen, or the browser or system did not allow it.",
@@ -144,7 +149,10 @@ async function requestStream(button, fail) {
   button.disabled = true;
   try {
     return await navigator.mediaDevices.getDisplayMedia({
-      video: { frameRate: { max: 5 } }, audio: false, selfBrowserSurface: "exclude", surfaceSwitching: "include",
+      video: { frameRate: { max: MAX_FRAMES_PER_S } },
+      audio: false,
+      selfBrowserSurface: "exclude",
+      surfaceSwitching: "include",
     });
   } catch (error) {
     fail(SHARE_ERRORS[error.name] || `The browser could not share a screen (${error.name}).`);
@@ -233,6 +241,8 @@ function endCapture() {
 
 /* Take frames as the browser produces them. Unlike a timer, this is not slowed down in a hidden tab. */
 async function captureFrames(capture) {
+  // Not possible before: `getDisplayMedia` refuses a minimum.
+  capture.track.applyConstraints({ frameRate: { min: MIN_FRAMES_PER_S, max: MAX_FRAMES_PER_S } }).catch(() => undefined);
   const processor = new MediaStreamTrackProcessor({ track: capture.track, maxBufferSize: 1 });
   capture.reader = processor.readable.getReader();
   for (;;) {
@@ -271,7 +281,7 @@ function newWorker() {
   return new Worker(page.policy.createScriptURL(address));
 }
 
-/* Send a picture from the worker. If it can't be sent now it is dropped; a later one follows. */
+/* Send a picture from the worker. If it can't be sent now, the worker offers it or a later one again. */
 function sendPicture(capture, jpeg) {
   if (capture.stopped) return;
   const socket = page.socket;
