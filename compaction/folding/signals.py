@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
     from compaction.folding.state import Run
-    from compaction.model import Chapter, CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
+    from compaction.model import CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
     from compaction.ports import Landing
-    from compaction.summary.ledger import ChapterDue
 
 
 class FailureSource(Enum):
-    """What caused a run to fail. The fallback helps only if the model was the cause. `CODE`: a bug outside it."""
+    """What caused a run to fail. The fallback helps only if the model was the cause."""
 
     MODEL = "model"
     FALLBACK = "fallback"
     STORE = "store"
-    CODE = "code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +38,19 @@ class CheckRequested:
     """Asks whether a batch is due. Sent when context is built, when a turn arrives, or when a run ends.
 
     A batch is folded only if all its turns are before `stored_turns`. `degraded`: segments to repair, oldest first.
-    `chapter`: the next chapter to make.
     """
 
     total_turns: int
     stored_turns: int
     degraded: tuple[DegradedSegment, ...] = ()
-    chapter: ChapterDue | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class FoldMade:
-    """The segment or chapter of a run is made, and the new summary is rendered. `at`: UTC epoch seconds."""
+class SegmentMade:
+    """The segment of a run is made, and the new summary is rendered. `at`: UTC epoch seconds."""
 
     run_id: RunId
-    record: Segment | Chapter
+    segment: Segment
     summary: str
     at: float
 
@@ -66,7 +62,6 @@ class LandingWritten:
     run_id: RunId
     prompt_tokens: int | None
     completion_tokens: int | None
-    by_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +120,7 @@ class EndingStored:
 
 Signal: TypeAlias = (
     CheckRequested
-    | FoldMade
+    | SegmentMade
     | LandingWritten
     | StoreAhead
     | RunFailed

@@ -11,10 +11,10 @@ ENGLISH = Language(
         code="en",
         stemmer=EnglishStemmer,
         stopwords="""
-            a about above actually after again ah all almost already also although always am an and another any
-            anybody anyone anything are aren't around as at away back be because been before being both but by can
-            can't cannot could couldn't did didn't do does doesn't doing don't done down each either else er even
-            ever every everybody everyone everything few for from gonna got had hadn't has hasn't have haven't
+            a about sorry above actually after again ah all almost already also although always am an and another
+            any anybody anyone anything are aren't around as at away back be because been before being both but by
+            can can't cannot could couldn't did didn't do does doesn't doing don't done down each either else er
+            even ever every everybody everyone everything few for from gonna got had hadn't has hasn't have haven't
             having he he'd he'll he's her here hers herself ha haha hahaha hey hi him himself his hm hmm how i i'd
             i'll i'm i've if in indeed instead into is isn't it it'd it'll it's its itself just kind kinda let let's
             like lmao lol lot lots many may maybe me might mine more most much must my myself neither no nobody none
@@ -70,7 +70,9 @@ ENGLISH = Language(
             not no never nobody none nothing neither nor without cannot can't couldn't don't doesn't didn't won't
             wouldn't isn't aren't wasn't weren't haven't hasn't hadn't shouldn't mustn't ain't against rather_not
             no_longer refuse""",
-        own="i i'm i've i'd i'll my mine me myself we we're we've we'll we'd our ours us let's",
+        own="i i'm i've i'd i'll my mine me myself",
+        group="we we're we've we'll we'd us our ours let's",
+        echoing="mine same_here me_too so_do_i so_am_i neither_do_i",
         asking="""
             who who's whose where where's why how how's what_is what's what_was what_are what_do what_does what_did
             what_should what_would what_time what_kind what_about when_is when's when_are when_do when_does when_did
@@ -82,9 +84,9 @@ ENGLISH = Language(
             actually any_more anymore change correction wait_no no_longer longer_than not_any_more after_all instead
             again_now now switch swap scratch_that scrap_that forget_that on_second_thought on_second_thoughts
             second_thoughts i_meant make_that make_it turns_out turned_out these_days postpone reschedule delay
-            wrong my_mistake update moved_to pushed_to moved_back pushed_back bumped brought_forward used_to
-            rather_than in_the_end became replace i_was_wrong wait_it's no_wait over_now up_again off_again
-            back_again again""",
+            wrong my_mistake update moved_to moved_it pushed_it changed_it pushed_to moved_back pushed_back bumped
+            brought_forward used_to rather_than in_the_end became replace i_was_wrong wait_it's no_wait no_it's
+            no_it no_the no_they no_that's no_we over_now up_again off_again back_again again""",
         ending="""
             cancel cancelled called_off is_off is_over is_gone quit gave_up given_up stopped sold lost dropped_out
             broke_up is_out fell_through out_of_the_question""",
@@ -115,13 +117,18 @@ ENGLISH = Language(
             hold_on hang_on one_sec one_second one_moment one_minute a_sec a_second a_moment brb be_right_back
             right_back back_in_a nice_one nice_shot nice_try good_one good_job good_game good_luck well_played
             bless_you muted mute mic microphone headset lag lagging ping loading reload echo breaking_up hear_me
-            hear_you doorbell pee toilet bathroom oh_my_god can't_even never_mind no_idea sounds_good sounds_like
-            you_wish so_good so_full that's_hilarious hilarious hello hi congrats haha lol laughing yawning typing
-            keyboard tea beer coffee's chair squeaks raining weather window say_that_again where_were_we
-            what_was_that go_ahead sorry totally she_said always_say so_bad so_loud stop focus new_mic your_mic
-            did_you_see hungry tired sleepy starving""",
+            hear_you doorbell pee toilet bathroom oh_my_god can't_even never_mind no_idea sounds_good you_wish
+            so_good so_full hello hi congrats haha lol typing on_the_keyboard tea's another_beer my_chair this_chair
+            squeaks raining weather let_me_just say_that_again where_were_we what_was_that totally she_said
+            always_say so_bad so_loud stop new_mic your_mic hungry tired sleepy starving""",
         references="""
             it it's that that's this those these them he he's she she's they they're there yes yeah no nope yep
             same_here exactly both neither either then""",
+        reporting="""
+            you_said he_said she_said they_said has_said have_said said_that told_us told_me told_you mentioned
+            just_now earlier_in on_a_screen according_to minutes_ago minute_ago asked""",
+        fillers="um umm uh uhh er erm okay ok oh ah hey and but anyway",
+        openers="sorry so well right listen look yeah yes hello hi like guys folks everybody everyone alright",
+        joints="and but so because then while although unless plus or",
     )
 )

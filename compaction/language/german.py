@@ -69,7 +69,9 @@ GERMAN = Language(
         negations="""
             nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne gegen
             lieber_nicht nicht_mehr kaum""",
-        own="ich mein meine meinem meinen meiner mir mich wir unser unsere unserem unseren uns",
+        own="ich mein meine meinem meinen meiner meins mir mich",
+        group="wir uns unser unsere unserem unseren lass_uns",
+        echoing="meiner meins ich_auch mir_auch ich_auch_nicht bei_mir",
         asking="""
             wer wessen wem wen wo woher wohin warum wieso weshalb wie wann was_ist was_war was_machen was_macht
             was_hast was_sollen was_kostet welche welcher welches hast_du habt_ihr hat_jemand hat_wer kannst_du
@@ -113,9 +115,15 @@ GERMAN = Language(
             schöner_schuss gesundheit stumm stummgeschaltet mikro mikrofon headset ruckelt lag ping lädt neu_laden
             echo abgehackt hört_ihr hörst_du hören_mich klingel türklingel pinkeln klo toilette oh_gott ach_du
             keine_ahnung klingt_gut von_mir_aus vergiss_es so_gut so_satt hallo hi moin haha lustig witzig lache
-            lachen gähne tippt tastatur tee bier stuhl regnet wetter fenster nochmal_bitte wo_waren was_war_das
-            sorry entschuldigung total typisch hunger müde viel_glück hör_auf""",
+            lachen gähne tippt auf_der_tastatur mein_tee noch_ein_bier mein_stuhl regnet wetter lass_mich_kurz
+            nochmal_bitte wo_waren was_war_das total typisch hunger müde viel_glück hör_auf""",
         references="es das dies diese dieser ihn sie er dort da ja nein nee doch genau beide ebenso dann dito ich_auch",
+        reporting="""
+            du_sagtest hat_gesagt haben_gesagt hat_erzählt hat_erwähnt gerade_eben vorhin auf_dem_bildschirm laut
+            vor_minuten gefragt""",
+        fillers="äh ähm öh hm okay ok oh ach hey und aber naja",
+        openers="also so ja gut hört hallo leute übrigens moment tja",
+        joints="und aber weil dann während obwohl oder denn sonst",
         number_joint="und",
         capital_nouns=True,
     )

@@ -26,6 +26,8 @@ class WordStemmer(Protocol):
 CUES = (
     "negations",
     "own",
+    "group",
+    "echoing",
     "asking",
     "changing",
     "ending",
@@ -36,7 +38,10 @@ CUES = (
     "unsettled",
     "passing",
     "references",
+    "reporting",
 )
+# The fields that are words looked up as they are.
+_PLAIN_LISTS = ("ambiguous", "fillers", "openers", "joints")
 # Forms of words as short as this are told apart: 'us' and 'use', 'no' and 'nos'.
 _SHORT_STEM = 2
 _TEN = 10
@@ -48,11 +53,13 @@ class LanguageWords:
 
     `stopwords`: carry no meaning. `light`: too common to search for, but part of what a sentence says. `numbers`: lines
     of a value and its words. `named_values`: weekdays, months and times; `ambiguous` ones count only with a capital
-    letter. `negations`; `own`: first person. `asking`: phrases that open a question. `changing`: say that something is
+    letter. `negations`; `own`, `group`: first person, one and several. `echoing`: like what somebody else
+    said of themselves. `asking`: phrases that open a question. `changing`: say that something is
     no longer as it was. `ending`: say that something is over. `lasting`: what people say of their own lives.
     `secrets`: lasting, whoever says it ('password'). `deciding`, `doing`, `unsettled`: cues of those kinds.
-    `passing`: chatter. `references`: need what was said before. `number_joint`: between
-    units and tens of one word ('fünfundzwanzig'). `capital_nouns`: every noun has a capital letter.
+    `passing`: chatter. `references`: need what was said before. `reporting`: frames of what others said. `fillers` and
+    `openers` (before a comma) say nothing at the start; `joints` begin a clause. `number_joint`: between units and tens
+    of one word ('fünfundzwanzig'). `capital_nouns`: every noun has a capital letter.
     """
 
     code: str
@@ -64,6 +71,8 @@ class LanguageWords:
     ambiguous: str
     negations: str
     own: str
+    group: str
+    echoing: str
     asking: str
     changing: str
     ending: str
@@ -74,6 +83,10 @@ class LanguageWords:
     unsettled: str
     passing: str
     references: str
+    reporting: str
+    fillers: str
+    openers: str
+    joints: str
     number_joint: str = ""
     capital_nouns: bool = False
 
@@ -97,11 +110,11 @@ class _Phrase:
     stems: tuple[str, ...]
 
     def stands(self, words: Sequence[str], stems: Sequence[str], at: int) -> bool:
-        """Return whether it stands at `at`: short words and contractions as written, others in all their forms."""
-        return len(self.words) <= len(words) - at and all(
-            word == words[at + place] or (stem == stems[at + place] and "'" not in word and len(stem) > _SHORT_STEM)
-            for place, (word, stem) in enumerate(zip(self.words, self.stems, strict=True))
-        )
+        """Return whether it stands at `at`: a single word in all its forms unless it is short, a phrase as written."""
+        if len(self.words) == 1:
+            word = self.words[0]
+            return word == words[at] or ("'" not in word and len(self.stems[0]) > _SHORT_STEM)
+        return self.words == tuple(words[at : at + len(self.words)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +125,9 @@ class Language:
     stopwords: frozenset[str] = field(init=False)
     light: frozenset[str] = field(init=False)
     ambiguous: frozenset[str] = field(init=False)
+    fillers: frozenset[str] = field(init=False)
+    openers: frozenset[str] = field(init=False)
+    joints: frozenset[str] = field(init=False)
     vocabulary: frozenset[str] = field(init=False, repr=False)
     numbers: Mapping[str, str] = field(init=False)
     named_values: Mapping[str, str] = field(init=False)
@@ -130,7 +146,7 @@ class Language:
         made = {
             "stopwords": stopwords,
             "light": light,
-            "ambiguous": frozenset(self.words.ambiguous.split()),
+            **{name: frozenset(getattr(self.words, name).split()) for name in _PLAIN_LISTS},
             "numbers": numbers,
             "named_values": named,
             "vocabulary": stopwords | light | numbers.keys() | named.keys(),

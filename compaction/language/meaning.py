@@ -36,6 +36,10 @@ _NAME_ADDS = 0.3
 # What is left of the worth of chatter, and of a sentence that says nothing.
 _PASSING = 0.35
 _EMPTY = 0.1
+# An exclamation without any cue is chatter more often than not.
+_EXCLAIMED = 0.9
+# Where 'it' or 'that' makes a sentence need what was said before.
+_OPENING = frozenset({0, 1})
 # Statements about one thing share at least this much of what they speak of.
 _SAME_THING = 0.5
 _VERY_SAME_THING = 0.75
@@ -46,9 +50,10 @@ class Meaning:
     """What one sentence says.
 
     `topics`: stems of content words that are neither names nor values. `names`: in lower case. `values`: numbers as
-    digits, times, weekdays, months. `denied`: the stem after each negation; `negated`: any word of negation. `own`: in
-    the first person. `announces`: something is no longer as it was, or is taken back. `ends`: something is over.
-    `refers`: it needs what was said before. `weight`: how much its cues ask to be kept, 1.0 for ordinary talk.
+    digits, times, weekdays, months. `denied`: the stem after each negation; `negated`: any word of negation. `own`:
+    in the first person; `together`: not of one alone. `echoes`: like what somebody said of themselves. `announces`:
+    something is no longer as it was, or is taken back. `ends`: something is over. `refers`: it needs what was said
+    before. `reports`: somebody else's words. `weight`: how much its cues ask to be kept, 1.0 for ordinary talk.
     """
 
     topics: frozenset[str]
@@ -62,6 +67,9 @@ class Meaning:
     weight: float
     ends: bool = False
     refers: bool = False
+    reports: bool = False
+    echoes: bool = False
+    together: bool = False
     kind: FactKind = FactKind.OTHER
 
     @property
@@ -116,13 +124,17 @@ def replaces(new: Meaning, old: Meaning, *, same_speaker: bool) -> bool:
     """
     if new.asks or old.asks or new == old:
         return False
-    if not same_speaker and (new.own or old.own or not new.announces):
+    if not same_speaker and (_is_personal(new) or _is_personal(old) or not new.announces):
         return False
     share = _topic_share(new, old)
     if contradicts(new, old):
         return same_speaker or share >= _VERY_SAME_THING
     least = _SAME_THING if same_speaker else _VERY_SAME_THING
     return (new.announces or new.ends) and share >= least and (new.ends or _other_value(new, old))
+
+
+def _is_personal(says: Meaning) -> bool:
+    return says.own and not says.together
 
 
 def _other_value(new: Meaning, old: Meaning) -> bool:
@@ -174,7 +186,7 @@ class _Reading:
         }
         negations = self._cues["negations"]
         denied = self._denied(negations, content, named | numbered)
-        own = bool(self._cues["own"])
+        own = bool(self._cues["own"] or self._cues["group"])
         question = self._asks()
         ends = bool(self._cues["ending"])
         return Meaning(
@@ -190,7 +202,10 @@ class _Reading:
                 bool(topics or names or values), own, question, len(passing), bool(values), bool(names)
             ),
             ends=ends,
-            refers=bool(self._cues["references"]),
+            refers=bool(self._cues["references"] & _OPENING),
+            echoes=bool(self._cues["echoing"]),
+            together=not self._cues["own"],
+            reports=bool(self._cues["reporting"]),
             kind=self._kind(own, question),
         )
 
@@ -271,6 +286,8 @@ class _Reading:
         weight += _VALUE_ADDS * (valued or _MONEY.search(self._text) is not None) + _NAME_ADDS * named
         if question:
             weight = min(weight, 1.0) if passing else weight * 0.8
+        if weight <= 1.0 and self._text.endswith("!"):
+            weight = _EXCLAIMED
         return weight * _PASSING if passing and (weight < 2.0 or passing * 2 > len(self._words)) else weight
 
     def _kind(self, own: bool, question: bool) -> FactKind:

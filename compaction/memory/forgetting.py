@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.language.claims import reference_of, without_reference
 from compaction.language.quotations import NO_RUNS, Runs, quoted_in, repeats
-from compaction.language.wording import words
 from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
 from compaction.summary.ledger import render_summary
 from compaction.summary.port import FoldRequest
@@ -39,9 +37,8 @@ def forget_in_segment(
     facts: list[Fact] = []
     count = 0
     for index, fact in enumerate(segment.facts):
-        left_text = _without_forgotten_reference(fact.text, heard)
         forgotten = (
-            ((fact.turn_seq in seqs and fact.speaker in names) or _quotes(left_text, runs, heard))
+            (_was_said_there(fact, seqs, names) or _quotes(fact.text, runs, heard))
             if fact.note_id is None
             else (fact.note_id in gone_notes)
         )
@@ -53,7 +50,7 @@ def forget_in_segment(
             superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
             facts.append(replace(fact, speaker="", text="", supersedes=superseding))
         else:
-            facts.append(replace(fact, text=left_text))
+            facts.append(fact)
     left = [fact for fact in facts if fact.text]
     if segment.pruned:
         left = list(extract_facts(said, start=segment.start))
@@ -74,13 +71,9 @@ def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
     return any(not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(text, runs))
 
 
-def _without_forgotten_reference(text: str, heard: list[Turn]) -> str:
-    """Remove the added '(about: …)' or '(asked: …)' from a fact's text if no remaining turn contains the
-    quoted words.
-    """
-    reference = " ".join(words(reference_of(text)))
-    still_said = any(reference in " ".join(words(part.text)) for turn in heard for part in turn.parts)
-    return text if not reference or still_said else without_reference(text)
+def _was_said_there(fact: Fact, seqs: frozenset[Seq], names: Collection[str]) -> bool:
+    """Return whether a fact is made of forgotten turns: the words of several turns can't be told apart in it."""
+    return not seqs.isdisjoint(fact.turns) and (fact.speaker in names or len(fact.turns) > 1)
 
 
 def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
@@ -90,4 +83,6 @@ def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) 
     rendered = render_summary(before[-1:] if before and before[-1].is_recursive else before)
     previous = None if rendered is None else rendered.text
     fold = extract_paragraph(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
-    return replace(segment, gist=fold.gist, summariser=f"extractive {fold.form}", degraded=True)
+    return replace(
+        segment, gist=fold.gist, paragraph=fold.paragraph, summariser=f"extractive {fold.form}", degraded=True
+    )

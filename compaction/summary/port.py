@@ -25,6 +25,8 @@ CHAPTER_FACTS = 8
 MAX_FACT_CHARS = 240
 # The most facts per batch. More than one or two per turn would be a transcript and not a summary.
 MAX_FACTS = 16
+# So many turns before a batch are read with it, because an answer or a correction in it may be about them.
+REACH_TURNS = 8
 
 
 @dataclass(frozen=True, slots=True)

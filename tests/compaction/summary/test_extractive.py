@@ -7,13 +7,13 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.wording import ends_a_sentence
+from compaction.language.text import ends_a_sentence
 from compaction.model import FactKind, Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract_facts, make_gist
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.segments import make_segment
-from tests.compaction.turn_store_contract import EVENING, T0, note, turn
+from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, note, turn
 
 BATCH = (
     turn(0, "Hello there! Haha, okay."),
@@ -62,11 +62,11 @@ def test_each_part_of_a_turn_is_its_speakers() -> None:
 
 
 def test_joining_counts_and_effects_do_not() -> None:
-    """A membership turn gives a fact about people, and a sound effect gives no fact."""
+    """A membership turn gives an unimportant fact about the person, and a sound effect gives no fact."""
     joined = Turn(Seq(0), TurnKind.MEMBERSHIP, T0, T0, (TurnPart("3", "Cy", "Cy joined the voice channel."),))
     sound = Turn(Seq(1), TurnKind.EFFECT, T0, T0, (TurnPart("3", "Cy", "played the airhorn sound effect"),))
     (fact,) = extract_facts((joined, sound), start=Seq(0))
-    assert (fact.kind, fact.turn_seq) == (FactKind.LASTING, 0)
+    assert (fact.kind, fact.turn_seq, fact.importance, fact.subject) == (FactKind.OTHER, 0, 1, "Cy")
 
 
 def test_within_a_batch_only_the_correction_stays() -> None:
@@ -99,16 +99,21 @@ def test_correction_of_an_earlier_batch_supersedes_it() -> None:
 
 
 def test_bare_answer_takes_its_question_along() -> None:
-    """A bare answer such as 'It's 450 pounds' is kept together with its question, and the question gets no fact of its
-    own.
-    """
+    """A bare answer such as 'It's 450 pounds' is one fact of two turns with its question."""
     turns = (
         turn(0, "So, how much is the cabin?"),
         turn(1, "Well, it's 450 pounds for the weekend.", speaker="Bob"),
         turn(2, "No idea, ask Cy."),
     )
-    assert texts(turns)[0] == "Bob: It's 450 pounds for the weekend (asked: How much is the cabin?)"
-    assert not any(each.startswith("Ada: How much") for each in texts(turns))
+    (fact,) = extract_facts(turns, start=Seq(0))
+    assert fact.attributed_text == "Ada: How much is the cabin? Bob: It's 450 pounds for the weekend."
+    assert fact.turns == (0, 1)
+
+
+def test_unrelated_statement_leaves_the_question_open() -> None:
+    """A statement that stands alone is no answer, so the question before it stays open."""
+    turns = (turn(0, "Who has the map?"), turn(1, "I own two cats.", speaker="Bob"))
+    assert texts(turns) == ["Ada: Who has the map?", "Bob: I own two cats."]
 
 
 def test_bare_answer_corrects_what_its_question_repeats() -> None:
@@ -121,11 +126,9 @@ def test_bare_answer_corrects_what_its_question_repeats() -> None:
 
 
 def test_bare_correction_takes_a_statement_along_and_replaces_it() -> None:
-    """Within a batch, a correction without a subject is kept together with the statement that it replaces, and that
-    statement gets no fact of its own.
-    """
+    """Within a batch, a correction without a subject is one fact with the statement that it replaces."""
     turns = (turn(0, "We meet at eight at the station."), turn(1, "Haha."), turn(2, "Actually, make that nine."))
-    assert texts(turns) == ["Ada: Actually, make that nine (about: We meet at eight at the station.)"]
+    assert texts(turns) == ["Ada: We meet at eight at the station. Actually, make that nine."]
 
 
 def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
@@ -135,18 +138,8 @@ def test_what_a_correction_is_about_may_stand_before_its_batch() -> None:
     (question,) = extract_facts((asked,), start=Seq(9))
     known = (KnownFact("s0#0", fact), KnownFact("s0#1", question))
     (after,) = extract_facts((turn(10, "No, it is Sunday now."),), start=Seq(10), known=known, before=(asked,))
-    assert after.attributed_text == "Ada: No, it is Sunday now (asked: The raid is still on Monday, right?)"
+    assert after.attributed_text == "Bob: So the raid is still on Monday, right? Ada: No, it is Sunday now."
     assert after.supersedes == ("s0#0", "s0#1"), "the fact, and the question that was told as open"
-
-
-def test_correction_of_a_correction_keeps_the_subject() -> None:
-    """A correction of a correction refers to the same statement as the first correction."""
-    turns = (
-        turn(0, "The quiz is on Monday, remember."),
-        turn(1, "No, they moved it to Friday.", speaker="Bob"),
-        turn(2, "Oh sorry, I meant Saturday.", speaker="Bob"),
-    )
-    assert texts(turns) == ["Bob: Sorry, I meant Saturday (about: The quiz is on Monday, remember.)"]
 
 
 def test_preambles_go() -> None:
@@ -176,11 +169,65 @@ def test_nothing_worth_keeping_is_said_so() -> None:
     assert make_gist((), ()) == "Nothing was said."
 
 
-def test_long_sentences_are_cut_not_dropped() -> None:
-    """A very long sentence is cut and not dropped."""
-    (fact,) = extract_facts((turn(0, "we need to bring the tent and " * 40),), start=Seq(0))
-    assert len(fact.text) <= MAX_FACT_CHARS
-    assert fact.text.startswith("we need to bring the tent")
+def test_long_unpunctuated_turn_is_cut_into_whole_clauses() -> None:
+    """A long turn without punctuation gives whole clauses from all of it, and no half ones."""
+    told = (
+        "we met the smith in Zadash and he sold us the silver key but the key did not fit the blue door so Nott picked "
+        "the lock while Beau kept watch and behind the door was a map of the mines and then the guards came so we ran "
+        "to the river because Caleb had hidden a boat there and the boat was gone so we swam to the other side"
+    )
+    kept = [fact.text for fact in extract_facts((turn(0, told),), start=Seq(0))]
+    assert any("smith in Zadash" in each for each in kept)
+    assert any("boat was gone" in each for each in kept)
+    assert all(len(each) <= MAX_FACT_CHARS for each in kept)
+
+
+def test_half_a_sentence_is_never_kept() -> None:
+    """A sentence that is too long and has no clauses is not kept at all, because half of it may say something else."""
+    assert extract_facts((turn(0, "I'm married to my " + "very " * 60 + "demanding job."),), start=Seq(0)) == ()
+    assert texts((turn(0, "I'm married to my job."),)) == ["Ada: I'm married to my job."]
+
+
+def test_bot_is_kept_only_for_what_nobody_said() -> None:
+    """The bot's sentences become facts if they say something definite that no person had said."""
+    said = turn(0, "I will bring the lemonade and two loaves of fresh bread.", speaker="Ben")
+    quotation = bot_turn(1, "Just now, Ben said: I will bring the lemonade and two loaves of fresh bread.")
+    news = bot_turn(2, "The invoice of 90 euros is due on Tuesday.")
+    assert texts((said, quotation, news)) == [
+        "Ben: I will bring the lemonade and two loaves of fresh bread.",
+        "Roomtone: The invoice of 90 euros is due on Tuesday.",
+    ]
+    assert texts((bot_turn(0, "I have heard nothing about that here, Chloe."),)) == []
+
+
+def test_bot_corrects_nobody_but_itself() -> None:
+    """A statement of the bot takes the place of no person's fact."""
+    (code,) = extract_facts((turn(0, "The gate code is 7023."),), start=Seq(0))
+    (wrong,) = extract_facts(
+        (bot_turn(1, "Actually the gate code is 4411."),), start=Seq(1), known=(KnownFact("s#0", code),)
+    )
+    assert wrong.supersedes == ()
+
+
+def test_german_batch_is_kept_like_an_english_one() -> None:
+    """A German batch keeps what lasts, drops chatter, and follows a correction."""
+    turns = (
+        turn(0, "Hallo zusammen! Hört ihr mich jetzt?"),
+        turn(1, "Ich bin allergisch gegen Walnüsse.", speaker="Bob"),
+        turn(2, "Das Treffen ist am Donnerstag um neun."),
+        turn(3, "Das Treffen ist jetzt doch am Freitag."),
+        turn(4, "Ich bin nicht allergisch gegen Walnüsse.", speaker="Cy"),
+    )
+    assert texts(turns) == [
+        "Bob: Ich bin allergisch gegen Walnüsse.",
+        "Ada: Das Treffen ist jetzt doch am Freitag.",
+        "Cy: Ich bin nicht allergisch gegen Walnüsse.",
+    ]
+
+
+def test_scripts_without_spaces_are_kept() -> None:
+    """Sentences of a script without spaces are kept, with digits or without."""
+    assert texts((turn(0, "我对花生过敏。我们星期五去柏林看比赛。"),)) != []
 
 
 def test_summariser_gives_the_same() -> None:

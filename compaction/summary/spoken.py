@@ -1,0 +1,163 @@
+"""The statements of a batch of turns: sentences and clauses with what they say, answers together with their questions.
+
+An answer or a correction that can't be understood alone ('It's 450 pounds', 'No, make that nine') is one statement of
+two turns with what it is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compaction.language.clauses import statements
+from compaction.language.meaning import NO_NAMES, Meaning, meaning, shared_share
+from compaction.language.text import as_sentence, plain
+from compaction.model import FactKind, TurnKind
+from compaction.summary.port import MAX_FACT_CHARS, REACH_TURNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from compaction.model import Seq, Turn
+
+# A question may have so many sentences between it and its answer.
+_ANSWER_REACH = 3
+# What speaks of fewer things than this needs what was said before.
+_STANDS_ALONE = 2
+# An answer that shares this much with a question answers it.
+_ANSWERS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenStatement:
+    """One statement. `turns`: where it was said; `speaker`: who said the first of it, `who`: who said the last of it.
+
+    `says`: what it says. `position`: its place in the batch. `answered`: it is a question that has its answer.
+    """
+
+    turns: tuple[Seq, ...]
+    at: float
+    speaker: str
+    who: str
+    text: str
+    says: Meaning
+    position: int
+    by_bot: bool = False
+    membership: bool = False
+    answered: bool = False
+
+
+def names_in(turns: Iterable[Turn], more: Iterable[str] = ()) -> frozenset[str]:
+    """Return the names in these turns: of their speakers, and words with a capital letter inside a sentence."""
+    found = {word.casefold() for each in more for word in each.split()}
+    for turn in turns:
+        for part in turn.parts:
+            found.update(word.casefold() for word in plain(part.speaker).split())
+            for each in statements(part.text, MAX_FACT_CHARS):
+                found |= meaning(each).names
+    return frozenset(found)
+
+
+def spoken(
+    turns: Sequence[Turn], before: Sequence[Turn] = (), names: frozenset[str] = NO_NAMES
+) -> list[SpokenStatement]:
+    """Return the statements of `turns` in order. `before`: turns just before them, which answers may be about."""
+    said = [*_said(before, names), *_said(turns, names)]
+    said = [replace(each, position=position) for position, each in enumerate(said)]
+    first = turns[0].seq if turns else 0
+    made: list[SpokenStatement] = []
+    answered: set[int] = set()
+    for each in said:
+        about = _subject(said, each)
+        if about is not None and (joined := _joined(about, each, names)) is not None:
+            made.append(joined)
+            if not each.says.echoes:
+                answered.add(about.position)
+        else:
+            made.append(each)
+            answered.update(question.position for question in _questions(said, each))
+    return [replace(each, answered=each.position in answered) for each in made if each.turns[-1] >= first]
+
+
+def _said(turns: Iterable[Turn], names: frozenset[str]) -> Iterable[SpokenStatement]:
+    for turn in turns:
+        if turn.kind is TurnKind.EFFECT:
+            continue
+        for part in turn.parts:
+            for each in statements(part.text, MAX_FACT_CHARS):
+                text = as_sentence(each, MAX_FACT_CHARS)
+                if text:
+                    yield SpokenStatement(
+                        turns=(turn.seq,),
+                        at=turn.started_at,
+                        speaker=plain(part.speaker),
+                        who=plain(part.speaker),
+                        text=text,
+                        says=meaning(text, names),
+                        position=0,
+                        by_bot=turn.kind is TurnKind.ASSISTANT,
+                        membership=turn.kind is TurnKind.MEMBERSHIP,
+                    )
+
+
+def _subject(said: Sequence[SpokenStatement], answer: SpokenStatement) -> SpokenStatement | None:
+    """Return the question or statement that a statement needs to be understood, None if it stands alone."""
+    says = answer.says
+    if says.asks or answer.by_bot or answer.membership or not (says.about or says.refers) or _is_chatter(says):
+        return None
+    before = said[max(0, answer.position - _ANSWER_REACH) : answer.position]
+    if says.echoes:
+        return next((each for each in reversed(before) if each.says.own and each.who != answer.who), None)
+    if says.refers and before and before[-1].says.asks and before[-1].who != answer.who and before[-1].says.about:
+        return before[-1]
+    if len(says.topics | says.names) >= _STANDS_ALONE or (says.own and not says.refers and not says.announces):
+        return None
+    for each in reversed(before):
+        if each.says.asks and not _is_chatter(each.says) and each.says.about and each.turns != answer.turns:
+            return each
+    # 'No, make that nine' takes the place of the last statement with a value of that kind.
+    if says.announces and says.values and not says.topics:
+        for each in reversed(said[: answer.position]):
+            if answer.turns[0] - each.turns[0] > REACH_TURNS:
+                break
+            if each.says.values and each.says.topics and not each.says.asks:
+                return each
+    return None
+
+
+def _joined(about: SpokenStatement, answer: SpokenStatement, names: frozenset[str]) -> SpokenStatement | None:
+    between = " " if about.who == answer.who else f" {answer.who}: "
+    text = f"{about.text}{between}{answer.text}"
+    if len(text) > MAX_FACT_CHARS:
+        return None
+    whole = meaning(f"{about.text.rstrip(' ?.!？')}, {answer.text}", names)
+    says = replace(
+        whole,
+        values=answer.says.values or whole.values,
+        own=answer.says.own,
+        weight=max(whole.weight, answer.says.weight, 1.0),
+        kind=whole.kind if whole.kind is not FactKind.OPEN else FactKind.OTHER,
+        asks=False,
+        announces=answer.says.announces,
+    )
+    return replace(
+        answer,
+        turns=tuple(sorted({*about.turns, *answer.turns})),
+        at=about.at,
+        speaker=about.speaker,
+        text=text,
+        says=says,
+    )
+
+
+def _questions(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Iterable[SpokenStatement]:
+    """Yield the questions just before a statement that it answers."""
+    if answer.says.asks:
+        return
+    for each in said[max(0, answer.position - _ANSWER_REACH) : answer.position]:
+        if each.says.asks and each.who != answer.who and shared_share(each.says, answer.says) >= _ANSWERS:
+            yield each
+
+
+def _is_chatter(says: Meaning) -> bool:
+    return bool(says.about) and says.weight < (0.8 if says.asks else 1.0)
