@@ -31,6 +31,7 @@ _SHARES = {
     "speaker_right": "speaker right",
     "entities": "entities",
     "in_segments": "in segments",
+    "small_talk": "small talk",
 }
 
 
@@ -68,11 +69,20 @@ def _result(name: str, report: Mapping[str, Json]) -> Iterator[str]:
     yield ""
     targets = report.get("targets")
     rows = [each for each in targets if isinstance(each, dict)] if isinstance(targets, list) else []
+    samples = any(each.get("sample") for each in rows)
     yield from _table(
-        ("target", "goal", "measured", ""),
-        ((_cell(each["name"]), _cell(each["goal"]), _cell(each["value"]), _met(each["met"])) for each in rows),
+        ("target", "goal", "measured", "", *(("of",) if samples else ())),
+        (
+            (
+                *(_cell(each[name]) for name in ("name", "goal", "value")),
+                _met(each["met"]),
+                *((_cell(each.get("sample", "")),) if samples else ()),
+            )
+            for each in rows
+        ),
     )
     yield from _comparisons({**_entry(report, "ours"), **_entry(report, "peers")})
+    yield from _people({**_entry(report, "ours"), **_entry(report, "peers")})
     remarks = report.get("remarks")
     if isinstance(remarks, list) and remarks:
         yield from (f"- {_cell(remark)}" for remark in remarks)
@@ -98,6 +108,29 @@ def _comparisons(entries: Mapping[str, Json]) -> Iterator[str]:
         yield f"Evenings of the set `{name}`:" if name in {"tuning", "held_out"} else f"Conversations of {name}:"
         yield ""
         yield from _table(("who", "folds", "facts", *_SHARES.values(), "invented", "s a fold"), rows)
+
+
+def _people(entries: Mapping[str, Json]) -> Iterator[str]:
+    """Yield one table for each set: the share of the names and numbers of people's summaries, by thirds too."""
+    sets = dict.fromkeys(name for entry in entries.values() if isinstance(entry, dict) for name in entry)
+    for name in sets:
+        found = {
+            who: _entry(_entry(entry, name), "people") for who, entry in entries.items() if isinstance(entry, dict)
+        }
+        rows = [
+            (
+                who,
+                _cell(figures.get("entities_due")),
+                _share(figures.get("entities_of_summaries")),
+                *map(_share, thirds),
+            )
+            for who, figures in found.items()
+            if isinstance(thirds := figures.get("thirds"), list)
+        ]
+        if rows:
+            yield f"Names and numbers of what people wrote about {name}:"
+            yield ""
+            yield from _table(("who", "names and numbers", "told", "first third", "second", "last"), rows)
 
 
 def _contender(who: str, figures: Mapping[str, Json], version: str) -> Iterator[tuple[str, ...]]:

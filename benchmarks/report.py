@@ -19,12 +19,14 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target and its measured value. `met` is None if this run could not measure it; `value` then says why."""
+    """A target and its measured value. `met` is None if this run could not measure it;
+    `value` then says why. `sample`: what was counted."""
 
     name: str
     goal: str
     value: float | str | None
     met: bool | None
+    sample: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +57,23 @@ class BenchmarkReport:
         return json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-def at_least(name: str, goal: str, value: float | None, least: float) -> Target:
+def at_least(name: str, goal: str, value: float | None, least: float, sample: str = "") -> Target:
     """Return a target whose value must be `least` or more. None: the value was not measured."""
     return Target(
-        name, goal, "not measured" if value is None else round(value, 4), None if value is None else value >= least
+        name,
+        goal,
+        "not measured" if value is None else round(value, 4),
+        None if value is None else value >= least,
+        sample,
     )
 
 
-def at_most(name: str, goal: str, value: float | None, most: float) -> Target:
+def at_most(name: str, goal: str, value: float | None, most: float, sample: str = "") -> Target:
     """Return a target whose value must not exceed `most`. None: the value was not measured."""
     return Target(
-        name, goal, "not measured" if value is None else round(value, 4), None if value is None else value <= most
+        name,
+        goal,
+        "not measured" if value is None else round(value, 4),
+        None if value is None else value <= most,
+        sample,
     )

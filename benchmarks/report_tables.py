@@ -26,12 +26,14 @@ _COMPARED = {
     "speaker_right": "speaker right",
     "entities": "entities",
     "in_segments": "in segments",
+    "small_talk": "small talk",
     "chars": "chars",
 }
 # Columns of the comparison with what people wrote about supplied conversations.
 _OF_PEOPLE = {
     "entities_due": "names and numbers",
     "entities_of_summaries": "told",
+    "thirds": "by thirds",
     "questions": "questions",
     "answer_words_in_injected": "answer's words told",
 }
@@ -47,17 +49,17 @@ def render_report(report: BenchmarkReport) -> RenderableType:
     )
     parts: list[RenderableType] = [head, *_comparisons(report)]
     for side, entries in (("ours", report.ours), ("peers", report.peers)):
-        parts += [_figures(f"{name} ({side})", entry) for name, entry in entries.items() if not _sets_of(entry)]
+        parts += [_figures(f"{name} ({side})", entry) for name, entry in entries.items() if not _is_contender(entry)]
     parts.append(_targets(report))
     parts += [Text(f"- {remark}") for remark in report.remarks]
     return Group(*parts)
 
 
 def _targets(report: BenchmarkReport) -> Table:
-    table = _table("Targets", "target", "goal", "measured", "")
+    table = _table("Targets", "target", "goal", "measured", "", "of")
     for target in report.targets:
         word, style = _MARKS[target.met]
-        table.add_row(target.name, target.goal, _cell(target.value), Text(word, style=style))
+        table.add_row(target.name, target.goal, _cell(target.value), Text(word, style=style), target.sample)
     return table
 
 
@@ -72,7 +74,7 @@ def _comparisons(report: BenchmarkReport) -> Iterator[Table]:
             if figures is not None:
                 _add_contender(table, contender, figures)
         yield table
-        if any("people" in _sets_of(entry).get(name, {}) for entry in contenders.values()):
+        if any(_people_of(entry, name) for entry in contenders.values()):
             yield _people(name, contenders)
 
 
@@ -80,10 +82,15 @@ def _people(name: str, contenders: Mapping[str, Json]) -> Table:
     """Return the comparison with what people wrote about these conversations."""
     table = _table(f"{name}, by what people wrote", "who", *_OF_PEOPLE.values(), justify="right")
     for contender, entry in contenders.items():
-        figures = _sets_of(entry).get(name, {}).get("people")
-        if isinstance(figures, dict):
+        if figures := _people_of(entry, name):
             table.add_row(contender, *(_share(figure, figures.get(figure)) for figure in _OF_PEOPLE))
     return table
+
+
+def _people_of(entry: Json, name: str) -> Mapping[str, Json]:
+    of_set = entry.get(name) if isinstance(entry, dict) else None
+    figures = of_set.get("people") if isinstance(of_set, dict) else None
+    return figures if isinstance(figures, dict) else {}
 
 
 def _add_contender(table: Table, contender: str, figures: Mapping[str, Json]) -> None:
@@ -112,6 +119,12 @@ def _sets_of(entry: Json) -> dict[str, dict[str, Json]]:
     if not isinstance(entry, dict):
         return {}
     return {name: value for name, value in entry.items() if isinstance(value, dict) and "after_folds" in value}
+
+
+def _is_contender(entry: Json) -> bool:
+    """Return whether an entry is shown in the comparisons."""
+    sets = entry.values() if isinstance(entry, dict) else ()
+    return any(isinstance(each, dict) and ("after_folds" in each or each.keys() == {"people"}) for each in sets)
 
 
 def _figures(title: str, entry: Json) -> Table:

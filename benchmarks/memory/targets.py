@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.memory.scores import kept_share
+from benchmarks.memory.recorded_answers import MODEL
 from benchmarks.memory.synthetic_evenings import TemplateSet
 from benchmarks.report import Target, at_least, at_most
 
@@ -13,14 +14,68 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-# Summaries are compared after this many folds.
 _TOLD_AFTER = 20
+_ANSWERED = f"roomtone, {MODEL}"
+# Supplied conversations with people's summaries.
+_PEOPLE = ("CRD3", "QMSum")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One target whose value is a figure at `path`. `counted`: the path of its sample size. `last` in a path: the last
+    entry.
+    """
+
+    name: str
+    goal: str
+    limit: float
+    path: tuple[str, ...]
+    counted: tuple[str, ...] = ()
+    unit: str = "facts"
+    least: bool = True
+    model: str = MODEL
+
+
+_FACTS = (_ANSWERED, "written", "answer_facts")
+_TEXT = (_ANSWERED, "written", "after_folds", "last")
+_HUNDRED = (_ANSWERED, "written, long", "lasting", "100")
+_ROWS = (
+    _Row("facts of a strong model's answers altered", "0", 0, (*_FACTS, "altered"), (*_FACTS, "facts"), least=False),
+    _Row("facts falsely superseded", "0", 0, (*_FACTS, "superseded_by_code"), (*_FACTS, "facts"), least=False),
+    _Row("lasting facts in the text after 100 folds", ">= 70 %", 0.7, (*_HUNDRED, "told"), (*_HUNDRED, "facts")),
+    _Row("small talk in the text", "<= 10 %", 0.1, (*_TEXT, "small_talk"), (*_TEXT, "facts"), least=False),
+    *(
+        _Row(
+            f"{name} in the text, {half} half, extractive", "0" if wrong else "all", 0 if wrong else 1,
+            ("cases: extractive", f"{table}, {half}", "wrong" if wrong else "kept"),
+            ("cases: extractive", f"{table}, {half}", "cases" if wrong else "due"),
+            unit="cases" if wrong else "statements", least=not wrong, model="",
+        )
+        for table, name, wrong in (("opposites", "wrong opposites", True), ("people_alike", "people alike", False))
+        for half in ("tuned", "apart")
+    ),
+    *(
+        _Row(
+            f"names and numbers of people's summaries, {origin}, {who.partition(',')[0]}", f">= {share:.0%}", share,
+            (who, origin, "people", "entities_of_summaries"), (who, origin, "people", "entities_due"),
+            unit="names and numbers", model=model,
+        )
+        for origin in _PEOPLE
+        for who, share, model in (("extractive", 0.35, ""), (_ANSWERED, 0.45, MODEL))
+    ),
+    _Row(
+        "making the text, 1,000 segments, median CPU ms", "<= 5 ms", 5.0, ("reply_path", "rendering", "cpu_ms", "p50"),
+        ("reply_path", "rendering", "segments"), unit="segments", least=False, model="",
+    ),
+)  # fmt: skip
 
 
 def memory_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
-    """Return every target with its measured value. A target that this run could not measure says so."""
+    """Return every target with its measured value, or a note that this run could not measure it."""
     return (
-        _against_recursive(ours),
+        _kept_answers(ours),
+        _right_facts(ours),
+        *(_target(row, ours) for row in _ROWS),
         at_least(
             "facts told or found after 20 folds, held-out templates",
             ">= 95 %",
@@ -39,25 +94,37 @@ def memory_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
     )
 
 
-def _against_recursive(ours: dict[str, Json]) -> Target:
-    name, goal = "planted facts in the injected text after 20 folds, ledger to recursive", ">= 2 times as many"
-    held_out = TemplateSet.HELD_OUT.value
-    shares: list[float | None] = []
-    for contender in ("ledger", "recursive"):
-        figures = ours.get(contender)
-        of_set = figures.get(held_out) if isinstance(figures, dict) else None
-        shares.append(kept_share(of_set, _TOLD_AFTER) if isinstance(of_set, dict) else None)
-    ledger, recursive = shares
-    if ledger is None or recursive is None:
-        return Target(name, goal, "not measured", None)
-    if recursive == 0:
-        return Target(name, goal, f"{ledger:.0%} to none", ledger > 0)
-    return at_least(name, goal, ledger / recursive, 2.0)
+def _target(row: _Row, ours: dict[str, Json]) -> Target:
+    check = at_least if row.least else at_most
+    return check(
+        row.name, row.goal, _number(ours, *row.path), row.limit, _sample(ours, row.counted, row.unit, row.model)
+    )
+
+
+def _sample(ours: dict[str, Json], counted: tuple[str, ...], unit: str, model: str) -> str:
+    count = _number(ours, *counted)
+    return "" if count is None else ", ".join(part for part in (f"{count:.0f} {unit}", model) if part)
+
+
+def _kept_answers(ours: dict[str, Json]) -> Target:
+    facts, kept = _number(ours, *_FACTS, "facts"), _number(ours, *_FACTS, "kept")
+    share = kept / facts if facts and kept is not None else None
+    sample = _sample(ours, (*_FACTS, "facts"), "facts", MODEL)
+    return at_least("facts of a strong model's answers that are kept", ">= 95 %", share, 0.95, sample)
+
+
+def _right_facts(ours: dict[str, Json]) -> Target:
+    kept, right = _number(ours, *_TEXT, "kept"), _number(ours, *_TEXT, "speaker_right")
+    share = kept * right if kept is not None and right is not None else None
+    sample = _sample(ours, (*_TEXT, "facts"), "facts", MODEL)
+    return at_least("labelled facts in the text at the end, of the right person", ">= 8 of 9", share, 8 / 9, sample)
 
 
 def _number(figures: Json, *path: str) -> float | None:
     for name in path:
-        figures = figures.get(name) if isinstance(figures, dict) else None
+        if not isinstance(figures, dict):
+            return None
+        figures = next(reversed(figures.values()), None) if name == "last" else figures.get(name)
     return float(figures) if isinstance(figures, int | float) else None
 
 
@@ -79,8 +146,7 @@ def _violations(ours: dict[str, Json]) -> float:
 def _of_sets(ours: dict[str, Json]) -> Iterator[dict[str, Json]]:
     for figures in ours.values():
         if isinstance(figures, dict):
-            for templates in TemplateSet:
-                of_set = figures.get(templates.value)
+            for of_set in figures.values():
                 if isinstance(of_set, dict) and "summaries" in of_set:
                     yield of_set
 

@@ -51,9 +51,9 @@ def test_a_result_is_told_in_tables() -> None:
         "| long time | <= 1.5 s | 1,234 | met |",
         "| other | 0 | not measured | not measured |",
         "Evenings of the set `held_out`:",
-        "| ledger | 5 | 3 | 100% | - | - | - | - |  |  |",
-        "|  | 20 | 9 | 89% | 50% | 100% | 94% | - | 1 | 21.1 |",
-        "| langchain (1.4.7) | 20 | 9 | 10% | - | - | - | - | 0 | - |",
+        "| ledger | 5 | 3 | 100% | - | - | - | - | - |  |  |",
+        "|  | 20 | 9 | 89% | 50% | 100% | 94% | - | - | 1 | 21.1 |",
+        "| langchain (1.4.7) | 20 | 9 | 10% | - | - | - | - | - | 0 | - |",
     ):
         assert line in page
     assert update_page(page, {"memory.json": REPORT}) == page

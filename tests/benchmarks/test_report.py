@@ -17,7 +17,7 @@ def test_json_has_what_is_promised() -> None:
     )
     told = json.loads(report.as_json())
     assert {"bench", "machine", "ours", "peers", "targets"} <= told.keys()
-    assert told["targets"] == [{"name": "names", "goal": "0", "value": 0, "met": True}]
+    assert told["targets"] == [{"name": "names", "goal": "0", "value": 0, "met": True, "sample": ""}]
     assert told["machine"]["cores"] == 2
 
 
