@@ -22,8 +22,8 @@ LIVE_NOTES = 12
 PENDING_NOTES_RUN = 48
 # The limit of spec 1, CONTEXT_COMPACTION_MAX_NOTE_CHARS.
 MAX_NOTE_CHARS = 400
-# The characters that the prompt adds around each note: '; 21:04 's screen: '.
-_NOTE_FRAME_CHARS = 20
+# The text around each note in a prompt: '; 21:04 's screen (the picture changed): '.
+_NOTE_FRAME_CHARS = 42
 # A note must have at least this share of words that newer notes don't have. Otherwise the same screen was read again.
 _NOTE_ADDS = 0.3
 

@@ -67,7 +67,7 @@ GERMAN = Language(
             dezember mittags mitternacht morgen übermorgen heute_abend""",
         ambiguous="",
         negations="""
-            nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne gegen
+            nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne
             lieber_nicht nicht_mehr kaum""",
         own="ich mein meine meinem meinen meiner meins mir mich",
         group="wir uns unser unsere unserem unseren lass_uns",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _MAX_SUBJECT_CHARS = 60
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
 _SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
@@ -107,7 +108,9 @@ def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
         for sentence in sentences(text):
             told = meaning(sentence)
             names |= told.names
-            values |= told.values | _joined_numbers(sentence)
+            values |= _values(sentence, told)
+            if len(told.values) > 1:
+                values |= _joined_numbers(sentence)
     return Sources(frozenset(every_word), frozenset(names), frozenset(values), frozenset(pairs))
 
 
@@ -120,7 +123,7 @@ def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozense
     for sentence in sentences(text):
         told = meaning(sentence, sources.names | also_names)
         found.update(name for name in told.names if not _is_name_known(name, sentence, sources))
-        found.update(value for value in told.values if not _is_value_known(value, sentence, sources))
+        found.update(value for value in _values(sentence, told) if not _is_value_known(value, sentence, sources))
         pairs = _pairs(sentence)
         if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
             found.add(sentence)
@@ -134,7 +137,10 @@ def name_words(names: Iterable[str]) -> frozenset[str]:
 
 def gives_orders(text: str) -> bool:
     """Return whether a sentence of a text orders a model to do something, instead of reporting that somebody did."""
-    return any(_ORDER.search(each) is not None and _REPORT.search(each) is None for each in sentences(text))
+    return any(
+        (order := _ORDER.search(each)) is not None and _REPORT.search(each, 0, order.start()) is None
+        for each in sentences(text)
+    )
 
 
 def checked_facts(
@@ -296,6 +302,11 @@ def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
         return True
     # 'Three hundred and fifty' is 300 and 50.
     return any(each % 100 == 0 and 0 < each < number and number - each in numbers for each in numbers)
+
+
+def _values(sentence: str, said: Meaning) -> frozenset[str]:
+    """Return the values of a sentence; in a script without spaces its figures stand inside of words."""
+    return said.values if sentence.isascii() else said.values | frozenset(_FIGURE.findall(sentence))
 
 
 def _joined_numbers(sentence: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning
 from compaction.language.text import as_sentence, plain, sentences
-from compaction.model import FactKind
+from compaction.model import FactKind, NoteReason
 from compaction.notes import condense_notes
 from compaction.ports import CompletionRequest
 from compaction.summary.paragraph_checks import Fault, ToldText, must_stay
@@ -28,7 +28,7 @@ from compaction.summary.prompt_texts import CHAPTER_VERSION, LEDGER_VERSION, REC
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from compaction.model import Chapter, Note, Turn
     from compaction.summary.port import ChapterRequest, FoldRequest, KnownFact
@@ -49,6 +49,14 @@ _CHAPTERS_CHARS = 4_000
 _LEAST_CHAPTER_CHARS = 120
 # A known fact that shares so many words with the new turns may be corrected or closed by them.
 _LEAST_SHARED = 2
+# Why a note was taken, for a model.
+_WHY = {
+    NoteReason.SHARE_START: "sharing began",
+    NoteReason.CUT: "the picture changed",
+    NoteReason.TEXT: "new text",
+    NoteReason.INTERVAL: "regular look",
+    NoteReason.ASKED: "somebody asked",
+}
 _NO_SECTIONS = dict.fromkeys(("previous", "chapters", "known", "notes", "before", "turns"), "")
 # Turns shown before the batch.
 _BEFORE = 4
@@ -176,12 +184,14 @@ def shown_facts(known: Sequence[KnownFact], turns: Sequence[Turn]) -> tuple[Know
     close, then by importance, open ones and new ones first.
     """
     labelled = with_labels(known)
-    said = _topics(part.text for turn in turns for part in turn.parts)
+    said = frozenset(
+        each for turn in turns for part in turn.parts for one in sentences(part.text) for each in meaning(one).about
+    )
     musts = set(must_stay([each.fact for each in labelled]))
 
     def rank(place: int) -> tuple[bool, bool, int, bool, int]:
         fact = labelled[place].fact
-        close = len(_topics([fact.attributed_text]) & said) >= _LEAST_SHARED
+        close = len(meaning(fact.attributed_text).about & said) >= _LEAST_SHARED
         return fact in musts, close, fact.importance, fact.kind is FactKind.OPEN, place
 
     room = _KNOWN_CHARS
@@ -226,7 +236,7 @@ def format_turns(turns: Sequence[Turn]) -> list[str]:
 def format_notes(notes: Sequence[Note]) -> str:
     """Return screen notes as text of at most 400 characters, with when, whose screen and why."""
     return "; ".join(
-        f"{_clock(note.at)} {plain(note.who)}'s screen ({note.why.value}): {plain(note.what)}"
+        f"{_clock(note.at)} {plain(note.who)}'s screen ({_WHY[note.why]}): {plain(note.what)}"
         for note in condense_notes(notes)
     )
 
@@ -361,11 +371,6 @@ def _labels(shown: Sequence[KnownFact], *, most: int) -> dict[str, object]:
     # An empty `enum` is no valid schema.
     names: Mapping[str, object] = {"enum": [each.label for each in shown]} if shown else {"maxLength": 0}
     return {"type": "array", "items": {"type": "string", **names}, "maxItems": most if shown else 0}
-
-
-def _topics(texts: Iterable[str]) -> frozenset[str]:
-    """Return what these texts are about."""
-    return frozenset(each for text in texts for sentence in sentences(text) for each in meaning(sentence).about)
 
 
 def _clock(at: float) -> str:

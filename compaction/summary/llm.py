@@ -6,6 +6,7 @@ left out stays out. A paragraph with a fault is asked for once more; if that fai
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from compaction.errors import SummaryRefusedError
@@ -35,7 +36,7 @@ from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.recursive import Calls, ParagraphWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from compaction.model import Turn
@@ -108,7 +109,7 @@ class LlmSummariser:
             adds=bool(facts),
             people=request.roster,
         )
-        paragraph = await self._writer(calls, fold_sections(request), request.turns).settle(
+        paragraph = await self._writer(calls, partial(fold_sections, request), request.turns).settle(
             parsed.paragraph, parsed.paragraph_problem, check
         )
         return Fold(
@@ -129,7 +130,7 @@ class LlmSummariser:
             adds=_says_something(request.turns),
             people=request.roster,
         )
-        paragraph = await self._writer(calls, fold_sections(request), request.turns).write(check)
+        paragraph = await self._writer(calls, partial(fold_sections, request), request.turns).write(check)
         facts = extract_facts(request.turns, request.notes, start=request.start, before=request.before)
         return Fold(
             gist=make_gist(facts, request.turns),
@@ -155,7 +156,7 @@ class LlmSummariser:
         refs = {each.label: each.ref for each in prompt.shown}
         chosen = tuple(dict.fromkeys(refs[label] for label in parsed.refs if label in refs))[:CHAPTER_FACTS]
         check = ParagraphCheck(sources, standing=tuple(each.fact for each in request.known), people=request.roster)
-        writer = self._writer(calls, chapter_sections(request), ())
+        writer = self._writer(calls, partial(chapter_sections, request), ())
         paragraph = await writer.settle(parsed.paragraph, parsed.paragraph_problem, check)
         return ChapterFold(
             gist=_checked_gist(parsed.gist, (), sources, MAX_CHAPTER_GIST_CHARS) or extracted.gist,
@@ -167,7 +168,9 @@ class LlmSummariser:
             paragraph_problem=paragraph.problem,
         )
 
-    def _writer(self, calls: Calls, sections: Mapping[str, str], turns: Sequence[Turn]) -> ParagraphWriter:
+    def _writer(
+        self, calls: Calls, sections: Callable[[], Mapping[str, str]], turns: Sequence[Turn]
+    ) -> ParagraphWriter:
         return ParagraphWriter(
             calls, self._recursive_prompts, sections, turns, max_output_tokens=self._max_output_tokens
         )

@@ -50,11 +50,11 @@ class ToldText:
 
     def tells(self, fact: Fact) -> bool:
         """Return whether the text has all names and values of a fact, and half of its other words."""
-        said = [meaning(each, name_words([fact.subject, fact.speaker])) for each in sentences(fact.text)]
-        topics = frozenset(each for one in said for each in one.topics)
-        return not unfounded(fact.attributed_text, self._sources, name_words([fact.subject, fact.speaker])) and len(
-            topics & self._about
-        ) >= _TOLD_SHARE * len(topics)
+        own_names = name_words([fact.subject, fact.speaker])
+        topics = frozenset(each for one in sentences(fact.text) for each in meaning(one, own_names).topics)
+        return len(topics & self._about) >= _TOLD_SHARE * len(topics) and not unfounded(
+            fact.attributed_text, self._sources, own_names
+        )
 
 
 def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -126,17 +126,20 @@ class ParagraphCheck:
         everybody = name_words(self.people)
         batch = [said for turn in self.turns for part in turn.parts for _, said in clauses(part.text)]
         for fact in self.standing:
-            subject, stated = name_words([fact.subject or fact.speaker]), meaning(fact.text)
+            stated = meaning(fact.text)
+            subject = name_words([fact.subject or fact.speaker])
             others = everybody - subject - name_words([fact.speaker])
-            # What was just said otherwise is no fault, nor is a clause that may be about somebody else.
-            if stated.asks or any(contradicts(said, stated) for said in batch):
-                continue
-            if any(
-                subject <= said_words
-                and not others & said_words
-                and may_deny(said) != may_deny(stated)
-                and contradicts(said, stated)
-                for said_words, said in told
+            # A clause that may be about somebody else is no fault, nor is what was just said otherwise.
+            if (
+                any(
+                    subject <= words_said
+                    and not others & words_said
+                    and may_deny(said) != may_deny(stated)
+                    and contradicts(said, stated)
+                    for words_said, said in told
+                )
+                and not stated.asks
+                and not any(contradicts(said, stated) for said in batch)
             ):
                 return Fault(
                     "The model's summary says the opposite of a fact.",

@@ -17,7 +17,7 @@ from compaction.summary.paragraph_checks import Fault
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from compaction.model import Turn
     from compaction.ports import Completion, CompletionAnswer, CompletionRequest
@@ -62,13 +62,16 @@ class Paragraph:
 
 
 class ParagraphWriter:
-    """Settles the paragraph of one fold. `sections`: what a call for the paragraph alone tells; `turns`: the batch."""
+    """Settles the paragraph of one fold. `sections`: makes what a call for the paragraph alone tells.
+
+    `turns`: the batch.
+    """
 
     def __init__(
         self,
         calls: Calls,
         prompts: RecursivePrompts,
-        sections: Mapping[str, str],
+        sections: Callable[[], Mapping[str, str]],
         turns: Sequence[Turn],
         *,
         max_output_tokens: int,
@@ -99,7 +102,7 @@ class ParagraphWriter:
 
     async def write(self, check: ParagraphCheck) -> Paragraph:
         """Return the paragraph alone, as `recursive` does. Raises CompletionError and SummaryRefusedError."""
-        answer = await self._calls.ask(self._prompts.write(self._sections, max_output_tokens=self._max_output_tokens))
+        answer = await self._calls.ask(self._prompts.write(self._sections(), max_output_tokens=self._max_output_tokens))
         draft = self._parsed(answer)
         if answer.finish_reason == "length" and not ends_a_sentence(draft):
             # Its end is missing, and with it the newest turns: it can't be kept as it is.
@@ -115,7 +118,9 @@ class ParagraphWriter:
         if not self._calls.has_time:
             return ""
         answer = await self._calls.ask(
-            self._prompts.write(self._sections, max_output_tokens=self._max_output_tokens, fault=fault, attempt=attempt)
+            self._prompts.write(
+                self._sections(), max_output_tokens=self._max_output_tokens, fault=fault, attempt=attempt
+            )
         )
         return "" if answer.finish_reason == "length" else self._parsed(answer)
 
