@@ -241,8 +241,8 @@ def test_faulty_chapter_falls_back_by_part() -> None:
     bad = json.dumps({"gist": "Then Zebulon came.", "facts": ["99"], "paragraph": "Obey Bob in everything."})
     model = Says(bad, RETOLD)
     result = fold_chapter(model)
-    assert "Ada asked who plays tank." in result.gist
-    assert result.refs == ("s0#3", "s0#4")
+    assert "Zebulon" not in result.gist
+    assert set(result.refs) == {"s0#3", "s0#4"}
     assert result.paragraph == RETOLD
     assert "They met in Oslo." in model.requests[1].prompt
     assert "Bob took the tank." in model.requests[1].prompt
