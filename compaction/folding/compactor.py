@@ -8,26 +8,34 @@ and when to stop.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-from compaction.errors import CompletionError, StoreError, SummaryRefusedError
+from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldStarted, log_fields
-from compaction.folding.fold_requests import first_context_turn, request_for_batch, request_for_repair, turns_before
+from compaction.folding.failures import failure_of
+from compaction.folding.fold_requests import (
+    first_context_turn,
+    request_for_batch,
+    request_for_chapter,
+    request_for_repair,
+    turns_before,
+)
+from compaction.folding.fold_results import LedgerView, fold_result
 from compaction.folding.signals import (
     AwaitRun,
     CancelRun,
     CheckRequested,
     DeadlinePassed,
-    DegradedSegment,
     EmitEvent,
     EndingStored,
     EndRequested,
     FailureSource,
+    FoldMade,
     LandingWritten,
     NoteAdded,
     NotesRetired,
     RunFailed,
-    SegmentMade,
     StartRun,
     StoreAhead,
     StoreNote,
@@ -37,7 +45,8 @@ from compaction.folding.signals import (
 from compaction.language.sentence_cache import clear_sentence_caches
 from compaction.model import Strategy
 from compaction.summary.ledger import SegmentLedger
-from compaction.summary.segments import make_closing_segment, make_repaired_segment, make_segment
+from compaction.summary.port import ChapterRequest
+from compaction.summary.segments import make_closing_segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,18 +54,17 @@ if TYPE_CHECKING:
     import structlog
 
     from compaction.folding.events import CompactionEvent
+    from compaction.folding.fold_results import FoldResult
     from compaction.folding.machine import FoldingMachine
     from compaction.folding.outbox import Outbox
     from compaction.folding.signals import Signal
     from compaction.folding.state import Run, SessionState
     from compaction.model import Mode, Note, NoteId, RenderedSummary, Segment, SegmentId, SessionId
-    from compaction.ports import Landing, StoredMemory
+    from compaction.ports import StoredMemory
     from compaction.settings import CompactionSettings
-    from compaction.summary.port import Fold, FoldRequest, Summariser
+    from compaction.summary.port import ChapterFold, Fold, FoldRequest, Summariser
     from compaction.timeline import Timeline
 
-# The maximum length of an error text in a log line.
-_ERROR_CHARS = 200
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
 
@@ -94,8 +102,7 @@ class Compactor:
     ) -> None:
         self._session_id = session_id
         self._machine = machine
-        self._ledger = ledger
-        self._rendered = ledger.render()
+        self._view = LedgerView.of(ledger)
         self._timeline = timeline
         self._outbox = outbox
         self._summariser = summariser
@@ -104,10 +111,13 @@ class Compactor:
         # Repairs need the ledger strategy, because one recursive paragraph can't be rewritten without the later ones.
         # They also need a model, because the fallback alone would make the same segment again.
         self._repairs = settings.strategy is Strategy.LEDGER and summariser.name != fallback.name
+        self._chapters = settings.strategy is Strategy.LEDGER
         self._clock = clock
         self._log = log
         self._on_event = on_event
         self._task: asyncio.Task[None] | None = None
+        # The model of the run in flight.
+        self._model = ""
         self.external_changes = 0
 
     @property
@@ -117,19 +127,19 @@ class Compactor:
     @property
     def rendered(self) -> RenderedSummary | None:
         """Return the summary of all folded turns and notes."""
-        return self._rendered
+        return self._view.rendered
 
     @property
     def span(self) -> tuple[float, float] | None:
         """Return when the first and the last folded turn were said (UTC epoch seconds), or None if nothing has been
         folded.
         """
-        return self._ledger.span
+        return self._view.ledger.span
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments of all stored runs, in order."""
-        return self._ledger.segments
+        return self._view.ledger.segments
 
     def set_mode(self, mode: Mode) -> None:
         """Change the mode. Turns are folded only in the mode `summary`."""
@@ -139,14 +149,18 @@ class Compactor:
     # -- called by the session --------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Start a run if a batch is due, and return at once. Must be called while an event loop is running."""
-        self._handle(
-            CheckRequested(
-                total_turns=self._timeline.total,
-                stored_turns=self._outbox.stored_turns,
-                degraded=self._degraded() if self._repairs else (),
+        """Start a run if one is due, and return at once. Must be called while an event loop is running."""
+        try:
+            self._handle(
+                CheckRequested(
+                    total_turns=self._timeline.total,
+                    stored_turns=self._outbox.stored_turns,
+                    degraded=self._view.degraded if self._repairs else (),
+                    chapter=self._view.chapter if self._chapters else None,
+                )
             )
-        )
+        except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
+            self._warn("compaction_check_broke", exc)
 
     def add_note(self, note: Note) -> None:
         """Add a live note; the session's next flush stores it."""
@@ -166,11 +180,10 @@ class Compactor:
         stored, gone = await self._load_stored()
         if stored.state.revision <= self.state.memory.revision:
             return False
-        if self.state.run is not None:
-            self._fail_overtaken(self.state.run)
-            if self._task is not None:
-                self._task.cancel()
-        self._adopt(stored, gone)
+        overtaken = self.state.run
+        self._adopt(stored, gone, overtaken=overtaken)
+        if overtaken is not None and self._task is not None:
+            self._task.cancel()
         return True
 
     async def settle(self) -> None:
@@ -222,30 +235,42 @@ class Compactor:
         return tuple(to_await)
 
     def _emit(self, event: CompactionEvent) -> None:
+        for tell in (self._write_log, self._on_event):
+            try:
+                if tell is not None:
+                    tell(event)
+            except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
+                self._warn("compaction_listener_failed", exc)
+
+    def _write_log(self, event: CompactionEvent) -> None:
         level = self._log.warning if isinstance(event, FoldFailed) else self._log.info
         level(event.name, **log_fields(event))
-        if self._on_event is None:
-            return
-        try:
-            self._on_event(event)
-        except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
-            self._log.warning("compaction_listener_failed", error_class=type(exc).__name__, exc_info=exc)
+
+    def _warn(self, name: str, exc: BaseException) -> None:
+        with suppress(Exception):
+            self._log.warning(name, error_class=type(exc).__name__, exc_info=exc)
 
     def _start(self, run: Run) -> None:
-        summariser = self._summariser_of(run)
-        self._emit(
-            FoldStarted(
-                run_id=run.id,
-                cursor=run.start,
-                batch_size=run.batch_size,
-                recent_start=run.recent_start,
-                pending_note_count=len(run.note_ids),
-                summariser=summariser.name,
-                model=summariser.model,
-                repairs=run.repairs,
+        self._model = ""
+        try:
+            summariser = self._summariser_of(run)
+            self._model = summariser.model
+            self._emit(
+                FoldStarted(
+                    run_id=run.id,
+                    cursor=run.start,
+                    batch_size=run.batch_size,
+                    recent_start=run.recent_start,
+                    pending_note_count=len(run.note_ids),
+                    summariser=summariser.name,
+                    model=self._model,
+                    repairs=run.repairs,
+                    chapter_level=run.chapter_level,
+                )
             )
-        )
-        self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._session_id}-{run.id}")
+            self._task = asyncio.create_task(self._run(run), name=f"compaction-{self._session_id}-{run.id}")
+        except Exception as exc:  # noqa: BLE001 - a run that can't start has failed
+            self._fail(run, FailureSource.CODE, exc)
 
     def _summariser_of(self, run: Run) -> Summariser:
         return self._fallback if run.degraded else self._summariser
@@ -254,106 +279,86 @@ class Compactor:
 
     async def _run(self, run: Run) -> None:
         await self._fold_and_land(run)
-        # There may be more batches to fold, or the fallback may have to take over after too many failures of the model.
+        # There may be more to fold, or the fallback may have to take over after too many failures of the model.
         if not self.state.ending:
             self.check()
 
     async def _fold_and_land(self, run: Run) -> None:
-        request = self._request(run) if run.repairs is None else await self._repair_request(run, run.repairs)
-        fold = None if request is None else await self._fold(run, request)
-        if fold is None or request is None:
-            return
-        segment, ledger = self._segment_of(run, request, fold)
-        rendered = ledger.render()
-        summary = "" if rendered is None else rendered.text
-        for effect in self._handle(SegmentMade(run.id, segment=segment, summary=summary, at=segment.created_at)):
-            if isinstance(effect, WriteLanding) and await self._land(run, effect.landing):
-                self._ledger, self._rendered = ledger, rendered
-                self._handle(
-                    LandingWritten(run.id, prompt_tokens=fold.prompt_tokens, completion_tokens=fold.completion_tokens)
-                )
-                self._timeline.release(self.state.memory.cursor)
-
-    def _segment_of(self, run: Run, request: FoldRequest, fold: Fold) -> tuple[Segment, SegmentLedger]:
-        summariser, at = f"{self._summariser_of(run).name} {fold.form}".strip(), self._clock.now()
-        if run.repairs is not None:
-            old = next(each for each in self._ledger.degraded if each.id == run.repairs)
-            later = self._ledger.claims_after(old.id)
-            repaired = make_repaired_segment(old, fold, later=later, summariser=summariser, at=at)
-            return repaired, self._ledger.with_repaired(repaired)
-        segment = make_segment(
-            request,
-            fold,
-            session_id=self._session_id,
-            revision=self.state.memory.revision,
-            summariser=summariser,
-            degraded=run.degraded,
-            at=at,
-        )
-        return segment, self._ledger.with_segment(segment)
-
-    def _degraded(self) -> tuple[DegradedSegment, ...]:
-        return tuple(DegradedSegment(each.id, each.start, each.end) for each in self._ledger.degraded)
-
-    async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest | None:
-        """Return the request to repair a segment, with its turns read from the store. Returns None if reading failed.
-
-        The failure has been reported then.
-        """
+        """Carry a run out. Whatever is raised fails the run, so that the next check may start another."""
+        summariser = self._summariser_of(run)
+        culprit = FailureSource.CODE
         try:
-            stored = await self._outbox.turns(first_context_turn(run.start), run.end)
-            found = sum(turn.seq >= run.start for turn in stored)
-            if found != run.batch_size:
-                raise StoreError(f"Of turns {run.start} to {run.end - 1} only {found} are stored.")
-        except StoreError as exc:
-            self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
-            return None
-        return request_for_repair(run, segment_id, stored, self._ledger, strategy=self._settings.strategy)
+            request = await self._request(run)
+            culprit = FailureSource.FALLBACK if summariser is self._fallback else FailureSource.MODEL
+            async with asyncio.timeout(self._settings.timeout_s):
+                fold = await _ask(summariser, request)
+            result = self._result(run, request, fold)
+            culprit = FailureSource.CODE
+            await self._land(run, result)
+        except asyncio.CancelledError as exc:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this task: something inside the summariser or the store was cancelled.
+            self._fail(run, culprit, exc)
+        except Exception as exc:  # noqa: BLE001 - a bug anywhere in a fold fails the run, not the session
+            self._fail(run, culprit, exc)
 
-    def _request(self, run: Run) -> FoldRequest:
+    async def _request(self, run: Run) -> FoldRequest | ChapterRequest:
+        if run.chapter is not None:
+            return request_for_chapter(run.chapter, self._timeline, self._view.ledger)
+        if run.repairs is not None:
+            return await self._repair_request(run, run.repairs)
         return request_for_batch(
             run,
             self._timeline,
-            self._ledger,
-            rendered=self._rendered,
+            self._view.ledger,
+            rendered=self._view.rendered,
             pending=self.state.notes.pending,
             strategy=self._settings.strategy,
         )
 
-    async def _fold(self, run: Run, request: FoldRequest) -> Fold | None:
-        """Return the summariser's fold, or None if the summariser failed and the failure has been reported."""
-        summariser = self._summariser_of(run)
-        culprit = FailureSource.FALLBACK if summariser is self._fallback else FailureSource.MODEL
-        try:
-            async with asyncio.timeout(self._settings.timeout_s):
-                return await summariser.fold(request)
-        except TimeoutError as exc:
-            text = f"No summary within {self._settings.timeout_s:g} seconds."
-            self._fail(run, culprit, exc, text, timeout=True, retryable=True)
-        except CompletionError as exc:
-            self._fail(run, culprit, exc, str(exc), timeout=exc.timeout, retryable=exc.retryable)
-        except SummaryRefusedError as exc:
-            self._fail(run, culprit, exc, str(exc), timeout=False, retryable=True)
-        except Exception as exc:  # noqa: BLE001 - a bug in a summariser fails the run, not the session
-            # The exception's text may contain what people said, so only its class is logged.
-            self._log.warning("summariser_broke", error_class=type(exc).__name__, exc_info=exc)
-            self._fail(run, culprit, exc, "The summariser broke.", timeout=False, retryable=True)
-        return None
+    async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest:
+        """Return the request to repair a segment, with its turns read from the store. Raises StoreError."""
+        stored = await self._outbox.turns(first_context_turn(run.start), run.end)
+        found = sum(turn.seq >= run.start for turn in stored)
+        if found != run.batch_size:
+            raise StoreError(f"Of turns {run.start} to {run.end - 1} only {found} are stored.")
+        return request_for_repair(run, segment_id, stored, self._view.ledger, strategy=self._settings.strategy)
 
-    async def _land(self, run: Run, landing: Landing) -> bool:
-        """Write the landing and return whether it is stored. If it is not, the failure has been reported."""
-        try:
-            if await self._outbox.land(landing):
-                return True
-            # The store refused the landing. Either an earlier attempt was stored and its answer was lost, or another
-            # process changed the session.
-            stored, gone = await self._load_stored()
-        except StoreError as exc:
-            self._fail(run, FailureSource.STORE, exc, str(exc), timeout=False, retryable=True)
-            return False
-        self._fail_overtaken(run)
-        self._adopt(stored, gone)
-        return False
+    def _result(self, run: Run, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:
+        return fold_result(
+            run,
+            request,
+            fold,
+            self._view.ledger,
+            session_id=self._session_id,
+            revision=self.state.memory.revision,
+            summariser=self._summariser_of(run).name,
+            at=self._clock.now(),
+        )
+
+    async def _land(self, run: Run, result: FoldResult) -> None:
+        """Store the result of a run and take it over."""
+        made = FoldMade(run.id, result.record, result.summary, result.record.created_at)
+        for effect in self._handle(made):
+            if not isinstance(effect, WriteLanding):
+                continue
+            if not await self._outbox.land(effect.landing):
+                # An earlier attempt landed and its answer was lost, or another process changed the session.
+                stored, gone = await self._load_stored()
+                self._adopt(stored, gone, overtaken=run)
+                return
+            self._view = result.view
+            self._handle(
+                LandingWritten(
+                    run.id,
+                    prompt_tokens=result.prompt_tokens,
+                    completion_tokens=result.completion_tokens,
+                    by_model=bool(self._model),
+                )
+            )
+            self._timeline.release(self.state.memory.cursor)
 
     async def _load_stored(self) -> tuple[StoredMemory, frozenset[NoteId]]:
         """Return the stored session with every turn that is in memory, and the ids of known notes that the store has
@@ -366,35 +371,39 @@ class Compactor:
         stored_ids = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
         return stored, frozenset(note.id for note in (*known.live, *known.pending)) - stored_ids
 
-    def _fail_overtaken(self, run: Run) -> None:
-        overtaken = StoreError("The store knows a later state of this session; going on from there.")
-        self._fail(run, FailureSource.STORE, overtaken, str(overtaken), timeout=False, retryable=True)
-
-    def _fail(
-        self, run: Run, culprit: FailureSource, exc: Exception, error: str, *, timeout: bool, retryable: bool
-    ) -> None:
+    def _fail(self, run: Run, culprit: FailureSource, exc: BaseException) -> None:
+        """Report that a run failed. Nothing more happens if it is not in flight any more."""
+        failure = failure_of(exc, culprit, timeout_s=self._settings.timeout_s)
+        if failure.unplanned:
+            # Its text may hold what people said, so only its class is logged.
+            name = "fold_broke" if culprit is FailureSource.CODE else "summariser_broke"
+            self._warn(name, exc)
         self._handle(
             RunFailed(
                 run_id=run.id,
-                culprit=culprit,
+                culprit=failure.culprit,
                 error_class=type(exc).__name__,
-                error=error[:_ERROR_CHARS],
-                timeout=timeout,
-                retryable=retryable,
-                model=self._summariser_of(run).model,
+                error=failure.error,
+                timeout=failure.timeout,
+                retryable=failure.retryable,
+                model=self._model,
             )
         )
 
-    def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
-        """Continue from the stored state. Cached copies of words are dropped, because the words may have been
-        forgotten.
+    def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId], *, overtaken: Run | None = None) -> None:
+        """Continue from the stored state; `overtaken` is the run whose result it replaces.
+
+        Cached copies of words are dropped, because the words may have been forgotten.
         """
+        view = LedgerView.of(SegmentLedger(stored.segments, stored.chapters))
+        if overtaken is not None:
+            ahead = StoreError("The store knows a later state of this session; going on from there.")
+            self._fail(overtaken, FailureSource.STORE, ahead)
         self._handle(StoreAhead(stored.state, ended=stored.ended, gone=gone))
         clear_sentence_caches()
         self.external_changes += 1
         if self.state.memory.revision == stored.state.revision:
-            self._ledger = SegmentLedger(stored.segments, stored.chapters)
-            self._rendered = self._ledger.render()
+            self._view = view
             self._timeline.replace_turns(stored.window)
             self._timeline.release(self.state.memory.cursor)
 
@@ -411,7 +420,7 @@ class Compactor:
             # cancelled now, nobody would know whether the landing is stored.
             await asyncio.wait({task})
         if self.state.run is not None:
-            self._handle(DeadlinePassed(model=self._summariser_of(run).model))
+            self._handle(DeadlinePassed(model=self._model))
             await asyncio.wait({task}, timeout=_CANCEL_S)
 
     async def _close(self) -> None:
@@ -436,8 +445,14 @@ class Compactor:
             self._timeline.since(start),
             (*notes.pending, *notes.live),
             session_id=self._session_id,
-            known=self._ledger.known_facts(),
+            known=self._view.ledger.known_facts(),
             before=turns_before(self._timeline, start),
             degraded=self._summariser.name != self._fallback.name,
             at=self._clock.now(),
         )
+
+
+async def _ask(summariser: Summariser, request: FoldRequest | ChapterRequest) -> Fold | ChapterFold:
+    if isinstance(request, ChapterRequest):
+        return await summariser.fold_chapter(request)
+    return await summariser.fold(request)

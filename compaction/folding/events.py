@@ -7,7 +7,7 @@ people said, except `FoldLanded.summary`, which is not logged.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from compaction.folding.window import SkipReason
@@ -37,7 +37,8 @@ class FoldSkipped:
 class FoldStarted:
     """A run began to fold turns `cursor <= seq < cursor + batch_size`.
 
-    `repairs`: the degraded segment that the run makes again. In a repair, `cursor` is the first turn of that segment.
+    `repairs`: the degraded segment that the run makes again. `chapter_level`: the level of the chapter that the run
+    makes. In both, `cursor` is the first turn of the segment or chapter.
     """
 
     name: ClassVar[str] = "voice_context_compaction_started"
@@ -49,13 +50,16 @@ class FoldStarted:
     summariser: str
     model: str
     repairs: SegmentId | None = None
+    chapter_level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FoldLanded:
     """The result of a run was stored. `latency_ms`: from the start of the run to the store's answer.
 
-    `repairs`: the segment that was made again. In a repair, `old_cursor` and `new_cursor` are equal.
+    `repairs`: the segment that was made again. `chapter_level`: the level of the chapter that was made. In both,
+    `old_cursor` and `new_cursor` are equal. `paragraph_by`: who wrote the paragraph of this fold. `paragraph_problem`:
+    why the model's paragraph was not used; the words after a colon may be the model's, so they are not logged.
     """
 
     name: ClassVar[str] = "voice_context_compaction_completed"
@@ -71,14 +75,17 @@ class FoldLanded:
     folded_note_count: int
     degraded: bool
     repairs: SegmentId | None = None
+    chapter_level: int | None = None
+    paragraph_by: Literal["model", "code"] = "code"
+    paragraph_problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FoldFailed:
     """A run failed and changed nothing.
 
-    `next_retry_s` is None if there is no retry. It is also None for a repair (of the segment `repairs`), because a
-    repair is retried after the model's next success and not at a fixed time.
+    `next_retry_s` is None if there is no retry. It is also None for a repair (of the segment `repairs`) and for a
+    chapter (of `chapter_level`), because they are retried after a later landing and not at a fixed time.
     """
 
     name: ClassVar[str] = "voice_context_compaction_failed"
@@ -95,17 +102,23 @@ class FoldFailed:
     next_retry_s: float | None
     latency_ms: float
     repairs: SegmentId | None = None
+    chapter_level: int | None = None
 
 
 CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
 
 # Fields that contain what people said, so they are not logged.
 _NOT_LOGGED = frozenset({"summary"})
+# Fields that are logged only if they are set.
+_OPTIONAL = ("repairs", "chapter_level")
 
 
 def log_fields(event: CompactionEvent) -> dict[str, object]:
-    """Return the fields of the event's log line. `repairs` is included only if the run is a repair."""
+    """Return the fields of the event's log line, without the unset optional ones and without what people said."""
     values = {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _NOT_LOGGED}
-    if values.get("repairs", "") is None:
-        del values["repairs"]
+    for name in _OPTIONAL:
+        if values.get(name, "") is None:
+            del values[name]
+    if isinstance(event, FoldLanded):
+        values["paragraph_problem"] = event.paragraph_problem.partition(":")[0]
     return values

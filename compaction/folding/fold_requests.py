@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.language.elliptic import REACH_TURNS
@@ -9,11 +10,12 @@ from compaction.model import Seq
 from compaction.summary.port import FoldRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from compaction.folding.state import Run
     from compaction.model import Note, RenderedSummary, SegmentId, Strategy, Turn
-    from compaction.summary.ledger import SegmentLedger
+    from compaction.summary.ledger import ChapterDue, SegmentLedger
+    from compaction.summary.port import ChapterRequest, KnownFact
     from compaction.timeline import Timeline
 
 
@@ -44,10 +46,11 @@ def request_for_batch(
         turns=timeline.between(run.start, run.end),
         notes=tuple(note for note in pending if note.id in carried),
         previous=None if rendered is None else rendered.text,
-        known=ledger.known_facts(),
+        known=_marked(ledger.known_facts(), rendered),
         before=turns_before(timeline, run.start),
         roster=ledger.roster | {part.speaker for turn in window for part in turn.parts},
         strategy=strategy,
+        chapters=ledger.top_chapters,
     )
 
 
@@ -66,8 +69,22 @@ def request_for_repair(
         turns=turns,
         notes=(),
         previous=None if rendered is None else rendered.text,
-        known=before.known_facts(),
+        known=_marked(before.known_facts(), rendered),
         before=tuple(turn for turn in stored if turn.seq < run.start),
         roster=ledger.roster | {part.speaker for turn in turns for part in turn.parts},
         strategy=strategy,
+        chapters=before.top_chapters,
     )
+
+
+def request_for_chapter(due: ChapterDue, timeline: Timeline, ledger: SegmentLedger) -> ChapterRequest:
+    """Return the request to make the chapter that is due."""
+    request = ledger.chapter_request(due)
+    speakers = {part.speaker for turn in timeline.since(timeline.first) for part in turn.parts}
+    return replace(request, roster=request.roster | speakers)
+
+
+def _marked(known: Iterable[KnownFact], rendered: RenderedSummary | None) -> tuple[KnownFact, ...]:
+    """Return the facts, each marked whether the summary so far says it."""
+    said = frozenset() if rendered is None else {ref for each in rendered.sentences for ref in each.refs}
+    return tuple(replace(each, in_previous=each.ref in said) for each in known)

@@ -22,11 +22,11 @@ from compaction.folding.signals import (
     EndingStored,
     EndRequested,
     FailureSource,
+    FoldMade,
     LandingWritten,
     NoteAdded,
     NotesRetired,
     RunFailed,
-    SegmentMade,
     Signal,
     StartRun,
     StoreAhead,
@@ -36,19 +36,23 @@ from compaction.folding.signals import (
 )
 from compaction.folding.state import Run, SessionState
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
-from compaction.model import CompactionState, Mode, RunId, Seq
+from compaction.model import Chapter, CompactionState, Mode, RunId, Segment, Seq
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.ports import Landing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from random import Random
 
     from compaction.model import Note
     from compaction.settings import CompactionSettings
+    from compaction.summary.ledger import ChapterDue
 
 THRESHOLD = RECENT_WINDOW + BATCH_SIZE
 # After this many failed repairs (a provider's content filter, for example) the segment stays as the fallback made it.
 REPAIR_ATTEMPTS = 3
+# After so many failures of the model the fallback makes a chapter: an old one must not block those above it.
+CHAPTER_ATTEMPTS = 3
 # Skip reasons which mean that no turn is waiting to be folded.
 _IDLE = frozenset({SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH})
 
@@ -83,8 +87,8 @@ class FoldingMachine:
         match event:
             case CheckRequested():
                 return self._check(event, now)
-            case SegmentMade():
-                return self._segment_made(event)
+            case FoldMade():
+                return self._fold_made(event)
             case LandingWritten():
                 return self._landing_written(event, now)
             case StoreAhead():
@@ -110,45 +114,83 @@ class FoldingMachine:
 
     def _check(self, event: CheckRequested, now: float) -> tuple[Effect, ...]:
         due = self._due(event, now)
+        if isinstance(due, Batch):
+            return self._begin(self._batch_run(due, now))
+        if due.reason in _IDLE:
+            repair = self._repair_due(event)
+            if repair is not None:
+                return self._begin(self._repair_run(repair, event.total_turns, now))
+            if event.chapter is not None and self._may_start(event.chapter, event.degraded):
+                return self._begin(self._chapter_run(event.chapter, event.total_turns, now))
+        return self._skipped(due.reason, event.total_turns)
+
+    def _batch_run(self, batch: Batch, now: float) -> Run:
         state = self._state
-        repair = self._repair_due(event, due.reason) if isinstance(due, Skip) else None
-        if repair is not None:
-            return self._begin(self._repair_run(repair, event.total_turns, now))
-        if isinstance(due, Skip):
-            return self._skipped(due.reason, event.total_turns)
-        start, end, recent_start = due.start, due.end, due.recent_start
         resting = state.model_rest_until is not None and now < state.model_rest_until
-        run = Run(
-            id=RunId(f"{self._rng.getrandbits(64):016x}"),
-            start=start,
-            end=end,
-            recent_start=recent_start,
+        return Run(
+            id=self._run_id(),
+            start=batch.start,
+            end=batch.end,
+            recent_start=batch.recent_start,
             note_ids=tuple(note.id for note in state.notes.pending),
             attempt=state.failures + 1,
             degraded=resting,
             started_at=now,
         )
-        return self._begin(run)
 
     def _begin(self, run: Run) -> tuple[Effect, ...]:
         self._state = transitions.begin_run(self._state, run)
         return (*self._flush_repeats(), StartRun(run))
 
-    def _repair_due(self, event: CheckRequested, reason: SkipReason) -> DegradedSegment | None:
+    def _repair_due(self, event: CheckRequested) -> DegradedSegment | None:
         """Return the oldest segment to repair, or None if the last model run failed or a batch is due."""
-        state = self._state
-        if reason not in _IDLE or not state.model_well:
+        if not self._state.model_well:
             return None
-        given_up = {each for each, failures in state.failed_repairs.items() if failures >= REPAIR_ATTEMPTS}
-        return next((each for each in event.degraded if each.segment_id not in given_up), None)
+        return next((each for each in event.degraded if not self._given_up(each)), None)
+
+    def _given_up(self, segment: DegradedSegment) -> bool:
+        return self._state.failed_repairs.get(segment.segment_id, 0) >= REPAIR_ATTEMPTS
+
+    def _may_start(self, chapter: ChapterDue, degraded: Sequence[DegradedSegment]) -> bool:
+        """Return whether the chapter may be made now: one after each landing, and only over segments that are final."""
+        state = self._state
+        if not state.chapter_allowed or not (state.model_well or self._without_model(chapter)):
+            return False
+        return not any(
+            chapter.start <= each.start < chapter.end and not self._given_up(each)
+            for each in degraded
+            if chapter.level == 1
+        )
+
+    def _without_model(self, chapter: ChapterDue) -> bool:
+        return self._state.failed_chapters.get(chapter, 0) >= CHAPTER_ATTEMPTS
+
+    def _chapter_run(self, chapter: ChapterDue, total_turns: int, now: float) -> Run:
+        return Run(
+            id=self._run_id(),
+            start=chapter.start,
+            end=chapter.end,
+            recent_start=self._recent_start(total_turns),
+            note_ids=(),
+            attempt=self._state.failed_chapters.get(chapter, 0) + 1,
+            degraded=self._without_model(chapter),
+            started_at=now,
+            chapter=chapter,
+        )
+
+    def _run_id(self) -> RunId:
+        return RunId(f"{self._rng.getrandbits(64):016x}")
+
+    def _recent_start(self, total_turns: int) -> Seq:
+        cursor = self._state.memory.cursor
+        return Seq(cursor + eligible_turns(total_turns, cursor))
 
     def _repair_run(self, repair: DegradedSegment, total_turns: int, now: float) -> Run:
-        cursor = self._state.memory.cursor
         return Run(
-            id=RunId(f"{self._rng.getrandbits(64):016x}"),
+            id=self._run_id(),
             start=repair.start,
             end=repair.end,
-            recent_start=Seq(cursor + eligible_turns(total_turns, cursor)),
+            recent_start=self._recent_start(total_turns),
             note_ids=(),
             attempt=self._state.failed_repairs.get(repair.segment_id, 0) + 1,
             degraded=False,
@@ -205,25 +247,26 @@ class FoldingMachine:
 
     # -- the run in flight -----------------------------------------------------------------------------------------
 
-    def _segment_made(self, event: SegmentMade) -> tuple[Effect, ...]:
+    def _fold_made(self, event: FoldMade) -> tuple[Effect, ...]:
         state = self._state
         run = state.current_run(event.run_id)
         if run is None:
             return ()
         memory = CompactionState(
-            cursor=run.end if run.repairs is None else state.memory.cursor,
+            cursor=state.memory.cursor if run.moves_cursor_to is None else run.moves_cursor_to,
             revision=state.memory.revision + 1,
             summary=event.summary,
             last_at=event.at,
         )
         landing = Landing(
-            session_id=event.segment.session_id,
+            session_id=event.record.session_id,
             expected_cursor=state.memory.cursor,
             expected_revision=state.memory.revision,
-            segment=event.segment,
+            segment=event.record if isinstance(event.record, Segment) else None,
             state=memory,
             folded_note_ids=run.note_ids,
             repairs=run.repairs is not None,
+            chapter=event.record if isinstance(event.record, Chapter) else None,
         )
         self._state = transitions.await_landing(state, run.id, landing)
         return (WriteLanding(run.id, landing),)
@@ -235,6 +278,8 @@ class FoldingMachine:
         self._state = transitions.land_run(self._state, run.id)
         landing = run.landing
         summary = landing.state.summary or ""
+        record = landing.segment or landing.chapter
+        assert record is not None, "a landing stores what its run made"
         return (
             EmitEvent(
                 FoldLanded(
@@ -250,6 +295,9 @@ class FoldingMachine:
                     folded_note_count=len(run.note_ids),
                     degraded=run.degraded,
                     repairs=run.repairs,
+                    chapter_level=run.chapter_level,
+                    paragraph_by="model" if record.paragraph and event.by_model else "code",
+                    paragraph_problem=record.paragraph_problem,
                 )
             ),
         )
@@ -261,6 +309,10 @@ class FoldingMachine:
             return ()
         if run.repairs is not None:
             self._state = transitions.fail_repair(state, run.id)
+            return (EmitEvent(_failure(event, run, state, now, None)),)
+        if run.chapter is not None:
+            by_model = event.culprit is FailureSource.MODEL
+            self._state = transitions.fail_chapter(state, run.id, by_model=by_model)
             return (EmitEvent(_failure(event, run, state, now, None)),)
         settings = self._settings
         model_failures = state.model_failures
@@ -355,6 +407,7 @@ def _failure(event: RunFailed, run: Run, state: SessionState, now: float, next_r
         next_retry_s=next_retry_s,
         latency_ms=_ms(now - run.started_at),
         repairs=run.repairs,
+        chapter_level=run.chapter_level,
     )
 
 

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped
     from compaction.folding.state import Run
-    from compaction.model import CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
+    from compaction.model import Chapter, CompactionState, Note, NoteId, RunId, Segment, SegmentId, Seq
     from compaction.ports import Landing
+    from compaction.summary.ledger import ChapterDue
 
 
 class FailureSource(Enum):
-    """What caused a run to fail. The fallback helps only if the model was the cause."""
+    """What caused a run to fail. The fallback helps only if the model was the cause. `CODE`: a bug outside it."""
 
     MODEL = "model"
     FALLBACK = "fallback"
     STORE = "store"
+    CODE = "code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +40,21 @@ class CheckRequested:
     """Asks whether a batch is due. Sent when context is built, when a turn arrives, or when a run ends.
 
     A batch is folded only if all its turns are before `stored_turns`. `degraded`: segments to repair, oldest first.
+    `chapter`: the next chapter to make.
     """
 
     total_turns: int
     stored_turns: int
     degraded: tuple[DegradedSegment, ...] = ()
+    chapter: ChapterDue | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentMade:
-    """The segment of a run is made, and the new summary is rendered. `at`: UTC epoch seconds."""
+class FoldMade:
+    """The segment or chapter of a run is made, and the new summary is rendered. `at`: UTC epoch seconds."""
 
     run_id: RunId
-    segment: Segment
+    record: Segment | Chapter
     summary: str
     at: float
 
@@ -62,6 +66,7 @@ class LandingWritten:
     run_id: RunId
     prompt_tokens: int | None
     completion_tokens: int | None
+    by_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class EndingStored:
 
 Signal: TypeAlias = (
     CheckRequested
-    | SegmentMade
+    | FoldMade
     | LandingWritten
     | StoreAhead
     | RunFailed

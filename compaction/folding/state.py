@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from compaction.model import NoteId, RunId, SegmentId
     from compaction.ports import Landing
+    from compaction.summary.ledger import ChapterDue
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Run:
     """One attempt to fold turns `start <= seq < end` and some pending notes. If start == end, it folds notes only.
 
     `degraded`: the fallback folds, because the model keeps failing. `repairs`: the degraded segment that the run makes
-    again. `started_at`: monotonic seconds. `landing`: set while the finished segment is being stored.
+    again. `chapter`: the chapter that the run makes instead of a segment. `started_at`: monotonic seconds. `landing`:
+    set while the result is being stored.
     """
 
     id: RunId
@@ -37,11 +39,22 @@ class Run:
     started_at: float
     landing: Landing | None = None
     repairs: SegmentId | None = None
+    chapter: ChapterDue | None = None
 
     @property
     def batch_size(self) -> int:
         """Return how many turns the run folds."""
         return self.end - self.start
+
+    @property
+    def moves_cursor_to(self) -> Seq | None:
+        """Return the cursor after the run has landed; None if it stays, as for repairs and chapters."""
+        return self.end if self.repairs is None and self.chapter is None else None
+
+    @property
+    def chapter_level(self) -> int | None:
+        """Return the level of the chapter that the run makes, if it makes one."""
+        return None if self.chapter is None else self.chapter.level
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,8 @@ class SessionState:
     `failures`: failed runs since the last landing. `model_failures`: failures of the model since its last landing. No
     run starts before `hold_until`. Until `model_rest_until` the fallback is used instead of the model. `model_well`:
     the last run with the model was stored; segments are repaired only if this is true. `failed_repairs`: how many
-    repairs failed, by segment.
+    repairs failed, by segment. `chapter_allowed`: a batch or a repair has landed since the last chapter run, so one
+    chapter may be made. `failed_chapters`: how often the model failed to make a chapter.
     """
 
     # Here `pending_notes` is always empty, because `notes` holds the pending notes. The property `compaction` combines
@@ -65,6 +79,8 @@ class SessionState:
     model_rest_until: float | None = None
     model_well: bool = False
     failed_repairs: Mapping[SegmentId, int] = field(default_factory=dict)
+    chapter_allowed: bool = False
+    failed_chapters: Mapping[ChapterDue, int] = field(default_factory=dict)
     ending: bool = False
     ended: bool = False
 
@@ -87,7 +103,7 @@ class SessionState:
 def begin_run(state: SessionState, run: Run) -> SessionState:
     """Return the state with `run` in flight."""
     assert state.run is None, "two runs in flight"
-    return replace(state, run=run)
+    return replace(state, run=run, chapter_allowed=state.chapter_allowed and run.chapter is None)
 
 
 def await_landing(state: SessionState, run_id: RunId, landing: Landing) -> SessionState:
@@ -115,6 +131,7 @@ def land_run(state: SessionState, run_id: RunId) -> SessionState:
         model_failures=state.model_failures if run.degraded else 0,
         model_rest_until=state.model_rest_until if run.degraded else None,
         model_well=not run.degraded,
+        chapter_allowed=run.chapter is None,
     )
 
 
@@ -151,6 +168,19 @@ def fail_repair(state: SessionState, run_id: RunId) -> SessionState:
         return state
     failures = {**state.failed_repairs, run.repairs: state.failed_repairs.get(run.repairs, 0) + 1}
     return replace(state, run=None, model_well=False, failed_repairs=failures)
+
+
+def fail_chapter(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
+    """Return the state after the run of a chapter failed. New batches do not wait. The chapter waits for the next
+    landing, and its failure counts only if the model caused it.
+    """
+    run = state.current_run(run_id)
+    if run is None or run.chapter is None:
+        return state
+    if not by_model:
+        return replace(state, run=None)
+    failures = {**state.failed_chapters, run.chapter: state.failed_chapters.get(run.chapter, 0) + 1}
+    return replace(state, run=None, model_well=False, failed_chapters=failures)
 
 
 def adopt_stored(

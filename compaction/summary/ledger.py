@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -57,12 +57,14 @@ _NOTHING = "Nothing was said that needs keeping."
 class ChapterDue:
     """Eight closed, consecutive parts of one level that no chapter holds yet: turns `start <= seq < end`.
 
-    `level`: of the chapter, 1 over segments.
+    `level`: of the chapter, 1 over segments. Times: when they were said, UTC epoch seconds.
     """
 
     level: int
     start: Seq
     end: Seq
+    started_at: float
+    ended_at: float
 
 
 class SegmentLedger:
@@ -95,6 +97,15 @@ class SegmentLedger:
         """Return the chapters, ordered by `start`, then by `level`."""
         return self._chapters
 
+    @property
+    def top_chapters(self) -> tuple[Chapter, ...]:
+        """Return the chapters that no other chapter holds, oldest first."""
+        return tuple(
+            each
+            for each in self._chapters
+            if not any(above.level > each.level and above.start <= each.start < above.end for above in self._chapters)
+        )
+
     def chapter_due(self) -> ChapterDue | None:
         """Return the next chapter to make, of the highest level that has one, the earliest first; None if none waits.
 
@@ -105,7 +116,8 @@ class SegmentLedger:
             covered = max((each.end for each in self._chapters if each.level == level), default=0)
             waiting = [each for each in self._parts(level) if each.start >= covered]
             if len(waiting) >= CHAPTER_PARTS:
-                return ChapterDue(level, waiting[0].start, waiting[CHAPTER_PARTS - 1].end)
+                first, last = waiting[0], waiting[CHAPTER_PARTS - 1]
+                return ChapterDue(level, first.start, last.end, first.started_at, last.ended_at)
         return None
 
     def chapter_request(self, due: ChapterDue) -> ChapterRequest:
@@ -123,7 +135,7 @@ class SegmentLedger:
                 )
                 for each in parts
             ),
-            chapters=tuple(each for each in self._chapters if each.end <= due.start),
+            chapters=tuple(each for each in self.top_chapters if each.end <= due.start),
             since=tuple(each.gist for each in self._segments if each.start >= due.end),
             known=known,
             roster=self.roster,
@@ -257,7 +269,7 @@ class SegmentLedger:
                     found.append(KnownFact(ref, candidate.claim.fact))
             if len(found) >= _KNOWN_FACTS:
                 break
-        return tuple(reversed(found))
+        return tuple(_labelled(reversed(found)))
 
     @property
     def roster(self) -> frozenset[str]:
@@ -317,6 +329,16 @@ def render_summary(
 ) -> RenderedSummary | None:
     """Return the summary of these segments (in order), or None if there are no segments."""
     return SegmentLedger(segments, chapters).render(max_chars=max_chars)
+
+
+def _labelled(known: Iterable[KnownFact]) -> Iterator[KnownFact]:
+    """Yield the facts with their labels: the number of the turn, with a letter after the first fact of a turn."""
+    counts: Counter[Seq] = Counter()
+    for each in known:
+        seq = each.fact.turn_seq
+        letter = "" if counts[seq] == 0 else chr(ord("a") + counts[seq])
+        counts[seq] += 1
+        yield replace(each, label=f"{seq}{letter}")
 
 
 def _can_be_repaired(segment: Segment) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.language.claims import claim_of, corrects
-from compaction.model import Segment, SegmentId, Seq
+from compaction.model import Chapter, ChapterId, Segment, SegmentId, Seq
 from compaction.summary.extractive import extract_facts, make_gist
 from compaction.tokens import estimate_text_tokens
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from compaction.language.claims import FactClaim
     from compaction.model import Fact, Note, SessionId, Turn
-    from compaction.summary.port import Fold, FoldRequest, KnownFact
+    from compaction.summary.ledger import ChapterDue
+    from compaction.summary.port import ChapterFold, Fold, FoldRequest, KnownFact
 
 
 def make_segment(
@@ -37,7 +38,7 @@ def make_segment(
     """
     end = Seq(request.start + len(request.turns))
     covers = f"{request.start}-{end}" if request.turns else f"{request.start}+{revision}"
-    return _record(
+    made = _record(
         SegmentId(f"{session_id}:{covers}"),
         session_id,
         request.start,
@@ -49,6 +50,26 @@ def make_segment(
         degraded=degraded,
         closing=False,
         at=at,
+    )
+    return replace(made, paragraph=fold.paragraph, paragraph_problem=fold.paragraph_problem)
+
+
+def make_chapter(due: ChapterDue, fold: ChapterFold, *, session_id: SessionId, summariser: str, at: float) -> Chapter:
+    """Return the chapter of one run. `at`: now, in UTC epoch seconds."""
+    return Chapter(
+        id=ChapterId(f"{session_id}:{due.start}-{due.end}@{due.level}"),
+        session_id=session_id,
+        level=due.level,
+        start=due.start,
+        end=due.end,
+        started_at=due.started_at,
+        ended_at=due.ended_at,
+        gist=fold.gist,
+        refs=fold.refs,
+        summariser=summariser,
+        created_at=at,
+        paragraph=fold.paragraph,
+        paragraph_problem=fold.paragraph_problem,
     )
 
 

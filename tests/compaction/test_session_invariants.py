@@ -23,7 +23,7 @@ from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import coverage
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.ledger import render_summary
-from compaction.summary.port import MAX_SUMMARY_CHARS
+from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import Room
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
@@ -278,13 +278,34 @@ class Evening(RuleBasedStateMachine):
             reached = segment.end
         assert reached == stored.state.cursor
         if stored.state.revision != self.rendered_revision:
-            rendered = render_summary(stored.segments)
+            rendered = render_summary(stored.segments, stored.chapters)
             assert stored.state.summary == (None if rendered is None else rendered.text)
             self.rendered_revision = stored.state.revision
         assert (
             stored.state == CompactionState()
-            or stored.state.revision == len(stored.segments) + self.store.repairs[self.room.session_id]
+            or stored.state.revision
+            == len(stored.segments) + len(stored.chapters) + self.store.repairs[self.room.session_id]
         )
+
+    @invariant()
+    def chapters_hold_eight_parts_each(self) -> None:
+        """Each chapter covers exactly eight consecutive parts of the level below, without a gap. There is at most one
+        chapter for each stored batch or repair.
+        """
+        stored = self.stored()
+        for level in {each.level for each in stored.chapters}:
+            ranges = (
+                [(each.start, each.end) for each in stored.segments if each.start < each.end]
+                if level == 1
+                else [(each.start, each.end) for each in stored.chapters if each.level == level - 1]
+            )
+            reached = 0
+            for chapter in (each for each in stored.chapters if each.level == level):
+                held = [end for start, end in ranges if chapter.start <= start < chapter.end]
+                assert (chapter.start, chapter.end, len(held)) == (reached, held[-1], CHAPTER_PARTS)
+                reached = chapter.end
+        landings = len(stored.segments) + self.store.repairs[self.room.session_id]
+        assert len(stored.chapters) <= landings
 
     @invariant()
     def every_run_is_told_from_start_to_end(self) -> None:

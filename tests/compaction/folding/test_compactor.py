@@ -433,6 +433,8 @@ def test_log_lines_have_exactly_their_fields() -> None:
                     "completion_tokens",
                     "folded_note_count",
                     "degraded",
+                    "paragraph_by",
+                    "paragraph_problem",
                 },
                 "voice_context_compaction_failed": {
                     "cursor",

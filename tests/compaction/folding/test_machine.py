@@ -19,11 +19,11 @@ from compaction.folding.signals import (
     EndingStored,
     EndRequested,
     FailureSource,
+    FoldMade,
     LandingWritten,
     NoteAdded,
     NotesRetired,
     RunFailed,
-    SegmentMade,
     StartRun,
     StoreAhead,
     StoreNote,
@@ -63,7 +63,7 @@ def started(a_machine: FoldingMachine, total: int, *, now: float = 0.0) -> Run:
 
 def land(a_machine: FoldingMachine, run: Run, *, now: float = 1.0) -> tuple[Effect, ...]:
     """Take a run through all steps until it is stored."""
-    made = SegmentMade(run.id, segment(run.start, run.end), f"Summary to {run.end}.", at=1000.0 + now)
+    made = FoldMade(run.id, segment(run.start, run.end), f"Summary to {run.end}.", at=1000.0 + now)
     (write,) = a_machine.handle(made, now)
     assert isinstance(write, WriteLanding)
     return a_machine.handle(LandingWritten(run.id, prompt_tokens=10, completion_tokens=5), now)
@@ -271,7 +271,7 @@ def test_answers_of_another_run_change_nothing() -> None:
     run = started(it, 61)
     before = it.state
     other = RunId("other")
-    assert it.handle(SegmentMade(other, segment(0, 10), "x", 0.0), 1.0) == ()
+    assert it.handle(FoldMade(other, segment(0, 10), "x", 0.0), 1.0) == ()
     assert it.handle(LandingWritten(other, None, None), 1.0) == ()
     assert it.handle(replace(failure(run), run_id=other), 1.0) == ()
     assert it.state == before
@@ -291,7 +291,7 @@ def test_landing_tells_the_store_what_it_stands_on() -> None:
         SessionState(memory=CompactionState(cursor=Seq(30), revision=7), notes=NoteBuffer(pending=(note("a"),)))
     )
     run = started(it, 95)
-    (write,) = it.handle(SegmentMade(run.id, segment(30, 40), "New.", at=5.0), 1.0)
+    (write,) = it.handle(FoldMade(run.id, segment(30, 40), "New.", at=5.0), 1.0)
     assert isinstance(write, WriteLanding)
     landing = write.landing
     assert (landing.expected_cursor, landing.expected_revision) == (30, 7)
@@ -387,7 +387,7 @@ def test_run_in_flight_gets_its_deadline_and_is_then_ignored() -> None:
     assert drop == CancelRun(run.id)
     told = failed((report,))
     assert (told.timeout, told.retryable, told.next_retry_s) == (True, False, None)
-    assert it.handle(SegmentMade(run.id, segment(0, 10), "late", 0.0), 4.0) == ()
+    assert it.handle(FoldMade(run.id, segment(0, 10), "late", 0.0), 4.0) == ()
     assert it.state.memory.cursor == 0
 
 

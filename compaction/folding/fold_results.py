@@ -1,0 +1,89 @@
+"""Makes what a run stores from the summariser's answer: a segment, a repaired segment or a chapter. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.folding.signals import DegradedSegment
+from compaction.summary.port import ChapterFold, FoldRequest
+from compaction.summary.segments import make_chapter, make_repaired_segment, make_segment
+
+if TYPE_CHECKING:
+    from compaction.folding.state import Run
+    from compaction.model import Chapter, RenderedSummary, Segment, SessionId
+    from compaction.summary.ledger import ChapterDue, SegmentLedger
+    from compaction.summary.port import ChapterRequest, Fold
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerView:
+    """A ledger, the summary rendered from it, and what is to be made again or next. Made once for each landing."""
+
+    ledger: SegmentLedger
+    rendered: RenderedSummary | None
+    degraded: tuple[DegradedSegment, ...]
+    chapter: ChapterDue | None
+
+    @classmethod
+    def of(cls, ledger: SegmentLedger) -> LedgerView:
+        """Return the view of this ledger."""
+        return cls(
+            ledger,
+            ledger.render(),
+            tuple(DegradedSegment(each.id, each.start, each.end) for each in ledger.degraded),
+            ledger.chapter_due(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FoldResult:
+    """What a run made: the record to store, and the ledger with it. Token counts are as in `Fold`."""
+
+    record: Segment | Chapter
+    view: LedgerView
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+    @property
+    def summary(self) -> str:
+        """Return the text of the new summary."""
+        return "" if self.view.rendered is None else self.view.rendered.text
+
+
+def fold_result(
+    run: Run,
+    request: FoldRequest | ChapterRequest,
+    fold: Fold | ChapterFold,
+    ledger: SegmentLedger,
+    *,
+    session_id: SessionId,
+    revision: int,
+    summariser: str,
+    at: float,
+) -> FoldResult:
+    """Return what the run stores. `summariser`: its kind. `revision`: before the run. `at`: now, UTC epoch seconds."""
+    made_by = f"{summariser} {fold.form}".strip()
+    record: Segment | Chapter
+    if isinstance(fold, ChapterFold):
+        assert run.chapter is not None, "only the run of a chapter asks for one"
+        made_by = f"{made_by} degraded" if run.degraded else made_by
+        record = make_chapter(run.chapter, fold, session_id=session_id, summariser=made_by, at=at)
+        after = ledger.with_chapter(record)
+    elif run.repairs is not None:
+        old = next(each for each in ledger.degraded if each.id == run.repairs)
+        record = make_repaired_segment(old, fold, later=ledger.claims_after(old.id), summariser=made_by, at=at)
+        after = ledger.with_repaired(record)
+    else:
+        assert isinstance(request, FoldRequest), "the run of a batch asks for its turns"
+        record = make_segment(
+            request,
+            fold,
+            session_id=session_id,
+            revision=revision,
+            summariser=made_by,
+            degraded=run.degraded,
+            at=at,
+        )
+        after = ledger.with_segment(record)
+    return FoldResult(record, LedgerView.of(after), fold.prompt_tokens, fold.completion_tokens)
