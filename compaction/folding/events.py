@@ -59,7 +59,7 @@ class FoldLanded:
 
     `repairs`: the segment that was made again. `chapter_level`: the level of the chapter that was made. In both,
     `old_cursor` and `new_cursor` are equal. `paragraph_by`: who wrote the paragraph of this fold. `paragraph_problem`:
-    why the model's paragraph was not used; the words after a colon may be the model's, so they are not logged.
+    why the model's paragraph was not used, without a word of it.
     """
 
     name: ClassVar[str] = "voice_context_compaction_completed"
@@ -119,6 +119,4 @@ def log_fields(event: CompactionEvent) -> dict[str, object]:
     for name in _OPTIONAL:
         if values.get(name, "") is None:
             del values[name]
-    if isinstance(event, FoldLanded):
-        values["paragraph_problem"] = event.paragraph_problem.partition(":")[0]
     return values
