@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
+from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -86,6 +87,29 @@ def make_part(
     """Return one message with its token count. Tokens are counted by `count`, or estimated if that is None."""
     tokens = MESSAGE_OVERHEAD_TOKENS + (estimate_text_tokens if count is None else count)(content)
     return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
+
+
+def data_part(
+    kind: PartKind,
+    text: str,
+    *,
+    seq_from: Seq | None = None,
+    seq_to: Seq | None = None,
+    timestamp: float | None = None,
+    refs: tuple[str, ...] = (),
+    count: Callable[[str], int] | None = None,
+) -> PayloadPart:
+    """Return a part with text that came from people, screens or files: a user's message, marked as data."""
+    return make_part(
+        "user",
+        kind,
+        mark_as_data(kind.value, text),
+        seq_from=seq_from,
+        seq_to=seq_to,
+        timestamp=timestamp,
+        refs=refs,
+        count=count,
+    )
 
 
 def keep_as_sent(each: PayloadPart) -> PayloadPart:

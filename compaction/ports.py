@@ -25,6 +25,7 @@ class StoredMemory:
     segments: tuple[Segment, ...]  # ordered by `start`, then by landing
     live_notes: tuple[Note, ...]  # oldest first
     ended: bool
+    speakers: tuple[tuple[str, str], ...] = ()  # id and name, as they first appeared in the turns
     chapters: tuple[Chapter, ...] = ()  # ordered by `start`, then by `level`
 
 

@@ -11,6 +11,7 @@ the session can be opened again. `end` ends the session.
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
 from compaction.payload import PayloadPart, context_built_fields
 from compaction.settings import CompactionSettings, Trigger
+from compaction.speaker_names import SpeakerNames
 from compaction.summary.ledger import SegmentLedger
 from compaction.timeline import Timeline
 
@@ -68,6 +70,7 @@ class SessionMemory:
         mode: Mode,
         requested_mode: Mode,
         searchable: bool,
+        names: SpeakerNames,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._session_id = session_id
@@ -79,6 +82,7 @@ class SessionMemory:
         # If the rolling mode was requested without memory search, `_mode` is `summary`.
         self._requested_mode = requested_mode
         self._searchable = searchable
+        self._names = names
         self._log = log
         # Used only in the rolling mode.
         self._evicted: EvictedTurns | None = None
@@ -151,6 +155,7 @@ class SessionMemory:
             mode=mode,
             requested_mode=requested_mode,
             searchable=searchable,
+            names=SpeakerNames(stored.speakers),
             log=log,
         )
         try:
@@ -160,6 +165,10 @@ class SessionMemory:
 
     # -- input ----------------------------------------------------------------------------
 
+    def name_of(self, speaker_id: str, display_name: str) -> str:
+        """Return the name that stands for this person in the session's turns: plain, and nobody else's."""
+        return self._names.name_of(speaker_id, display_name)
+
     async def append(self, kind: TurnKind, parts: Sequence[TurnPart], *, started_at: float, ended_at: float) -> Turn:
         """Add one turn and store it. Turns are numbered in the order of the calls. Times: UTC epoch seconds.
 
@@ -167,7 +176,8 @@ class SessionMemory:
         SessionEndedError once the session is ending. *Cancellation*: has the same effect as StoreError.
         """
         self._refuse_after_end()
-        turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, tuple(parts))
+        said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
+        turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, said)
         self._timeline.append(turn)
         if self._mode is Mode.ROLLING:
             self._evict_unsent_turns()

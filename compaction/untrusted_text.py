@@ -28,6 +28,7 @@ _STRAY_JOINER = re.compile(f"(?<![{_JOINING_SCRIPTS}])[{_JOINERS}]|[{_JOINERS}](
 _TURN_START = re.compile(r"\[(?=\s*\d{1,2}:\d{2}\s*\])")
 _SOURCE = re.compile(r"[^\w .:/-]+")
 _MAX_SOURCE_CHARS = 80
+_MARKED = re.compile(r'<data from="[^"\n]*">\n(?P<text>.*)\n</data>', re.DOTALL)
 
 
 def mark_as_data(source: str, text: str, *, max_chars: int | None = None) -> str:
@@ -46,6 +47,12 @@ def mark_as_data(source: str, text: str, *, max_chars: int | None = None) -> str
     if left_out:
         clean = f"{clean[:max_chars]}\n[… {left_out} more characters left out]"
     return f'<data from="{_SOURCE.sub(" ", visible(source))[:_MAX_SOURCE_CHARS].strip()}">\n{clean}\n</data>'
+
+
+def without_marks(text: str) -> str:
+    """Return what stands between the marks of `mark_as_data`, or `text` itself if it has none."""
+    marked = _MARKED.fullmatch(text)
+    return text if marked is None else marked["text"]
 
 
 def defuse(text: str) -> str:

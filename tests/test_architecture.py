@@ -65,7 +65,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "compaction": (
         ("errors", "model", "tokens", "untrusted_text"),
-        ("language", "payload", "ports", "timeline"),
+        ("language", "payload", "ports", "speaker_names", "timeline"),
         ("notes",),
         ("summary",),
         ("budget", "memory"),

@@ -16,7 +16,7 @@ from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
 from compaction.context.build import build_payload, format_turn, left_out_turns
 from compaction.model import Mode
-from compaction.payload import PartKind, keep_as_sent, make_part
+from compaction.payload import PartKind, data_part, keep_as_sent, make_part
 from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
@@ -168,8 +168,4 @@ def _excerpt(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple
     text = summarize_by_rules(lines, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)) if lines else ""
     if not text:
         return ()
-    return (
-        keep_as_sent(
-            make_part("system", PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)
-        ),
-    )
+    return (keep_as_sent(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)),)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.channel.port import Person, Place
 
 
 class Participants:
     """The people of one room. Remembers the names of those who have left."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, name_of: Callable[[str, str], str] = lambda _, name: name) -> None:
+        """`name_of`: returns the name in the session's turns for an id and a display name."""
         self._place = place
+        self._name_of = name_of
         self._names: dict[int, str] = {}
 
     @property
@@ -26,17 +30,20 @@ class Participants:
         return list(self._place.members())
 
     def present(self) -> list[tuple[str, str]]:
-        """Return id and display name of the people in the channel now, in the form that turns use."""
-        return [(str(person.id), person.name) for person in self.people]
+        """Return id and name of the people in the channel now, in the form that turns use."""
+        return [(str(person.id), self._session_name(person)) for person in self.people]
 
     def note_name(self, person: Person) -> None:
-        self._names[person.id] = person.name
+        self._names[person.id] = self._session_name(person)
 
     def find(self, user_id: int) -> Person | None:
         """Return the member of the channel with this id, people and other bots alike, or None."""
         return next((person for person in self._place.members() if person.id == user_id), None)
 
     def name(self, user_id: int) -> str:
-        """Return a person's display name, also after they have left."""
-        self._names.update((person.id, person.name) for person in self._place.members())
+        """Return a person's name in the session, also after they have left."""
+        self._names.update((person.id, self._session_name(person)) for person in self._place.members())
         return self._names.get(user_id, "Somebody")
+
+    def _session_name(self, person: Person) -> str:
+        return self._name_of(str(person.id), person.name)

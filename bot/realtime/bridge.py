@@ -19,6 +19,7 @@ from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with
 from bot.realtime.items import Items
 from compaction.budget.messages import MessageToolCall as RequestedCall
 from compaction.model import Seq, TurnKind
+from compaction.untrusted_text import without_marks
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.realtime.mixing import mix_speakers
@@ -318,7 +319,10 @@ class RealtimeBridge:
         if self._quoting is None:
             return
         quotes = await self._quoting.find(turn, self._memory)
-        found = [(quote.recalled.session_id == self._memory.session_id, quote.part.content) for quote in quotes]
+        found = [
+            (quote.recalled.session_id == self._memory.session_id, without_marks(quote.part.content))
+            for quote in quotes
+        ]
         self._items.recalled = tuple(text for here, text in found if here)
         self._items.recalled_earlier = tuple(text for here, text in found if not here)
 

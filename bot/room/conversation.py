@@ -87,7 +87,7 @@ class Conversation:
         # Each part is built after the parts that it needs.
         self.playback = Playback(monotonic=services.clock.monotonic)
         self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
-        self._participants = Participants(place)
+        self._participants = Participants(place, memory.name_of)
         self._participation = Participation(
             services.participation,
             guild,

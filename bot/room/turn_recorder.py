@@ -42,7 +42,8 @@ class TurnRecorder:
     ) -> None:
         self._memory = memory
         self._place = place
-        self._own_name = own_name
+        # Reserved, so that nobody else's turns bear it.
+        self._own_name = memory.name_of(OWN_ID, own_name)
         self._clock = clock
         self._observe = observe
         self._store_failing = False
@@ -70,7 +71,8 @@ class TurnRecorder:
         """Record that somebody joined or left. Returns None if the last turn says the same."""
         person, now = change.person, self._clock.now()
         what = "joined" if change.joined else "left"
-        part = TurnPart(str(person.id), person.name, f"{person.name} {what} the channel.")
+        name = self._memory.name_of(str(person.id), person.name)
+        part = TurnPart(str(person.id), name, f"{name} {what} the channel.")
         # Nobody joins twice without leaving: an unsteady connection reports the same change twice.
         if self._repeats(TurnKind.MEMBERSHIP, (part,), now, within_s=math.inf):
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -191,7 +192,8 @@ class RoomScreens:
             await self.end(earlier, ShareEnd.SUPERSEDED)
         if self.full():
             raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
-        sharer = self._sharers[person.id] = Sharer(person, nonce)
+        named = replace(person, name=self._memory.name_of(str(person.id), person.name))
+        sharer = self._sharers[person.id] = Sharer(named, nonce)
         return sharer
 
     def start(self, sharer: Sharer, surface: str) -> None:

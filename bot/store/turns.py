@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import exists, func, select, text, update
 
 from bot.store import rows
 from bot.store.history import chapters_of
@@ -60,6 +60,7 @@ class SqlTurnStore:
                 segments=tuple(rows.segment_from_row(row) for row in kept),
                 live_notes=live,
                 ended=session is not None and session.ended_at is not None,
+                speakers=await _speakers(connection, session_id),
                 chapters=await chapters_of(connection, session_id),
             )
 
@@ -159,6 +160,19 @@ async def _ensure_session(connection: AsyncConnection, session_id: SessionId, *,
 
 async def _session(connection: AsyncConnection, session_id: SessionId) -> Row[Any] | None:
     return (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one_or_none()
+
+
+async def _speakers(connection: AsyncConnection, session_id: SessionId) -> tuple[tuple[str, str], ...]:
+    """Return id and name of each speaker, as they first appeared. A part is stored as (id, name, text)."""
+    found = await connection.execute(
+        text(
+            "SELECT part.value ->> 0 AS speaker_id, part.value ->> 1 AS name "
+            "FROM turns, json_each(turns.parts) AS part "
+            "WHERE turns.session_id = :session_id GROUP BY speaker_id, name ORDER BY min(turns.seq)"
+        ),
+        {"session_id": session_id},
+    )
+    return tuple((str(row.speaker_id), str(row.name)) for row in found)
 
 
 async def _turns(

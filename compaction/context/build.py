@@ -20,7 +20,9 @@ from compaction.context.turn_text import format_clock_time as format_clock_time
 from compaction.context.turn_text import format_turn as format_turn
 from compaction.language.wording import plain
 from compaction.model import Mode, Seq, Turn
-from compaction.payload import PartKind, PayloadPart, make_part
+from compaction.payload import PartKind, PayloadPart, data_part, make_part
+from compaction.speaker_names import plain_name
+from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,13 +153,12 @@ class _SessionParts:
         text = f"Earlier in this session: {context.summary.text}"
         if context.cursor == 0:
             # If only notes have been folded so far, the summary covers no turn.
-            return (make_part("system", PartKind.SUMMARY, text, count=self._count),)
+            return (data_part(PartKind.SUMMARY, text, count=self._count),)
         said = ""
         if context.summary_started_at is not None and context.summary_ended_at is not None:
             said = f", said {self._times(context.summary_started_at, context.summary_ended_at)}"
         return (
-            make_part(
-                "system",
+            data_part(
                 PartKind.SUMMARY,
                 f"{text}\n(turns 0 to {context.cursor - 1}{said})",
                 seq_from=Seq(0),
@@ -168,8 +169,10 @@ class _SessionParts:
         )
 
     def note(self, note: Note) -> PayloadPart:
-        text = f"[{format_clock_time(note.at, self._zone)}] On {plain(note.who)}'s screen: {plain(note.what)}"
-        return make_part("system", PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
+        text = (
+            f"[{format_clock_time(note.at, self._zone)}] On {plain_name(note.who)}'s screen: {inline(plain(note.what))}"
+        )
+        return data_part(PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
 
     def eviction_note(self, cut: LeftOut[PayloadPart]) -> PayloadPart | None:
         """Return the note about everything that is left out of this call or was evicted earlier, or None if there is

@@ -146,8 +146,10 @@ def _context(record: ContextRecord, window: tuple[Turn, ...]) -> SessionContext:
 
 def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False) -> tuple[PayloadPart, ...]:
     """Return the parts whose text was stored as it was sent: with `tools` the tool parts, otherwise all other parts."""
+    # The instructions of a speech-to-speech session have one role.
+    role = "tool" if tools else "system" if record.spoken else "user"
     return tuple(
-        keep_as_sent(make_part("tool" if tools else "system", PartKind(kind), kept.texts[digest]))
+        keep_as_sent(make_part(role, PartKind(kind), kept.texts[digest]))
         for kind, digest in record.texts
         if digest in kept.texts and kind in set(PartKind) and (kind == PartKind.TOOL) is tools
     )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from compaction.language.wording import plain
 from compaction.model import TurnKind
 from compaction.payload import PartKind, make_part
+from compaction.speaker_names import plain_name
+from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +36,7 @@ def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int = MAX_TURN_CHA
     head = f"[{format_clock_time(turn.started_at, zone)}] "
     if turn.tombstone:
         return f"{head}{FORGOTTEN}"
-    lines = [_line(turn.kind, plain(part.speaker), plain(part.text)) for part in turn.parts]
+    lines = [_line(turn.kind, plain_name(part.speaker), inline(plain(part.text))) for part in turn.parts]
     whole = head + "\n".join(lines)
     if len(whole) <= max_chars:
         return whole

@@ -16,7 +16,9 @@ from compaction.language.correction import asks
 from compaction.language.statements import PATTERNS, RETRACTIONS, UNLIKELY_BEFORE, UNLIKELY_VALUE, same_domain
 from compaction.language.wording import as_sentence, base, is_stopword, plain, sentences, words
 from compaction.model import Seq, SessionId, TurnKind
-from compaction.payload import PartKind, PayloadPart, make_part
+from compaction.payload import PartKind, PayloadPart, data_part
+from compaction.speaker_names import plain_name
+from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -246,10 +248,10 @@ def person_facts_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> 
         lines.setdefault(fact.person_id, []).append(fact.text)
     own = {fact.person_id: fact.name for fact in facts}
     lines_of_people = [
-        f"{plain(names.get(person_id, own[person_id]))}: {' '.join(texts)}" for person_id, texts in lines.items()
+        f"{plain_name(names.get(person_id, own[person_id]))}: {' '.join(map(inline, texts))}"
+        for person_id, texts in lines.items()
     ]
-    return make_part(
-        "system",
+    return data_part(
         PartKind.PARTICIPANTS,
         "\n".join([HEAD, *lines_of_people]),
         refs=tuple(fact.id for fact in facts),

@@ -16,7 +16,9 @@ from compaction.language.terms import terms
 from compaction.language.wording import plain, sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
-from compaction.payload import PartKind, PayloadPart, make_part
+from compaction.payload import PartKind, PayloadPart, data_part
+from compaction.speaker_names import plain_name
+from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,6 +157,7 @@ def _new_sentences(
 def _quoted_text(whole: str, chosen: Sequence[int]) -> str:
     said = sentences(whole)
     text = f"… {' … '.join(said[index] for index in chosen)}" if chosen else plain(whole)
+    text = inline(text)
     if len(text) > MAX_QUOTE_CHARS:
         text = f"{text[:MAX_QUOTE_CHARS].rsplit(' ', 1)[0]} … [cut]"
     return text
@@ -185,14 +188,13 @@ def quote_part(cited: Citation, whole: str, *, session_id: SessionId, zone: tzin
     at = datetime.fromtimestamp(cited.at, zone)
     here = cited.session_id == session_id
     when = f"{at:%H:%M}" if here else f"{at.day} {at:%B}, {at:%H:%M}"
-    who = plain(cited.speaker) or "somebody"
+    who = ", ".join(plain_name(each) for each in cited.speaker.split(", "))
     text = _quoted_text(whole, cited.chosen)
     quoted = f"on {who}'s screen: {text}" if cited.kind is PassageKind.NOTE else f"{who}: {text}"
     old = " (no longer so: it was corrected later)" if cited.replaced else ""
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
     # The part has no seqs, because a quote does not stand for turns of the current window.
-    return make_part(
-        "system",
+    return data_part(
         PartKind.RECALL,
         f"[{when}] From memory{where}, {quoted}{old}",
         timestamp=cited.at,

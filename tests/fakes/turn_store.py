@@ -70,6 +70,13 @@ class InMemoryTurnStore:
             segments=tuple(sorted(session.segments, key=lambda each: each.start)),
             live_notes=tuple(note for name, note in session.notes.items() if name in session.live),
             ended=session.ended,
+            speakers=tuple(
+                dict.fromkeys(
+                    (part.speaker_id, part.speaker)
+                    for seq in sorted(session.turns)
+                    for part in session.turns[seq].parts
+                )
+            ),
             chapters=tuple(sorted(session.chapters, key=lambda each: (each.start, each.level))),
         )
 

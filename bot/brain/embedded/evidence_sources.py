@@ -13,6 +13,7 @@ from compaction.language.wording import sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
 from compaction.payload import PartKind
+from compaction.untrusted_text import without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -44,7 +45,7 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
         elif part.kind is PartKind.SUMMARY:
             yield from _summarised(context, part.content, own_names)
         elif part.kind is PartKind.NOTE:
-            yield _after_clock(part.content), EvidenceOrigin.NOTE, None, part.timestamp, part.timestamp
+            yield _after_clock(without_marks(part.content)), EvidenceOrigin.NOTE, None, part.timestamp, part.timestamp
         elif part.kind is PartKind.TURN and part.seq_from is not None and part.seq_from in turns:
             turn = turns[part.seq_from]
             if turn.kind is TurnKind.SPEECH:
@@ -56,7 +57,7 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
 
 def _facts_about_people(content: str) -> Iterator[_Found]:
     """Yield the facts about the people present: one line per person after the heading."""
-    for line in content.splitlines()[1:]:
+    for line in without_marks(content).splitlines()[1:]:
         speaker, _, said = line.partition(": ")
         for sentence in sentences(said):
             yield sentence, EvidenceOrigin.TURN, speaker, None, None

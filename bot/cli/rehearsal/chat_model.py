@@ -16,6 +16,7 @@ from benchmarks.local_model import find_model_file
 from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 from compaction.language.wording import sentences
+from compaction.untrusted_text import without_marks
 from rehearsal.errors import LanguageModelError
 from rehearsal.servers.language_model import find_llama_python
 
@@ -86,9 +87,10 @@ def answer_messages(messages: Sequence[Mapping[str, Any]], *, names: Sequence[st
     spoken: list[tuple[str, str]] = []
     for message in messages:
         text = str(message.get("content") or "")
-        if message.get("role") == "system" and text.startswith(SUMMARY_HEAD):
-            found += _summary(text.removeprefix(SUMMARY_HEAD), len(found))
-        if message.get("role") == "user":
+        data = without_marks(text)
+        if data.startswith(SUMMARY_HEAD):
+            found += _summary(data.removeprefix(SUMMARY_HEAD), len(found))
+        elif message.get("role") == "user" and data == text:
             # If the client formats turns differently, the whole message is treated as what was said.
             lines = [(line["name"], line["text"]) for line in _LINE.finditer(_CLOCK.sub("", text, count=1))]
             spoken += lines or [("friend", text)]

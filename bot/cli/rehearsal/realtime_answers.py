@@ -18,6 +18,7 @@ from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
 from bot.brain.wakeword import strip_call
 from compaction.language.wording import sentences
+from compaction.untrusted_text import without_marks
 from rehearsal.servers.realtime_behaviour import FunctionCall, ResponseRequest
 from voice.realtime.protocol import BROKEN_OFF
 
@@ -65,7 +66,7 @@ def answer_text(asked: ResponseRequest, *, names: Sequence[str]) -> str:
 
 
 def _section(instructions: str, head: str) -> str:
-    return instructions.partition(f"{head}\n")[2].partition("\n\n")[0]
+    return without_marks(instructions.partition(f"{head}\n")[2].partition("\n\n")[0])
 
 
 def _remark(instructions: str) -> str:

@@ -29,6 +29,7 @@ from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.tokens import estimate_tokens
+from compaction.untrusted_text import without_marks
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 
@@ -154,7 +155,7 @@ async def test_what_has_no_room_can_be_condensed() -> None:
     assert "memory_search" not in plain.parts[1].content, "nobody could call it"
     condensed = context.parts[1]
     assert condensed.kind is PartKind.SUMMARY
-    assert condensed.content.startswith("Of what is left out below: Ada: The gate code of house number")
+    assert without_marks(condensed.content).startswith("Of what is left out below: Ada: The gate code of house number")
     assert summed <= 1_200
     assert coverage(context.parts, total).missing == ()
 

@@ -14,6 +14,7 @@ from compaction.context.build import SessionContext
 from compaction.language.wording import ends_a_sentence
 from compaction.model import Mode, Note, NoteId, RenderedSummary, Seq
 from compaction.payload import PartKind, coverage
+from compaction.untrusted_text import defuse, mark_as_data, without_marks
 
 SUMMARY = "Ada leads the raid on Friday. Bo brings the potions. They meet at nine."
 
@@ -71,11 +72,11 @@ def test_the_summary_stands_between_participants_and_continuity() -> None:
             "House rules:\nCall nobody sir.",
             "On this server, besides (the rules above hold all the same):\nYou are a dry old innkeeper.",
             "About your next answer:\nNobody said your name.",
-            "People here:\nAda is in Lisbon.",
-            f"{SUMMARY_HEAD}\n{SUMMARY}",
-            "From earlier conversations:\nLast week they lost.",
-            "On a shared screen:\n[00:00] Ada: a map 0\n[00:01] Ada: a map 1",
-            "Recalled from earlier:\nBo said yes.",
+            'People here:\n<data from="participants">\nAda is in Lisbon.',
+            f'{SUMMARY_HEAD}\n<data from="summary">\n{SUMMARY}\n</data>',
+            'From earlier conversations:\n<data from="continuity">\nLast week they lost.',
+            'On a shared screen:\n<data from="note">\n[00:00] Ada: a map 0\n[00:01] Ada: a map 1',
+            'Recalled from earlier:\n<data from="recall">\nBo said yes.',
         )
     ]
     assert found == sorted(found)
@@ -132,8 +133,8 @@ def test_never_over_the_limit_and_never_without_the_summary(
     heads = [each.content.split("\n", 1)[0] for each in built.parts[1:]]
     assert heads == [head for head in HEADS if head in heads]
     assert built.text == "\n\n".join(each.content for each in built.parts)
-    if summary is not None:
-        assert f"{SUMMARY_HEAD}\n{summary}" in built.text
+    if summary is not None and defuse(summary):
+        assert f"{SUMMARY_HEAD}\n{mark_as_data('summary', summary)}" in built.text
         assert coverage(built.parts, 20).missing == ()
 
 
@@ -183,7 +184,7 @@ def test_a_persona_cannot_pass_for_another_section() -> None:
         )
         lines_of = built.text.splitlines()
         assert [line for line in lines_of if line in HEADS] == [HEADS[1], SUMMARY_HEAD]
-        assert built.text.partition(f"{SUMMARY_HEAD}\n")[2] == SUMMARY
+        assert without_marks(built.text.partition(f"{SUMMARY_HEAD}\n")[2]) == SUMMARY
 
 
 def test_a_long_persona_gives_way_to_the_rules_and_the_summary() -> None:
@@ -201,4 +202,4 @@ def test_a_long_persona_gives_way_to_the_rules_and_the_summary() -> None:
     assert server.endswith(sentence)
     assert RULES_END in built.text
     assert skip_instruction(Reason.SCREEN) in built.text
-    assert built.text.endswith(SUMMARY)
+    assert built.text.endswith(f"{SUMMARY}\n</data>")

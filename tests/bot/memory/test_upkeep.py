@@ -247,7 +247,7 @@ async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
         second.keeper.on_join(["id-Ada"])
         await second.keeper.run_once()
         (section,) = second.people.section(GUILD, [("id-Ada", "Ada L.")])
-        assert section.content.endswith("\nAda L.: I live in Lisbon.")
+        assert section.content.endswith("\nAda L.: I live in Lisbon.\n</data>")
         present = [("id-Ada", "Ada L."), ("id-Bob", "Bob")]
         assert second.keeper.introductions(present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
         assert await second.people.forget(GUILD, "id-Ada") == 1

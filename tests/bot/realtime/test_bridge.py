@@ -26,7 +26,7 @@ from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import RecallHit
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
-from compaction.payload import PartKind, coverage, make_part
+from compaction.payload import PartKind, coverage, data_part
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -282,7 +282,7 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
             return tuple(
                 Quote(
-                    make_part("system", PartKind.RECALL, f"{when}{text}"),
+                    data_part(PartKind.RECALL, f"{when}{text}"),
                     RecallHit(
                         PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0
                     ),
@@ -296,8 +296,14 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
             turn = await room.say(1, asked)
             room.session.answers.append("At nine.")
             await room.answer(turn)
-            assert f"Recalled from earlier:\n[21:04] From memory, Bo: {asked}, at nine." in room.session.instructions
-            earlier = f"From earlier conversations:\n3 May, [21:04] From memory, Bo: {asked}, at nine."
+            assert (
+                f'Recalled from earlier:\n<data from="recall">\n[21:04] From memory, Bo: {asked}, at nine.\n</data>'
+                in room.session.instructions
+            )
+            earlier = (
+                "From earlier conversations:\n"
+                f'<data from="continuity">\n3 May, [21:04] From memory, Bo: {asked}, at nine.'
+            )
             assert earlier in room.session.instructions
             recalled = [each for each in room.payload if each.kind in {PartKind.CONTINUITY, PartKind.RECALL}]
             assert [asked in each.content for each in recalled] == [True, True]

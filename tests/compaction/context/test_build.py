@@ -22,6 +22,7 @@ from compaction.context.build import (
 from compaction.errors import ContextOverflowError
 from compaction.model import FactKind, Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, make_part
+from compaction.untrusted_text import without_marks
 from tests.compaction.turn_store_contract import T0, note, turn
 
 SYSTEM = ["You take part in a conversation."]
@@ -84,10 +85,10 @@ def test_parts_come_in_their_order() -> None:
 def test_summary_says_what_it_covers() -> None:
     """The summary has the wording of the specification, and the range of turns on a line of its own."""
     payload = build_payload(context(), system=SYSTEM)
-    assert payload[1].content == (
+    assert without_marks(payload[1].content) == (
         "Earlier in this session: Ada: We leave at nine.\n(turns 0 to 9, said from 08:53 to 09:03)"
     )
-    assert (payload[1].role, payload[1].seq_from, payload[1].seq_to) == ("system", 0, 9)
+    assert (payload[1].role, payload[1].seq_from, payload[1].seq_to) == ("user", 0, 9)
 
 
 def test_before_the_first_landing_there_is_no_summary() -> None:
@@ -101,7 +102,7 @@ def test_notes_folded_before_any_turn_stand_for_none() -> None:
     """A summary that was made from notes alone covers no turn."""
     payload = build_payload(context(cursor=0, summary="On Bob's screen: a map."), system=SYSTEM)
     assert (payload[1].seq_from, payload[1].seq_to) == (None, None)
-    assert payload[1].content == "Earlier in this session: On Bob's screen: a map."
+    assert without_marks(payload[1].content) == "Earlier in this session: On Bob's screen: a map."
 
 
 def test_turns_have_names_and_clock_times() -> None:
@@ -131,7 +132,7 @@ def test_bot_turns_are_the_assistants() -> None:
     """The bot's turns have the role `assistant`, as chat models know it."""
     spoken = replace(turn(5), kind=TurnKind.ASSISTANT, parts=(TurnPart("b", "Roomtone", "Nine."),))
     payload = build_payload(replace(context(), window=(spoken,)), system=SYSTEM)
-    assert [each.role for each in payload] == ["system", "system", "assistant", "user"]
+    assert [each.role for each in payload] == ["system", "user", "assistant", "user"]
 
 
 def test_long_turns_are_cut_and_marked() -> None:

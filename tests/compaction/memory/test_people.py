@@ -21,6 +21,7 @@ from compaction.memory.people import (
 )
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
+from compaction.untrusted_text import without_marks
 
 NOW = 1_760_000_000.0
 EVENING = SessionId("evening")
@@ -179,12 +180,12 @@ def test_the_section_tells_everybodys_first_before_anybodys_second() -> None:
     present = [("id-Ada", "Ada L."), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
     whole = participants_part(present, known, max_tokens=200, most_each=4)
     assert whole is not None
-    assert whole.content == f"{HEAD}\nAda L.: I live in Lisbon. I love jazz.\nBob: I'm a nurse."
+    assert without_marks(whole.content) == f"{HEAD}\nAda L.: I live in Lisbon. I love jazz.\nBob: I'm a nurse."
     assert whole.kind is PartKind.PARTICIPANTS
     assert len(whole.refs) == 3
     less = participants_part(present, known, max_tokens=whole.tokens - 1, most_each=4)
     assert less is not None
-    assert less.content == f"{HEAD}\nAda L.: I live in Lisbon.\nBob: I'm a nurse."
+    assert without_marks(less.content) == f"{HEAD}\nAda L.: I live in Lisbon.\nBob: I'm a nurse."
     assert participants_part([("id-Cy", "Cy")], known, max_tokens=200, most_each=4) is None
     assert participants_part(present, known, max_tokens=5, most_each=4) is None
     by_id = {fact.id: fact for fact in known}

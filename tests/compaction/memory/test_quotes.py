@@ -13,6 +13,7 @@ from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, select_quotes
 from compaction.memory.recall import RecallHit, TurnRef
 from compaction.model import Seq, SessionId, TurnKind
 from compaction.payload import PartKind
+from compaction.untrusted_text import without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ def recalled(
 
 def quoted(*found: RecallHit, question: str = "Which town?", in_view: Sequence[str] = (), most: int = 4) -> list[str]:
     """Return the texts of the quotes that a prompt gets."""
-    return [each.part.content for each in quotes(*found, question=question, in_view=in_view, most=most)]
+    return [without_marks(each.part.content) for each in quotes(*found, question=question, in_view=in_view, most=most)]
 
 
 def quotes(
