@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 NAMELESS = "Somebody"
 # Discord allows 32.
 _MAX_NAME_CHARS = 40
+_NUMBER = re.compile(r" \(\d+\)$")
 # Signs that stand around a name or a time in a prompt: with them a name could look like the beginning of another line.
 _LINE_SIGNS = re.compile(r"[\[\]［］:：<>‹›＜＞{}|*#~`\"]+")
 
@@ -42,3 +43,9 @@ class SpeakerNames:
 def plain_name(display_name: str) -> str:
     """Return a display name on one line, without signs that structure a prompt; 'Somebody' if nothing is left."""
     return " ".join(_LINE_SIGNS.sub(" ", inline(display_name)).split())[:_MAX_NAME_CHARS].strip() or NAMELESS
+
+
+def is_called(name: str, wanted: str) -> bool:
+    """Return whether a speaker's name is `wanted`, in any capitalisation and with or without its number."""
+    given, asked = plain_name(name).casefold(), plain_name(wanted).casefold()
+    return asked in {given, _NUMBER.sub("", given)}

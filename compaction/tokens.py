@@ -28,7 +28,7 @@ _DIGIT = re.compile(r"[0-9]")
 # Vocabularies include the space before a word in the word's token, but not the space before digits.
 _SPACE_BEFORE_DIGIT = re.compile(r"(?<![ \t\n\r\f\v]) (?=[0-9])")
 # Letters next to a digit are usually part of an id and rarely of a word.
-_BY_DIGITS = re.compile(r"[A-Za-z]+(?=[0-9])|(?<=[0-9])[A-Za-z]+")
+_BY_DIGITS = re.compile(r"(?<![A-Za-z])[A-Za-z]+(?=[0-9])|(?<=[0-9])[A-Za-z]+")
 _CAPITALS = re.compile(r"[A-Z]{2,}")
 _CAMEL = re.compile(r"[a-z][A-Z]")
 # Four consonants in a row are rare in words and common in random letters.

@@ -28,6 +28,7 @@ from compaction.language.wording import plain
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph
 from compaction.memory.segment_record import make_record
 from compaction.model import Seq, SessionId, Turn, TurnKind
+from compaction.speaker_names import is_called
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -77,7 +78,7 @@ class SpeechForgetter:
             everybody = await _people(connection, _select_turns(session_id))
         if wanted in everybody:
             return (everybody[wanted],)
-        named = [each for each in everybody.values() if any(_same_name(name, wanted) for name in each.names)]
+        named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
     async def forget(

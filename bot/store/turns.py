@@ -6,6 +6,7 @@ whether a call succeeded may repeat it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -166,13 +167,14 @@ async def _speakers(connection: AsyncConnection, session_id: SessionId) -> tuple
     """Return id and name of each speaker, as they first appeared. A part is stored as (id, name, text)."""
     found = await connection.execute(
         text(
-            "SELECT part.value ->> 0 AS speaker_id, part.value ->> 1 AS name "
+            "SELECT part.value -> 0 AS speaker_id, part.value -> 1 AS name "
             "FROM turns, json_each(turns.parts) AS part "
             "WHERE turns.session_id = :session_id GROUP BY speaker_id, name ORDER BY min(turns.seq)"
         ),
         {"session_id": session_id},
     )
-    return tuple((str(row.speaker_id), str(row.name)) for row in found)
+    # As JSON, because a name may have characters that no encoding has.
+    return tuple((json.loads(row.speaker_id), json.loads(row.name)) for row in found)
 
 
 async def _turns(

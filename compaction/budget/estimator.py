@@ -1,46 +1,66 @@
 """Counts tokens for one model, with the model's tokeniser or an estimate, and corrects the count by the provider's
 bills.
 
-The correction only rises. A bill below the count may be due to a cache; a bill above the count will come again.
+One bill corrects nothing, because it may be a mistake. What two of the latest bills agree on does, as long as they are
+among the latest.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections import deque
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from compaction.tokens import HasContent, Tokenizer
 
 # In a call of at least this many tokens, a difference is ascribed to the text. In a smaller call it is ascribed to a
 # fixed overhead.
 _LARGE_TOKENS = 1_000
-# Upper limits of the correction, so that one strange bill does little harm. The first allows for a hidden prompt of the
-# provider, the second for a very different vocabulary.
+# Upper limits of the correction. The first allows for a hidden prompt of the provider, the second for a very different
+# vocabulary.
 _MOST_EXTRA_TOKENS = 2_000
 _MOST_FACTOR = 4.0
+# The bills that a correction is made of. Older ones are forgotten.
+_LATEST_BILLS = 24
 # How many token counts are cached. This is several times the number of turns in a long window.
 _KEPT_TEXTS = 4_096
 
 
+class Bill(NamedTuple):
+    """The prompt tokens of one call: how many we counted, and how many the provider billed."""
+
+    count: int
+    reported: int
+
+
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Converts a token count into the tokens that a provider bills: `count * factor + extra_tokens`.
-
-    Neither `factor` nor `extra_tokens` ever falls.
-    """
+    """Converts a token count into the tokens that a provider bills: `count * factor + extra_tokens`."""
 
     factor: float = 1.0
     extra_tokens: int = 0
 
+    @classmethod
+    def of(cls, bills: Iterable[Bill]) -> Calibration:
+        """Return the calibration that these bills call for. The strangest bill of each size is left out.
+
+        A bill below the count lowers nothing, because it may be due to a cache.
+        """
+        known = [bill for bill in bills if bill.count > 0]
+        extras = [bill.reported - bill.count for bill in known if bill.count < _LARGE_TOKENS]
+        extra = min(_MOST_EXTRA_TOKENS, max(0, _second_highest(extras)))
+        factors = [(bill.reported - extra) / bill.count for bill in known if bill.count >= _LARGE_TOKENS]
+        return cls(min(_MOST_FACTOR, max(1.0, _second_highest(factors))), int(extra))
+
     def billed(self, count: int) -> int:
-        """Return an upper limit for how many tokens the provider bills for `count` counted tokens."""
+        """Return how many tokens the provider is expected to bill at most for `count` counted tokens."""
         return int(count * self.factor + 0.999_999) + self.extra_tokens
 
     def room(self, max_tokens: int) -> int:
@@ -48,16 +68,10 @@ class Calibration:
         room = max(0, int((max_tokens - self.extra_tokens) / self.factor))
         return room - 1 if room and self.billed(room) > max_tokens else room
 
-    def updated(self, *, count: int, reported: int) -> Calibration:
-        """Return the calibration after a call for which `count` tokens were counted and `reported` prompt tokens were
-        billed.
-        """
-        if count <= 0 or reported <= self.billed(count):
-            return self
-        if count < _LARGE_TOKENS:
-            extra = reported - int(count * self.factor)
-            return replace(self, extra_tokens=min(_MOST_EXTRA_TOKENS, extra))
-        return replace(self, factor=min(_MOST_FACTOR, (reported - self.extra_tokens) / count))
+
+def _second_highest(values: Sequence[float]) -> float:
+    """Return the highest value but one, or 0 for fewer than two values."""
+    return sorted(values)[-2] if len(values) > 1 else 0
 
 
 class Estimator:
@@ -69,6 +83,7 @@ class Estimator:
     def __init__(self, model: str = "", tokenizer: Tokenizer | None = None) -> None:
         self.model = model
         self.calibration = Calibration()
+        self._bills: deque[Bill] = deque(maxlen=_LATEST_BILLS)
         self._count = estimate_text_tokens if tokenizer is None else tokenizer.count
         self._exact = tokenizer is not None
         self._known: dict[str, int] = {}
@@ -96,13 +111,10 @@ class Estimator:
         return self.calibration.room(max_tokens)
 
     def learn(self, *, count: int, reported: int) -> bool:
-        """Calibrate with a call of `count` counted tokens, billed as `reported`. Returns whether the bill exceeded
-        expectations.
-        """
-        updated = self.calibration.updated(count=count, reported=reported)
-        changed = updated != self.calibration
-        self.calibration = updated
-        return changed
+        """Take one more bill into account. Returns whether the calibration has changed."""
+        self._bills.append(Bill(count, reported))
+        before, self.calibration = self.calibration, Calibration.of(self._bills)
+        return self.calibration != before
 
 
 class Family(StrEnum):

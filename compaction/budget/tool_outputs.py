@@ -30,10 +30,10 @@ _HEAD_SHARE = 0.6
 _MOST_PATHS = 5
 _MOST_ERRORS = 3
 _ERROR_CHARS = 120
-# The pattern matches only at the beginning of a word. Otherwise it would be tried from every letter of a long line.
+# Both patterns are tried only where a row of such characters begins. Otherwise a long line would be read from each.
 _PATH = re.compile(
     r"(?<![\w.@~-])(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@~-]+[/\\])+[\w.@~-]+"
-    r"|\b[\w-]+\.(?:[A-Za-z]{1,4}\d?|json[l5]?|toml|yaml|html)\b"
+    r"|(?<![\w-])[\w-]+\.(?:[A-Za-z]{1,4}\d?|json[l5]?|toml|yaml|html)\b"
 )
 _TROUBLE = re.compile(
     r"\b(?:errors?|exceptions?|traceback|fail(?:ed|ure|s)?|fatal|denied|refused|not found|timed? ?out)\b", re.I

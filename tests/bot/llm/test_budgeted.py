@@ -199,15 +199,16 @@ async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
 
 @pytest.mark.asyncio
 async def test_a_dearer_bill_tightens_the_next_call() -> None:
-    """If the provider bills more tokens than estimated, later estimates are raised; they are never lowered."""
+    """If the provider twice bills more tokens than estimated, later estimates are raised."""
     endpoint = Recorder(bill=lambda cost: cost * 3 // 2)
     budget = Budget(BudgetSettings(max_context_tokens=4_096, reserved_output_tokens=96))
     model = BudgetedModel(endpoint, budget)
     with capture_logs() as logs:
         await heard(model, said(60))
+        await heard(model, said(60))
         await heard(model, said(200))
         await heard(model, said(1))
-    assert estimate_tokens(endpoint.sent[1]) * 1.5 <= 4_000
+    assert estimate_tokens(endpoint.sent[2]) * 1.5 <= 4_000
     assert [line["event"] for line in logs].count("token_count_corrected") == 1
     assert logs[-1]["estimated_prompt_tokens"] >= 1.5 * estimate_tokens(said(1)) - 1
 

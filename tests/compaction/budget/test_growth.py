@@ -1,0 +1,62 @@
+"""Nothing that measures, shortens or marks a text takes more than linear time, whatever a tool or a person sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.budget.messages import Message
+from compaction.budget.summarize import summarize_by_rules
+from compaction.budget.tool_outputs import create_truncated_placeholder, extract_key_info, truncate_old_tool_outputs
+from compaction.tokens import estimate_text_tokens
+from compaction.untrusted_text import defuse, inline, mark_as_data, visible
+from tests.growth import LINEAR, cpu_growth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+UNITS = (
+    *("a-", "a", "a.", "./", "../", "a/", "C:\\", "@~", "0 errors ", "no ", "error ", "timed ", "\n", " ", "ok"),
+    *(
+        "<",
+        "< ",
+        "[",
+        "[A_",
+        "[INST",
+        "[1",
+        "<data",
+        "\u200d",
+        "\ufe0f",
+        "１",
+        "a1",
+        "A",
+        "aB",
+        "xkcd",
+        "Ada: ",
+        "[21:04] ",
+    ),
+)
+RUNS: dict[str, Callable[[str], object]] = {
+    "key info": lambda text: extract_key_info(text, "x"),
+    "placeholder": lambda text: create_truncated_placeholder(Message("tool", text)),
+    "shortening": lambda text: truncate_old_tool_outputs([Message("tool", text, name="x", step=0)], 0),
+    "tokens": estimate_text_tokens,
+    "tokens with a digit": lambda text: estimate_text_tokens(f"{text} 1"),
+    "marks": lambda text: mark_as_data("x", text),
+    "one line": inline,
+    "defusing": defuse,
+    "invisible": visible,
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_time_grows_with_length(name: str) -> None:
+    """Twice the text takes less than three times the CPU time."""
+    slow = {unit: growth for unit in UNITS if (growth := cpu_growth(RUNS[name], unit)) >= LINEAR}
+    assert slow == {}
+
+
+def test_summary_by_rules_of_a_long_line() -> None:
+    """A very long line of talk is summarised in time proportional to its length."""
+    assert cpu_growth(lambda text: summarize_by_rules([Message("user", text)]), "a-", chars=5_000) < LINEAR
