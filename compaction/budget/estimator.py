@@ -36,8 +36,8 @@ _KEPT_TEXTS = 4_096
 class Bill(NamedTuple):
     """The prompt tokens of one call: how many we counted, and how many the provider billed."""
 
-    count: int
-    reported: int
+    counted: int
+    billed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Calibration:
 
         A bill below the count lowers nothing, because it may be due to a cache.
         """
-        known = [bill for bill in bills if bill.count > 0]
-        extras = [bill.reported - bill.count for bill in known if bill.count < _LARGE_TOKENS]
+        known = [bill for bill in bills if bill.counted > 0]
+        extras = [bill.billed - bill.counted for bill in known if bill.counted < _LARGE_TOKENS]
         extra = min(_MOST_EXTRA_TOKENS, max(0, _second_highest(extras)))
-        factors = [(bill.reported - extra) / bill.count for bill in known if bill.count >= _LARGE_TOKENS]
+        factors = [(bill.billed - extra) / bill.counted for bill in known if bill.counted >= _LARGE_TOKENS]
         return cls(min(_MOST_FACTOR, max(1.0, _second_highest(factors))), int(extra))
 
     def billed(self, count: int) -> int:
