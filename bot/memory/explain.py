@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
-from compaction.context.provenance import StoredSources, rebuild_payload, trace_sentences
+from compaction.context.provenance import StoredSources, rebuild_payload
 from compaction.context.record import cited_passages, note_ids
 from compaction.memory.passage import PassageKind
 from compaction.model import Note, Seq, Turn
 from compaction.payload import text_digest
+from compaction.summary.trace import trace_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bot.store.database import Database
-    from compaction.context.provenance import RebuiltPayload, SentenceSource
+    from compaction.context.provenance import RebuiltPayload
     from compaction.context.record import ContextRecord
-    from compaction.model import Segment, SessionId
+    from compaction.model import Chapter, Segment, SessionId
     from compaction.ports import TurnStore
+    from compaction.summary.trace import SentenceSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +78,20 @@ class Explainer:
         traced = (
             ()
             if snapshot.summary is None
-            else await self._traced(record.session_id, snapshot.summary, snapshot.segments)
+            else await self._traced(record.session_id, snapshot.summary, snapshot.segments, snapshot.chapters)
         )
         return Explanation(record, rebuilt, traced)
 
     async def summary_now(self, session_id: SessionId, summary: str) -> tuple[TracedSentence, ...]:
         """Return the source of each sentence of the session's current summary."""
         folded = tuple(each for each in await self._history.segments(session_id) if not each.closing)
-        return await self._traced(session_id, summary, folded)
+        return await self._traced(session_id, summary, folded, await self._history.chapters(session_id))
 
     async def _traced(
-        self, session_id: SessionId, summary: str, folded: tuple[Segment, ...]
+        self, session_id: SessionId, summary: str, folded: tuple[Segment, ...], chapters: tuple[Chapter, ...]
     ) -> tuple[TracedSentence, ...]:
         by_id = {segment.id: segment for segment in folded}
-        found = trace_sentences(summary, folded)
+        found = trace_sentences(summary, folded, chapters)
         wanted = [seq for each in found if each.sentence is not None for seq in each.sentence.turn_seqs]
         said: dict[int, Turn] = {}
         if wanted:

@@ -77,6 +77,11 @@ class SessionHistory:
             found = await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))
             return tuple(rows.segment_from_row(row) for row in found)
 
+    async def chapters(self, session_id: SessionId) -> tuple[Chapter, ...]:
+        """Return the chapters of a session, ordered by `start`, then by `level`."""
+        async with self._database.reading() as connection:
+            return await chapters_of(connection, session_id)
+
     async def notes(self, session_id: SessionId, note_ids: Iterable[str]) -> dict[str, Note]:
         """Return these notes by id, whatever their status."""
         wanted = select(notes).where(notes.c.session_id == session_id, notes.c.id.in_(sorted(note_ids)))

@@ -13,12 +13,11 @@ from compaction.context.build import SessionContext, build_payload
 from compaction.memory.passage import source_text
 from compaction.memory.people import person_facts_part
 from compaction.memory.quotes import Citation, parse_citation, quote_part
-from compaction.model import Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn
+from compaction.model import Mode, Note, RenderedSummary, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part, payload_digest
-from compaction.summary.ledger import SegmentLedger, segment_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from compaction.context.record import ContextRecord
     from compaction.memory.people import PersonFact
@@ -153,55 +152,6 @@ def _as_sent(record: ContextRecord, kept: StoredSources, *, tools: bool = False)
         for kind, digest in record.texts
         if digest in kept.texts and kind in set(PartKind) and (kind == PartKind.TOOL) is tools
     )
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceSource:
-    """One sentence of a summary and its source.
-
-    `sentence` has the segments and turns it comes from. It is None if no stored segment contains the sentence.
-    """
-
-    text: str
-    sentence: RenderedSentence | None
-
-
-def trace_sentences(summary: str, segments: Sequence[Segment]) -> tuple[SentenceSource, ...]:
-    """Return the sentences of a summary in order, each with its source.
-
-    `segments`: the segments that the summary was made of, or more. If rendering them gives the same summary, every
-    sentence has a source. Otherwise some segments were repaired or forgotten since, and only sentences that the
-    segments still contain have a source.
-    """
-    rendered = SegmentLedger(segments).render()
-    if rendered is not None and rendered.text == summary:
-        return tuple(SentenceSource(each.text, each) for each in rendered.sentences)
-    known = sorted(
-        (each for segment in segments for each in segment_sentences(segment)),
-        key=lambda each: len(each.text),
-        reverse=True,
-    )
-    if rendered is not None:
-        known = [*rendered.sentences, *known]
-    return tuple(_matched(summary, {each.text: each for each in reversed(known)}))
-
-
-def _matched(summary: str, known: Mapping[str, RenderedSentence]) -> Iterable[SentenceSource]:
-    rest = summary
-    unknown: list[str] = []
-    while rest:
-        found = max((text for text in known if text and rest.startswith(text)), key=len, default=None)
-        if found is None:
-            word, _, rest = rest.partition(" ")
-            unknown.append(word)
-            continue
-        if unknown:
-            yield SentenceSource(" ".join(unknown), None)
-            unknown = []
-        yield SentenceSource(found, known[found])
-        rest = rest[len(found) :].lstrip()
-    if unknown:
-        yield SentenceSource(" ".join(unknown), None)
 
 
 def _window(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple[Turn, ...]:

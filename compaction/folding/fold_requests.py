@@ -10,12 +10,12 @@ from compaction.model import Seq
 from compaction.summary.port import FoldRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from compaction.folding.state import Run
     from compaction.model import Note, RenderedSummary, SegmentId, Strategy, Turn
     from compaction.summary.ledger import ChapterDue, SegmentLedger
-    from compaction.summary.port import ChapterRequest, KnownFact
+    from compaction.summary.port import ChapterRequest
     from compaction.timeline import Timeline
 
 
@@ -46,7 +46,7 @@ def request_for_batch(
         turns=timeline.between(run.start, run.end),
         notes=tuple(note for note in pending if note.id in carried),
         previous=None if rendered is None else rendered.text,
-        known=_marked(ledger.known_facts(), rendered),
+        known=ledger.known_facts(None if rendered is None else rendered.text),
         before=turns_before(timeline, run.start),
         roster=ledger.roster | {part.speaker for turn in window for part in turn.parts},
         strategy=strategy,
@@ -69,7 +69,7 @@ def request_for_repair(
         turns=turns,
         notes=(),
         previous=None if rendered is None else rendered.text,
-        known=_marked(before.known_facts(), rendered),
+        known=before.known_facts(None if rendered is None else rendered.text),
         before=tuple(turn for turn in stored if turn.seq < run.start),
         roster=ledger.roster | {part.speaker for turn in turns for part in turn.parts},
         strategy=strategy,
@@ -82,9 +82,3 @@ def request_for_chapter(due: ChapterDue, timeline: Timeline, ledger: SegmentLedg
     request = ledger.chapter_request(due)
     speakers = {part.speaker for turn in timeline.since(timeline.first) for part in turn.parts}
     return replace(request, roster=request.roster | speakers)
-
-
-def _marked(known: Iterable[KnownFact], rendered: RenderedSummary | None) -> tuple[KnownFact, ...]:
-    """Return the facts, each marked whether the summary so far says it."""
-    said = frozenset() if rendered is None else {ref for each in rendered.sentences for ref in each.refs}
-    return tuple(replace(each, in_previous=each.ref in said) for each in known)

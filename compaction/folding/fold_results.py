@@ -72,7 +72,7 @@ def fold_result(
         after = ledger.with_chapter(record)
     elif run.repairs is not None:
         old = next(each for each in ledger.degraded if each.id == run.repairs)
-        record = make_repaired_segment(old, fold, later=ledger.claims_after(old.id), summariser=made_by, at=at)
+        record = make_repaired_segment(old, fold, later=ledger.facts_after(old.id), summariser=made_by, at=at)
         after = ledger.with_repaired(record)
     else:
         assert isinstance(request, FoldRequest), "the run of a batch asks for its turns"

@@ -125,6 +125,9 @@ GERMAN = Language(
         openers="also so ja gut hört hallo leute übrigens moment tja",
         joints="und aber weil dann während obwohl oder denn sonst",
         number_joint="und",
+        said="sagte",
+        talked_about="Es ging um {}.",
+        conjunction="und",
         capital_nouns=True,
     )
 )

@@ -88,6 +88,10 @@ class LanguageWords:
     openers: str
     joints: str
     number_joint: str = ""
+    # How a summary quotes somebody, names what was talked about, and joins the last of a list.
+    said: str = "said"
+    talked_about: str = "They talked about {}."
+    conjunction: str = "and"
     capital_nouns: bool = False
 
 

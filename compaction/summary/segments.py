@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.language.claims import claim_of, corrects
+from compaction.language.meaning import meaning, replaces
 from compaction.model import Chapter, ChapterId, Segment, SegmentId, Seq
 from compaction.summary.extractive import extract_facts, make_gist
 from compaction.tokens import estimate_text_tokens
@@ -15,7 +15,6 @@ from compaction.tokens import estimate_text_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from compaction.language.claims import FactClaim
     from compaction.model import Fact, Note, SessionId, Turn
     from compaction.summary.ledger import ChapterDue
     from compaction.summary.port import ChapterFold, Fold, FoldRequest, KnownFact
@@ -73,16 +72,14 @@ def make_chapter(due: ChapterDue, fold: ChapterFold, *, session_id: SessionId, s
     )
 
 
-def make_repaired_segment(
-    old: Segment, fold: Fold, *, later: Sequence[FactClaim], summariser: str, at: float
-) -> Segment:
-    """Return the repaired segment that replaces `old`. `later`: the claims of all facts in later segments.
+def make_repaired_segment(old: Segment, fold: Fold, *, later: Sequence[Fact], summariser: str, at: float) -> Segment:
+    """Return the repaired segment that replaces `old`. `later`: all facts of later segments.
 
     Later facts supersede some old facts by index, so those facts keep their index. A new fact that a later fact
     corrects is left out, because nothing would mark it as superseded. Facts from notes, and the blank facts left by
     forgetting, are kept.
     """
-    superseded = {ref for claim in later for ref in claim.fact.supersedes}
+    superseded = {ref for fact in later for ref in fact.supersedes}
     kept = {
         number: fact
         for number, fact in enumerate(old.facts)
@@ -90,9 +87,7 @@ def make_repaired_segment(
     }
     known_texts = {fact.text for fact in kept.values()}
     fresh = [
-        fact
-        for fact in fold.facts
-        if fact.text not in known_texts and not any(corrects(claim, claim_of(fact)) for claim in later)
+        fact for fact in fold.facts if fact.text not in known_texts and not any(_corrects(each, fact) for each in later)
     ]
     facts = _numbered(kept, fresh, old)
     return replace(
@@ -105,6 +100,10 @@ def make_repaired_segment(
         compressed_tokens=sum(estimate_text_tokens(fact.attributed_text) for fact in facts)
         or estimate_text_tokens(fold.gist),
     )
+
+
+def _corrects(later: Fact, fact: Fact) -> bool:
+    return replaces(meaning(later.text), meaning(fact.text), same_speaker=later.speaker == fact.speaker)
 
 
 def _numbered(kept: Mapping[int, Fact], fresh: Sequence[Fact], old: Segment) -> tuple[Fact, ...]:

@@ -45,14 +45,14 @@ def test_paragraph_is_retold_from_the_one_before() -> None:
         async with Room(store=store, settings=RECURSIVE) as room:
             await fold_until(room, 71)
             first, second = room.memory.segments
-            assert first.gist in room.model.calls[1].prompt
+            assert first.paragraph in room.model.calls[1].prompt
             assert room.memory.summary is not None
-            assert room.memory.summary.text == second.gist == room.memory.state.summary
+            assert room.memory.summary.text == second.paragraph == room.memory.state.summary
         async with Room(store=store, settings=RECURSIVE) as room:
             assert room.memory.summary is not None
-            assert room.memory.summary.text == second.gist
+            assert room.memory.summary.text == second.paragraph
             await fold_until(room, 81)
-            assert second.gist in room.model.calls[0].prompt
+            assert second.paragraph in room.model.calls[0].prompt
 
     run_virtually(main())
 

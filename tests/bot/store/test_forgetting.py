@@ -133,14 +133,14 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
         await an_evening(evening)
         before = await evening.store.load(evening.session_id)
         assert [segment.is_recursive for segment in before.segments] == [True, True]
-        assert all(SECRET in segment.gist for segment in before.segments)
+        assert all(SECRET in segment.paragraph for segment in before.segments)
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("ada")
         await forgetting.forget(ada)
         after = await evening.store.load(evening.session_id)
-        assert not any(SECRET in segment.gist for segment in after.segments)
-        assert all("4411" in segment.gist for segment in after.segments)
-        assert after.state.summary == after.segments[-1].gist
+        assert not any(SECRET in segment.paragraph for segment in after.segments)
+        assert all("4411" in segment.paragraph for segment in after.segments)
+        assert after.state.summary == after.segments[-1].paragraph
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
 
 

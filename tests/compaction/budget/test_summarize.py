@@ -52,9 +52,9 @@ def test_rules_keep_who_said_what() -> None:
     made = asyncio.run(summarize_context([SYSTEM, *TALK]))
     assert made.original_tokens == estimate_tokens([SYSTEM, *TALK])
     assert not made.by_model
-    assert "Cy: The gate code is 4411." in made.summary
-    assert "Ada: We take the cabin in Braemar." in made.summary
-    assert "Dora: I'm allergic to walnuts." in made.summary
+    assert 'Cy said: "The gate code is 4411."' in made.summary
+    assert 'Ada said: "We take the cabin in Braemar."' in made.summary
+    assert 'Dora said: "I\'m allergic to walnuts."' in made.summary
     assert "Haha" not in made.summary
     assert "You help" not in made.summary
 

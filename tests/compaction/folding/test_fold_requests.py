@@ -60,5 +60,5 @@ def test_batch_made_again_knows_only_what_was_before_it() -> None:
     assert [each.seq for each in made.turns] == list(range(10, 20))
     assert [each.seq for each in made.before] == list(range(5, 10))
     assert [each.ref for each in made.known] == ["s0#0"]
-    assert made.previous == "Ada: We rent the cabin in Braemar."
+    assert made.previous == 'Ada said: "We rent the cabin in Braemar."'
     assert made.notes == ()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.language.wording import ends_a_sentence
-from compaction.model import Fact, FactKind, NoteId, Segment, SegmentId, Seq
-from compaction.summary.ledger import SegmentLedger, render_summary
+from compaction.model import Chapter, ChapterId, Fact, FactKind, NoteId, Segment, SegmentId, Seq
+from compaction.summary.ledger import ChapterDue, SegmentLedger, render_summary
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from tests.compaction.turn_store_contract import EVENING, T0
 
@@ -42,8 +42,8 @@ def test_nothing_folded_is_no_summary() -> None:
     assert render_summary([]) is None
 
 
-def test_sentences_come_in_the_order_of_the_kinds_with_their_speakers() -> None:
-    """The summary has lasting facts first, then decisions, open ones, what is done, and others, each in order."""
+def test_sentences_come_in_the_order_of_talk_with_their_speakers() -> None:
+    """The summary quotes who said what in the order of talk, and adjacent words of one person are one sentence."""
     summary = render_summary(
         [
             batch(
@@ -51,16 +51,15 @@ def test_sentences_come_in_the_order_of_the_kinds_with_their_speakers() -> None:
                 fact(1, "The weather in Oslo was bad.", FactKind.OTHER),
                 fact(2, "We rent the cabin."),
                 fact(3, "Who brings the tent?", FactKind.OPEN, speaker="Bob"),
-                fact(4, "We are on the Tokyo map.", FactKind.DOING),
                 fact(5, "I'm allergic to walnuts.", FactKind.LASTING, speaker="Cy"),
-                fact(6, "We leave at nine."),
+                replace(fact(6, "Dora owes Ada 40 euros.", speaker="Dora"), quoted=False),
             )
         ]
     )
     assert summary is not None
     assert summary.text == (
-        "Cy: I'm allergic to walnuts. Ada: We rent the cabin. Ada: We leave at nine. Bob: Who brings the tent? "
-        "Ada: We are on the Tokyo map. Ada: The weather in Oslo was bad."
+        'Ada said: "The weather in Oslo was bad. We rent the cabin." Bob said: "Who brings the tent?" '
+        'Cy said: "I\'m allergic to walnuts." Dora owes Ada 40 euros.'
     )
 
 
@@ -69,7 +68,7 @@ def test_each_sentence_leads_to_its_turn_and_segment() -> None:
     summary = render_summary([batch(3, fact(34, "We rent the cabin.", speaker="Bob"))])
     assert summary is not None
     (sentence,) = summary.sentences
-    assert sentence.text == "Bob: We rent the cabin."
+    assert sentence.text == 'Bob said: "We rent the cabin."'
     assert (sentence.segment_ids, sentence.turn_seqs, sentence.refs) == (("s3",), (34,), ("s3#0",))
     assert (sentence.speaker, sentence.at, sentence.kind) == ("Bob", T0 + 34, FactKind.DECISION)
 
@@ -98,10 +97,26 @@ def test_superseded_facts_are_gone() -> None:
 
 
 def test_same_thing_said_twice_is_told_once() -> None:
-    """If the same thing was said twice, only the newer statement is in the summary."""
-    summary = render_summary([batch(0, fact(1, "We leave at nine.")), batch(1, fact(11, "We leave at nine!"))])
+    """If one person said the same thing twice, it is in the summary once."""
+    summary = render_summary([batch(0, fact(1, "We leave at nine.")), batch(1, fact(11, "We leave at nine."))])
     assert summary is not None
-    assert summary.text == "Ada: We leave at nine!"
+    assert summary.text == 'Ada said: "We leave at nine."'
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I'm allergic to peanuts.", "I'm allergic to peanuts."),
+        ("I can come on Friday.", "I can't come on Friday."),
+        ("My locker code is 4417.", "My locker code is 9052."),
+    ],
+)
+def test_what_different_people_say_is_never_the_same(one: str, other: str) -> None:
+    """Alike or opposite statements of two people are both in the summary."""
+    said = [fact(1, one, FactKind.LASTING), fact(2, other, FactKind.LASTING, speaker="Bob")]
+    summary = render_summary([batch(0, *said)])
+    assert summary is not None
+    assert summary.text == f'Ada said: "{one}" Bob said: "{other}"'
 
 
 def test_old_decision_outlives_much_later_talk() -> None:
@@ -119,8 +134,28 @@ def test_old_decision_outlives_much_later_talk() -> None:
     summary = render_summary([batch(0, fact(4, "We decided to rent the cabin in Braemar.")), *chatter])
     assert summary is not None
     assert "cabin in Braemar" in summary.text
-    assert any(sentence.segment_ids == ("s100",) for sentence in summary.sentences)
+    assert any({"s99", "s100"} & {*sentence.segment_ids} for sentence in summary.sentences)
     assert len(summary.text) > MAX_SUMMARY_CHARS * 0.8
+
+
+def test_each_third_of_the_evening_has_its_share() -> None:
+    """The beginning, the middle and the end of an evening are all told, with what was spoken of most."""
+    evening = [
+        batch(
+            number,
+            *(
+                fact(10 * number + at, f"Then we met {name} near {place} on day {10 * number + at}.", FactKind.DOING)
+                for at, (name, place) in enumerate([(names[0], names[1]), (names[1], names[0]), (names[2], names[0])])
+            ),
+        )
+        for number, names in enumerate(
+            [("Wendel", "Ulm", "Rosa")] * 20 + [("Kitrin", "Varna", "Olek")] * 20 + [("Smirna", "Brno", "Petra")] * 20
+        )
+    ]
+    summary = render_summary(evening)
+    assert summary is not None
+    for name in ("Wendel", "Ulm", "Rosa", "Kitrin", "Varna", "Olek", "Smirna", "Brno", "Petra"):
+        assert name in summary.text
 
 
 def test_segments_without_facts_are_told_by_their_gist() -> None:
@@ -187,44 +222,46 @@ def test_any_segments_make_a_short_whole_paragraph(written: list[tuple[list[Fact
 
 
 def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
-    """The facts of a pruned segment are gone, so the summary has its gist instead. A later correction still replaces
-    the gist.
-    """
-    old = replace(batch(0, gist="Ada: We rent the cabin in Braemar."), pruned=True)
+    """The facts of a pruned segment are gone, so the summary has its gist instead."""
+    old = replace(batch(0, gist="The group rents the cabin in Braemar."), pruned=True)
     newer = [
         batch(number, fact(number * 10, f"We bought {number} tents for {number * 7} pounds.")) for number in (1, 2)
     ]
     summary = render_summary([old, *newer])
     assert summary is not None
-    assert "Ada: We rent the cabin in Braemar." in summary.text
+    assert "The group rents the cabin in Braemar." in summary.text
     (sentence,) = [each for each in summary.sentences if "Braemar" in each.text]
     assert sentence.segment_ids == (old.id,)
     assert sentence.turn_seqs == tuple(range(10))
-    corrected = batch(3, fact(31, "Actually we rent the house in Perth.", supersedes=sentence.refs))
-    after = render_summary([old, *newer, corrected])
-    assert after is not None
-    assert "Braemar" not in after.text
 
 
-def paragraph(number: int, gist: str) -> Segment:
+def paragraph(number: int, text: str) -> Segment:
     """Return a segment that the recursive strategy wrote."""
-    return replace(batch(number, gist=gist), summariser="llm recursive.v2")
+    return replace(batch(number), summariser="llm recursive.v3", paragraph=text)
 
 
 def test_newest_paragraph_is_the_summary() -> None:
-    """The newest recursive paragraph is the whole summary. Each sentence refers to the first batch whose paragraph had
-    it.
-    """
+    """The model's newest paragraph is the whole summary."""
     ledger = SegmentLedger([paragraph(0, "Ada plans a hike. Bob is late.")])
     ledger = ledger.with_segment(paragraph(1, "Ada plans a hike. Cy brings the stove."))
     rendered = ledger.render()
     assert rendered is not None
     assert rendered.text == "Ada plans a hike. Cy brings the stove."
-    assert [(each.text, each.turn_seqs[0]) for each in rendered.sentences] == [
-        ("Ada plans a hike.", 0),
-        ("Cy brings the stove.", 10),
-    ]
+    assert [each.text for each in rendered.sentences] == ["Ada plans a hike.", "Cy brings the stove."]
     assert rendered == render_summary(ledger.segments)
+
+
+def test_code_makes_the_summary_where_the_newest_fold_has_no_paragraph() -> None:
+    """A refused paragraph is not replaced by an older one: the summary is made of the facts."""
+    ledger = SegmentLedger(
+        [
+            replace(batch(0, fact(1, "We leave at nine.")), paragraph="They leave at nine."),
+            batch(1, fact(11, "The gate code is 4411.")),
+        ]
+    )
+    rendered = ledger.render()
+    assert rendered is not None
+    assert rendered.text == 'Ada said: "We leave at nine. The gate code is 4411."'
 
 
 def test_ledger_goes_on_from_a_paragraph() -> None:
@@ -239,7 +276,7 @@ def test_ledger_goes_on_from_a_paragraph() -> None:
         ]
     )
     assert rendered is not None
-    assert "Ada: We leave at nine on Sunday." in rendered.text
+    assert 'Ada said: "We leave at nine on Sunday."' in rendered.text
     assert "Ada plans a hike to Braemar." in rendered.text
     assert "Lisbon" not in rendered.text
 
@@ -253,3 +290,74 @@ def test_paragraph_takes_over_from_a_ledger() -> None:
     )
     assert rendered is not None
     assert rendered.text == "They leave at nine on Sunday."
+
+
+def chapter(level: int, start: int, end: int, *, paragraph: str = "", refs: tuple[str, ...] = ()) -> Chapter:
+    """Return a chapter over turns `start <= seq < end`."""
+    gist = f"Turns {start} to {end - 1} were about the hike."
+    return Chapter(
+        ChapterId(f"c{level}-{start}"),
+        EVENING,
+        level,
+        Seq(start),
+        Seq(end),
+        T0 + start,
+        T0 + end - 1,
+        gist,
+        refs,
+        "llm chapter.v1",
+        paragraph=paragraph,
+    )
+
+
+def test_eight_closed_parts_make_a_chapter_due() -> None:
+    """A chapter is due over eight segments, and a higher one over eight chapters; the highest comes first."""
+    segments = [batch(number, fact(number * 10, f"We walked {number} miles.")) for number in range(66)]
+    assert SegmentLedger(segments[:7]).chapter_due() is None
+    assert SegmentLedger(segments[:8]).chapter_due() == ChapterDue(1, Seq(0), Seq(80), T0, T0 + 79)
+    first = [chapter(1, start, start + 80) for start in range(0, 640, 80)]
+    assert SegmentLedger(segments, first[:2]).chapter_due() == ChapterDue(1, Seq(160), Seq(240), T0 + 160, T0 + 239)
+    assert SegmentLedger(segments, first).chapter_due() == ChapterDue(2, Seq(0), Seq(640), T0, T0 + 639)
+    ledger = SegmentLedger(segments, first).with_chapter(chapter(2, 0, 640))
+    assert ledger.chapter_due() is None
+    assert [each.id for each in ledger.top_chapters] == ["c2-0"]
+
+
+def test_a_chapter_request_has_its_parts_with_their_standing_facts() -> None:
+    """Each part of a chapter comes with its gist and the facts that still hold; later segments with their gists."""
+    segments = [
+        batch(number, fact(number * 10, f"We walked {number} miles."), gist=f"Day {number}.") for number in range(9)
+    ]
+    segments[3] = replace(segments[3], facts=(replace(segments[3].facts[0], supersedes=("s0#0",)),))
+    ledger = SegmentLedger(segments)
+    due = ledger.chapter_due()
+    assert due is not None
+    request = ledger.chapter_request(due)
+    assert [part.gist for part in request.parts] == [f"Day {number}." for number in range(8)]
+    assert [len(part.facts) for part in request.parts] == [0, 1, 1, 1, 1, 1, 1, 1]
+    assert request.since == ("Day 8.",)
+
+
+def test_the_paragraph_of_a_chapter_serves_until_the_next_fold() -> None:
+    """A chapter that was made after the newest fold has the newest paragraph."""
+    segments = [replace(batch(number), paragraph=f"Paragraph {number} is here.") for number in range(9)]
+    made = chapter(1, 0, 80, paragraph="The chapter's paragraph is here.")
+    before = render_summary(segments[:8], [made])
+    after = render_summary(segments, [made])
+    assert before is not None
+    assert after is not None
+    assert before.text == "The chapter's paragraph is here."
+    assert after.text == "Paragraph 8 is here."
+
+
+def test_labels_name_facts_by_their_turn() -> None:
+    """A fact's label is its first turn, with a letter if the turn has several facts."""
+    ledger = SegmentLedger([batch(0, fact(1, "The code is 4411."), fact(1, "We leave."), fact(2, "Bob drives."))])
+    assert [known.label for known in ledger.known_facts()] == ["1", "1b", "2"]
+
+
+def test_known_facts_tell_what_the_paragraph_says_already() -> None:
+    """A fact is marked if the paragraph has its person, its values and most of what else it is about."""
+    ledger = SegmentLedger([batch(0, fact(1, "My gate code is 4411."), fact(2, "I'm allergic to nuts."))])
+    marked = ledger.known_facts("Ada's gate code is 4411.")
+    assert [known.in_previous for known in marked] == [True, False]

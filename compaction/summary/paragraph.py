@@ -1,0 +1,322 @@
+"""Makes the summary without a model: what came before, what holds, and what goes on, each with its share. Pure.
+
+What came before is told by thirds of the time, so that no part of an evening is lost: the names and subjects of each
+third, and the sentences that add most to them. What holds are the standing facts, the most important first. The newest
+batches are what goes on. The sentences are in the order of time, and consecutive words of one person are one sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import log
+from typing import TYPE_CHECKING
+
+from compaction.language.languages import language_of
+from compaction.language.meaning import Meaning, contradicts, meaning
+from compaction.language.text import as_sentence, ends_a_sentence, words
+from compaction.model import FactKind, RenderedSentence, RenderedSummary
+from compaction.summary.port import MAX_FACT_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from compaction.model import Fact, Importance, Segment, SegmentId, Seq
+
+# The shares of the newest batches and of the standing facts. The rest, and what these leave, tells what came before.
+_NOW_SHARE = 0.28
+_HOLDS_SHARE = 0.36
+_PARTS_OF_THE_TIME = 3
+# The share of a third's room for the names and subjects of that third.
+_SUBJECTS_SHARE = 0.5
+_WORTH_OF_IMPORTANCE: Mapping[Importance, float] = {3: 4.0, 2: 1.0, 1: 0.3}
+_WORTH_OF_KIND = {
+    FactKind.LASTING: 1.2,
+    FactKind.DECISION: 1.1,
+    FactKind.OPEN: 0.8,
+    FactKind.DOING: 0.7,
+    FactKind.OTHER: 0.6,
+}
+# Long sentences hold more, but less than in proportion.
+_LENGTH_EXPONENT = 0.7
+_VALUE_WEIGHT = 2.0
+# One person's two sentences that share this much of what they are about say the same; the later one stays.
+_SAME = 0.75
+# A name is a subject of a third if it was said so often, a common word if it was said more often.
+_LEAST_NAMED = 2
+_LEAST_SAID = 4
+# How often the room that is left is filled again.
+_FILLED_AGAIN = 4
+_WRITTEN_NAME = re.compile(r"[^\W\d_][\w'’-]*(?: (?:of |the )?[^\W\d_a-zà-öø-ÿ][\w'’-]*)*")
+
+
+# Compared by identity, because two facts may have the same text.
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A sentence that the summary may take. `at`: when it was said, UTC epoch seconds. `worth`: per length."""
+
+    text: str
+    speaker: str
+    quoted: bool
+    kind: FactKind
+    importance: Importance
+    meaning: Meaning
+    at: float
+    segment_id: SegmentId
+    turn_seqs: tuple[Seq, ...]
+    refs: tuple[str, ...]
+    worth: float
+
+    @property
+    def chars(self) -> int:
+        """Return its length in the summary, with the space after it."""
+        return len(self.text) + 1 + (len(self.speaker) + len(' said: ""') if self.quoted else 0)
+
+
+def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
+    """Return the candidate of a segment's fact."""
+    said = meaning(fact.text)
+    importance = fact.importance
+    return Candidate(
+        text=as_sentence(fact.text, MAX_FACT_CHARS),
+        speaker=fact.speaker,
+        quoted=fact.quoted and fact.note_id is None,
+        kind=fact.kind,
+        importance=importance,
+        meaning=said,
+        at=fact.at,
+        segment_id=segment.id,
+        turn_seqs=() if fact.note_id is not None else fact.turns,
+        refs=(f"{segment.id}#{index}",),
+        worth=_worth(said, fact.text) * _WORTH_OF_IMPORTANCE[importance] * _WORTH_OF_KIND[fact.kind],
+    )
+
+
+def gist_candidate(segment_id: SegmentId, turn_seqs: tuple[Seq, ...], at: float, text: str) -> Candidate:
+    """Return the candidate of one sentence of a segment's or chapter's gist."""
+    said = meaning(text)
+    return Candidate(text, "", False, FactKind.OTHER, 2, said, at, segment_id, turn_seqs, (), _worth(said, text))
+
+
+def _worth(said: Meaning, text: str) -> float:
+    about = len(said.topics) + _VALUE_WEIGHT * len(said.names | said.values)
+    return about / float(max(12, len(text)) ** _LENGTH_EXPONENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the time before the newest batches: a chapter, or a segment that no chapter holds yet.
+
+    `told`: the sentences of its gist if a model wrote it; else there are none, and its facts tell of it.
+    """
+
+    started_at: float
+    ended_at: float
+    told: tuple[Candidate, ...]
+    facts: tuple[Candidate, ...]
+
+
+def compose(
+    stretches: Sequence[Stretch], standing: Iterable[Candidate], newest: Sequence[Candidate], *, max_chars: int
+) -> RenderedSummary | None:
+    """Return the summary, or None if there is nothing to say. Deterministic.
+
+    `stretches`: in the order of time. `standing`: facts that hold, the worthiest first, without those of `newest`.
+    """
+    choice = _Choice()
+    choice.fill(sorted(newest, key=lambda each: (-each.worth, -each.at)), max_chars * _NOW_SHARE)
+    holding = list(standing)
+    choice.fill(holding, choice.chars + max_chars * _HOLDS_SHARE)
+    room = max_chars - choice.chars
+    parts = _by_time(stretches)
+    opened = [_subjects(part, int(room / max(1, len(parts)) * _SUBJECTS_SHARE)) for part in parts]
+    for part, subjects in zip(parts, opened, strict=True):
+        weights = _weights(part)
+        left = room / len(parts) - (len(subjects.text) + 1 if subjects is not None else 0)
+        if subjects is not None:
+            choice.add(subjects)
+        told = [each for stretch in part for each in (stretch.told or stretch.facts)]
+        choice.cover(told, choice.chars + left, weights)
+    return _filled(choice, [*holding, *newest], max_chars) if choice.chosen else None
+
+
+def _filled(choice: _Choice, more: Sequence[Candidate], max_chars: int) -> RenderedSummary:
+    """Return the summary of the choice, with as many more sentences as fit.
+
+    Words of one person that become one sentence take less room than counted, so the room that is left is counted anew.
+    A sentence that comes between them takes more; then it is left out again.
+    """
+    rendered = _rendered(choice.chosen)
+    for _ in range(_FILLED_AGAIN):
+        choice.chars, before = len(rendered.text), len(choice.chosen)
+        choice.fill(more, max_chars)
+        fuller = _rendered(choice.chosen)
+        while len(fuller.text) > max_chars:
+            choice.chosen.pop()
+            fuller = _rendered(choice.chosen)
+        if len(choice.chosen) <= before:
+            break
+        rendered = fuller
+    return rendered if len(rendered.text) <= max_chars else fuller
+
+
+class _Choice:
+    """The sentences chosen so far."""
+
+    def __init__(self) -> None:
+        self.chosen: list[Candidate] = []
+        self.chars = -1  # The last sentence has no space after it.
+        self._covered: set[str] = set()
+
+    def add(self, candidate: Candidate) -> None:
+        self.chosen.append(candidate)
+        self.chars += candidate.chars
+        self._covered |= candidate.meaning.names | candidate.meaning.values | candidate.meaning.topics
+
+    def fill(self, candidates: Iterable[Candidate], most_chars: float) -> None:
+        """Take the candidates in their order, as far as they fit and say something new."""
+        for each in candidates:
+            if self.chars + each.chars <= most_chars and not self._said(each):
+                self.add(each)
+
+    def cover(self, candidates: Sequence[Candidate], most_chars: float, weights: Mapping[str, float]) -> None:
+        """Take those that add most of what a part of the time was about, while they fit."""
+        left = list(candidates)
+        while left:
+            best = max(left, key=lambda each: (self._gain(each, weights), -each.at))
+            left.remove(best)
+            if self._gain(best, weights) <= 0.0:
+                return
+            if self.chars + best.chars <= most_chars and not self._said(best):
+                self.add(best)
+
+    def _gain(self, candidate: Candidate, weights: Mapping[str, float]) -> float:
+        new = sum(weights.get(each, 0.0) for each in candidate.meaning.about - self._covered)
+        return new * _WORTH_OF_IMPORTANCE[candidate.importance] / float(candidate.chars**_LENGTH_EXPONENT)
+
+    def _said(self, candidate: Candidate) -> bool:
+        return any(_same(candidate, each) for each in self.chosen)
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    """Return whether one person says the same thing twice. Words of different people are never the same."""
+    if one.speaker != other.speaker or one.quoted != other.quoted:
+        return False
+    if one.text == other.text:
+        return True
+    mine, theirs = one.meaning, other.meaning
+    union = mine.about | theirs.about
+    alike = (
+        bool(union)
+        and mine.values == theirs.values
+        and mine.names == theirs.names
+        and len(mine.about & theirs.about) / len(union) >= _SAME
+    )
+    return alike and mine.negated == theirs.negated and not contradicts(mine, theirs)
+
+
+def _by_time(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
+    """Return the stretches by thirds of the time that they cover; a third without any is left out."""
+    if not stretches:
+        return []
+    begin, end = stretches[0].started_at, max(each.ended_at for each in stretches)
+    parts: list[list[Stretch]] = [[] for _ in range(_PARTS_OF_THE_TIME)]
+    for each in stretches:
+        middle = (each.started_at + each.ended_at) / 2
+        place = int((middle - begin) / max(1e-9, end - begin) * _PARTS_OF_THE_TIME)
+        parts[min(place, _PARTS_OF_THE_TIME - 1)].append(each)
+    return [part for part in parts if part]
+
+
+def _weights(part: Sequence[Stretch]) -> dict[str, float]:
+    """Return how much each name, value and topic of a part of the time counts: what is spoken of often counts more."""
+    counts = Counter(
+        concept for stretch in part for each in (*stretch.told, *stretch.facts) for concept in each.meaning.about
+    )
+    names = {name for stretch in part for each in (*stretch.told, *stretch.facts) for name in each.meaning.names}
+    return {each: log(1.0 + count) * (_VALUE_WEIGHT if each in names else 0.5) for each, count in counts.items()}
+
+
+def _subjects(part: Sequence[Stretch], max_chars: int) -> Candidate | None:
+    """Return a sentence that names what a part of the time was about, if no model has told of it."""
+    untold = [stretch for stretch in part if not stretch.told]
+    facts = [each for stretch in untold for each in stretch.facts]
+    if not facts:
+        return None
+    counts: Counter[str] = Counter()
+    written: dict[str, Counter[str]] = {}
+    speakers = {word for each in facts for word in words(each.speaker)}
+    for each in facts:
+        for key, name in _written_names(each):
+            counts[key] += 1
+            written.setdefault(key, Counter())[name] += 1
+    ranked = sorted(
+        (key for key, count in counts.items() if count >= _LEAST_NAMED and key not in speakers),
+        key=lambda key: (-counts[key], key),
+    )
+    language = language_of(words(" ".join(each.text for each in facts[:20])))
+    said = language.words.talked_about
+    chosen: list[str] = []
+    for key in ranked:
+        name = written[key].most_common(1)[0][0]
+        if len(said.format(", ".join([*chosen, name]))) > max_chars:
+            break
+        chosen.append(name)
+    if not chosen:
+        return None
+    listed = f"{', '.join(chosen[:-1])} {language.words.conjunction} {chosen[-1]}" if len(chosen) > 1 else chosen[0]
+    text = said.format(listed)
+    first = facts[0]
+    subjects = gist_candidate(first.segment_id, (), part[0].started_at, text)
+    return replace(subjects, meaning=replace(subjects.meaning, names=frozenset(key for key in ranked[: len(chosen)])))
+
+
+def _written_names(candidate: Candidate) -> Iterable[tuple[str, str]]:
+    """Yield each name of a sentence in lower case and as it is written, names of several words as one."""
+    for match in _WRITTEN_NAME.finditer(candidate.text):
+        parts = [word for word in match.group().split() if word.strip("'’").casefold() not in {"i"}]
+        known = [word for word in parts if _bare(word).casefold() in candidate.meaning.names]
+        if known:
+            name = _bare(match.group() if len(known) == len(match.group().split()) else known[0])
+            yield name.casefold(), name
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"['’]s?$", "", name)
+
+
+def _rendered(chosen: Sequence[Candidate]) -> RenderedSummary:
+    ordered = sorted(chosen, key=lambda each: (each.at, each.turn_seqs, each.refs))
+    groups: list[list[Candidate]] = []
+    for each in ordered:
+        before = groups[-1][-1] if groups else None
+        if before is not None and each.quoted and before.quoted and each.speaker == before.speaker:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    rendered = tuple(_sentence(group) for group in groups)
+    return RenderedSummary(" ".join(each.text for each in rendered), rendered)
+
+
+def _sentence(group: Sequence[Candidate]) -> RenderedSentence:
+    first = group[0]
+    text = " ".join(each.text for each in group)
+    if first.quoted:
+        said = language_of(words(text)).words.said
+        text = f'{first.speaker} {said}: "{_quotable(text)}"'
+    return RenderedSentence(
+        text=text,
+        segment_ids=tuple(dict.fromkeys(each.segment_id for each in group)),
+        turn_seqs=tuple(dict.fromkeys(seq for each in group for seq in each.turn_seqs)),
+        kind=first.kind,
+        speaker=first.speaker,
+        at=first.at,
+        refs=tuple(ref for each in group for ref in each.refs),
+    )
+
+
+def _quotable(text: str) -> str:
+    """Return words as they can stand between double quotes."""
+    bare = text.strip('"“”„').replace('"', "'").replace("“", "'").replace("”", "'").replace("„", "'")
+    return bare if ends_a_sentence(bare) else f"{bare}."
