@@ -33,6 +33,7 @@ _SHARES = {
     "in_segments": "in segments",
     "small_talk": "small talk",
 }
+_OF_PEOPLE = ("entities_of_summaries", "first_third", "second_third", "last_third")
 
 
 def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
@@ -118,14 +119,9 @@ def _people(entries: Mapping[str, Json]) -> Iterator[str]:
             who: _entry(_entry(entry, name), "people") for who, entry in entries.items() if isinstance(entry, dict)
         }
         rows = [
-            (
-                who,
-                _cell(figures.get("entities_due")),
-                _share(figures.get("entities_of_summaries")),
-                *map(_share, thirds),
-            )
+            (who, _cell(figures.get("entities_due")), *(_share(figures.get(each)) for each in _OF_PEOPLE))
             for who, figures in found.items()
-            if isinstance(thirds := figures.get("thirds"), list)
+            if "first_third" in figures
         ]
         if rows:
             yield f"Names and numbers of what people wrote about {name}:"

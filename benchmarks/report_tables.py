@@ -33,7 +33,9 @@ _COMPARED = {
 _OF_PEOPLE = {
     "entities_due": "names and numbers",
     "entities_of_summaries": "told",
-    "thirds": "by thirds",
+    "first_third": "first third",
+    "second_third": "second",
+    "last_third": "last",
     "questions": "questions",
     "answer_words_in_injected": "answer's words told",
 }

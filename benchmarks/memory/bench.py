@@ -14,6 +14,7 @@ from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import BenchmarkError, PeerError
 from benchmarks.machine import busy_sentence, describe_machine
 from benchmarks.memory.barge_in import SUMMARY_S, TURN_S, measure_barge_in
+from benchmarks.memory.blind import read_verdicts
 from benchmarks.memory.cases import measure_cases
 from benchmarks.memory.conversation_sets import ConversationSets
 from benchmarks.memory.dependencies import find_embedder, find_endpoint, find_pythons
@@ -27,6 +28,7 @@ from benchmarks.memory.system_catalogue import peer_system, recorded_systems, ro
 from benchmarks.memory.targets import memory_targets
 from benchmarks.peers.process import peer_process
 from benchmarks.report import BenchmarkReport
+from benchmarks.stats import share_of
 from benchmarks.stub_model import stub_endpoint
 from compaction.settings import CompactionSettings
 
@@ -133,6 +135,9 @@ class _Measuring:
                 # A small model would take a minute a case, and says nothing about the cases.
                 if entrant.claims and (entrant.recorded or not entrant.needs_model):
                     await self._measure_cases(entrant)
+            if verdicts := read_verdicts():
+                share = share_of(verdicts["ours"] + verdicts["equal"], verdicts.total())
+                self.ours["blind"] = {"pairs": verdicts.total(), "share": share, **verdicts}
         if self._wants("facts"):
             self.peers.update(await self._baselines())
             for entrant in entrants:

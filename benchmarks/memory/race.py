@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,13 @@ class Race:
             figures["people"] = recall_scores(recall, searched=False)
         if answered.fates:
             figures["answer_facts"] = answered.figures()
+        makers = sum((course.makers for course in courses), Counter[str]())
+        if entrant.needs_model and makers:
+            reasons = ", ".join(f"{count} by code ({why})" for why, count in makers.most_common() if why != "model")
+            self.remark(
+                f"Of {makers.total()} folds of {entrant.name}, {makers['model']} have the model's own paragraph; "
+                f"{reasons or 'none is by code'}."
+            )
         if lasting:
             figures["lasting"] = {str(folds): counts.figures() for folds, counts in lasting.items()}
         return figures

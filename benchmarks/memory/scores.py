@@ -73,7 +73,10 @@ def recall_scores(recall: ReferenceRecall, *, searched: bool) -> dict[str, Json]
     figures: dict[str, Json] = {
         "entities_of_summaries": share_of(recall.entities, recall.entities_due),
         "entities_due": recall.entities_due,
-        "thirds": [share_of(*third) for third in recall.thirds],
+        **{
+            f"{name}_third": share_of(*third)
+            for name, third in zip(("first", "second", "last"), recall.thirds, strict=True)
+        },
         "questions": recall.questions,
         "answer_words_in_injected": mean_of_sum(recall.answer_words, recall.questions),
     }

@@ -39,10 +39,18 @@ class _Row:
 _FACTS = (_ANSWERED, "written", "answer_facts")
 _TEXT = (_ANSWERED, "written", "after_folds", "last")
 _HUNDRED = (_ANSWERED, "written, long", "lasting", "100")
+_END = (_ANSWERED, "written", "lasting", "last")
 _ROWS = (
     _Row("facts of a strong model's answers altered", "0", 0, (*_FACTS, "altered"), (*_FACTS, "facts"), least=False),
     _Row("facts falsely superseded", "0", 0, (*_FACTS, "superseded_by_code"), (*_FACTS, "facts"), least=False),
     _Row("lasting facts in the text after 100 folds", ">= 70 %", 0.7, (*_HUNDRED, "told"), (*_HUNDRED, "facts")),
+    *(
+        _Row(
+            f"lasting facts not in the text that search finds, {when}", ">= 95 %", 0.95,
+            (*path, "found_of_rest"), (*path, "rest"),
+        )
+        for path, when in ((_END, "at the end"), (_HUNDRED, "after 100 folds"))
+    ),
     _Row("small talk in the text", "<= 10 %", 0.1, (*_TEXT, "small_talk"), (*_TEXT, "facts"), least=False),
     *(
         _Row(
@@ -76,6 +84,14 @@ def memory_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
         _kept_answers(ours),
         _right_facts(ours),
         *(_target(row, ours) for row in _ROWS),
+        *(_evenness(origin, who, ours) for origin in _PEOPLE for who in ("extractive", _ANSWERED)),
+        at_least(
+            "blind comparisons with recursive that ours wins or draws",
+            ">= half",
+            _number(ours, "blind", "share"),
+            0.5,
+            _sample(ours, ("blind", "pairs"), "pairs", MODEL),
+        ),
         at_least(
             "facts told or found after 20 folds, held-out templates",
             ">= 95 %",
@@ -118,6 +134,18 @@ def _right_facts(ours: dict[str, Json]) -> Target:
     share = kept * right if kept is not None and right is not None else None
     sample = _sample(ours, (*_TEXT, "facts"), "facts", MODEL)
     return at_least("labelled facts in the text at the end, of the right person", ">= 8 of 9", share, 8 / 9, sample)
+
+
+def _evenness(origin: str, who: str, ours: dict[str, Json]) -> Target:
+    """Return the target that no third of an evening is neglected."""
+    thirds = [_number(ours, who, origin, "people", third) for third in ("first_third", "second_third", "last_third")]
+    known = [share for share in thirds if share is not None]
+    value = min(known) / max(known) if len(known) == len(thirds) and max(known) else None
+    name = f"the worst third of an evening to the best, {origin}, {who.partition(',')[0]}"
+    sample = _sample(
+        ours, (who, origin, "people", "entities_due"), "names and numbers", "" if who == "extractive" else MODEL
+    )
+    return at_least(name, ">= 0.7", value, 0.7, sample)
 
 
 def _number(figures: Json, *path: str) -> float | None:

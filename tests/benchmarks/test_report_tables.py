@@ -36,10 +36,10 @@ def test_view_tells_figures_targets_and_remarks() -> None:
         console.print(render_report(report))
     told = captured.get()
     assert "p99 0.75" in told
-    assert ["ledger", "8", "25%", "-", "0", "-"] in [line.split() for line in told.splitlines()]
+    assert ["ledger", "8", "25%", "-", "-", "-", "0", "-"] in [line.split() for line in told.splitlines()]
     assert "turns 10" in told
     compared = [line.split() for line in told.splitlines() if "50%" in line]
-    assert compared == [["20", "9", "50%", "-", "-", "-", "-", "-", "1", "+", "0", "2", "1.5"]]
+    assert compared == [["20", "9", "50%", "-", "-", "-", "-", "-", "-", "1", "+", "0", "2", "1.5"]]
     assert "[Max]" in told
     assert "It would not install." in told
     assert "not met" in told

@@ -212,3 +212,17 @@ def test_empty_or_absent_directory_is_told(tmp_path: Path) -> None:
         read_conversations(tmp_path)
     with pytest.raises(TranscriptFormatError, match="is not a directory"):
         read_conversations(tmp_path / "absent")
+
+
+def test_episode_whose_summaries_name_their_turns_is_read(tmp_path: Path) -> None:
+    """The names and numbers that it lists are used as they are."""
+    episode = {
+        "episode": "one",
+        "turns": [{"id": number, "who": ["MATT", "SAM"], "text": f"Turn {number}."} for number in range(3)],
+        "reference": [{"summary": "Matt told of Zadash.", "turn_start": 1, "turn_end": 2, "entities": ["Zadash"]}],
+    }
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(episode), "utf-8")
+    (conversation,) = read_conversation_file(path)
+    assert conversation.lines[0].speaker == "Matt and Sam"
+    assert [(each.start, each.end, each.entities) for each in conversation.summaries] == [(1, 3, ("Zadash",))]

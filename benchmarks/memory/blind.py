@@ -1,0 +1,128 @@
+"""Compare two texts blindly: `python -m benchmarks.memory.blind SHEET`, then `python -m benchmarks.memory.blind`.
+
+The first lays Roomtone's text and that of `recursive` (what the same kind of answers come to as one running paragraph)
+side by side, after several folds of each written conversation, in an order that only the number of the pair tells. A
+person or a strong model reads SHEET and writes `recorded/verdicts.toml`: for each pair `first`, `second` or `equal`,
+whichever serves a companion who joins now better. The second counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tomllib
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.disabled_logging import logging_disabled
+from benchmarks.memory.evaluation import turns_needed
+from benchmarks.memory.options import ANSWERS
+from benchmarks.memory.recorded_answers import recorded_folds
+from benchmarks.memory.system_catalogue import recorded_systems
+from benchmarks.memory.written_conversations import FOLDER, NAMES, read_written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from benchmarks.memory.conversation import RecordedConversation
+    from benchmarks.memory.system_catalogue import SystemSpec
+
+VERDICTS = FOLDER / "verdicts.toml"
+SIDES = ("roomtone", "recursive")
+# Every third fold is compared: texts one fold apart are nearly the same.
+_EVERY = 3
+_TASK = """\
+Below are pairs of summaries of a voice conversation, each with the newest turns that it covers. A companion joins the
+conversation now and has only the summary of what was before. Which of the two serves it better: what it must know, said
+of the right person, readable, and nothing wrong? Write a line for each pair: `"cabin 3" = "first"`, or "second", or
+"equal".
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BlindPair:
+    """Two texts of one moment, in the order shown; `ours_first` says which is Roomtone's."""
+
+    name: str
+    first: str
+    second: str
+
+    @staticmethod
+    def ours_first(name: str) -> bool:
+        """Return whether Roomtone's text is the first of the pair with this name."""
+        return sha256(f"pair {name}".encode()).digest()[0] % 2 == 0
+
+
+def lay_out(name: str, ours: str, other: str) -> BlindPair:
+    """Return the pair of these texts in its order."""
+    return BlindPair(name, ours, other) if BlindPair.ours_first(name) else BlindPair(name, other, ours)
+
+
+def count_verdicts(verdicts: Mapping[str, str]) -> Counter[str]:
+    """Return how many pairs Roomtone won, lost and drew. Raises ValueError for a verdict that is none."""
+    counts: Counter[str] = Counter()
+    for name, verdict in verdicts.items():
+        if verdict not in {"first", "second", "equal"}:
+            raise ValueError(f"The verdict on {name} must be first, second or equal, not {verdict}.")
+        won = (verdict == "first") is BlindPair.ours_first(name)
+        counts["equal" if verdict == "equal" else "ours" if won else "other"] += 1
+    return counts
+
+
+def read_verdicts(path: Path = VERDICTS) -> Counter[str]:
+    """Return the counts of the kept verdicts; none if there are none yet."""
+    return count_verdicts(tomllib.loads(path.read_text("utf-8"))) if path.is_file() else Counter()
+
+
+async def lay_out_pairs(answers: Path) -> list[str]:
+    """Return the pairs of all conversations that both systems have answers for, as a judge reads them."""
+    systems = {spec.recorded: spec for spec in recorded_systems(answers, {})}
+    pairs: list[str] = []
+    for conversation in map(read_written, NAMES):
+        folds = min(recorded_folds(conversation.name, side, answers) for side in SIDES)
+        moments = range(_EVERY, folds + 1, _EVERY)
+        texts = [await _texts(systems[side], conversation, moments) for side in SIDES] if moments else []
+        for fold, ours, other in zip(moments, *texts, strict=True) if texts else ():
+            pair = lay_out(f"{conversation.name} {fold}", ours, other)
+            newest = conversation.lines[(fold - 1) * 10 : fold * 10]
+            talk = "\n".join(f"{line.speaker}: {line.text}" for line in newest)
+            pairs.append(f"## {pair.name}\n\n{talk}\n\n### first\n\n{pair.first}\n\n### second\n\n{pair.second}\n")
+    return pairs
+
+
+async def _texts(spec: SystemSpec, conversation: RecordedConversation, moments: Iterable[int]) -> list[str]:
+    """Return the system's text after each of these folds."""
+    ends = {turns_needed(fold) for fold in moments}
+    texts: list[str] = []
+    async with AsyncExitStack() as stack:
+        stack.enter_context(logging_disabled())
+        memory = await stack.enter_async_context(spec.enter(conversation))
+        for number, line in enumerate(conversation.lines[: max(ends)], start=1):
+            await memory.hear(line)
+            if number in ends:
+                texts.append((await memory.standing()).injected)
+    return texts
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "sheet", type=Path, nargs="?", help="where the pairs are written; without it verdicts are counted"
+    )
+    parser.add_argument("--answers", type=Path, default=ANSWERS, help="where answers are kept")
+    given = parser.parse_args()
+    if given.sheet is None:
+        print(dict(read_verdicts()))  # noqa: T201
+    else:
+        pairs = asyncio.run(lay_out_pairs(given.answers))
+        given.sheet.write_text("\n".join([_TASK, *pairs]), "utf-8")
+        print(f"{len(pairs)} pairs in {given.sheet}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
