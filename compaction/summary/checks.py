@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning
@@ -27,11 +26,15 @@ if TYPE_CHECKING:
     from compaction.summary.answer import ModelFact
 
 _MAX_SUBJECT_CHARS = 60
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_PIECE = re.compile(r"[^\W_]+")
+# Two letters or figures with something between them, as in a code that is spelled out.
+_SPELLED = re.compile(r"\b[^\W_]\W[^\W_]\b")
+_LONGEST_SPELLED = 24
 _FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
 _SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
+# A number up to this may be an hour of the day.
 _LAST_HOUR = 24
 # 'Two of them' counts, and is no value that somebody gave.
 _COUNTING = frozenset({"0", "1", "2", "3"})
@@ -109,8 +112,10 @@ def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
             told = meaning(sentence)
             names |= told.names
             values |= _values(sentence, told)
-            if len(told.values) > 1:
-                values |= _joined_numbers(sentence)
+            if _SPELLED.search(sentence) or len(told.values) > 1:
+                spelled = _spelled_out(sentence)
+                values |= spelled
+                every_word |= spelled
     return Sources(frozenset(every_word), frozenset(names), frozenset(values), frozenset(pairs))
 
 
@@ -287,18 +292,23 @@ def _is_form(name: str, names: Iterable[str]) -> bool:
 def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
     if value in sources.values or value in sources.words or (value in _COUNTING and value not in sentence):
         return True
-    numbers = {int(each) for each in sources.values if each.isdigit() and len(each) < _LONGEST_NUMBER}
-    hours = {each % 12 for each in numbers} | {
-        int(clock[1]) % 12 for each in sources.values if (clock := _CLOCK.fullmatch(each)) is not None
-    }
+    numbers = {int(each) for each in sources.values if each.isdecimal() and len(each) < _LONGEST_NUMBER}
+    clocks = {int(clock[1]) % 12 for each in sources.values if (clock := _CLOCK.fullmatch(each)) is not None}
+    hours = clocks | {each % 12 for each in numbers if each <= _LAST_HOUR}
     if (clock := _CLOCK.fullmatch(value)) is not None:
         hour, minute = int(clock[1]) % 12, int(clock[2])
         is_said = minute in _SPOKEN_MINUTES or minute in numbers or 60 - minute in numbers
         return is_said and (hour in hours or (hour + 1) % 12 in hours)
-    if not value.isdigit() or len(value) >= _LONGEST_NUMBER:
+    if not value.isdecimal() or len(value) >= _LONGEST_NUMBER:
         return False
     number = int(value)
-    if number <= _LAST_HOUR and value in sentence and number % 12 in hours - numbers:
+    if number <= _LAST_HOUR and number % 12 in clocks:
+        return True
+    # 'Thirty-one' is 30 and a word that is mostly no number.
+    if number % 10 == 1 and number - 1 in numbers and "one" in sources.words:
+        return True
+    # 'Six hundred, maybe seven' is also 'six or seven hundred'.
+    if 100 * number in numbers or 1_000 * number in numbers:
         return True
     # 'Three hundred and fifty' is 300 and 50.
     return any(each % 100 == 0 and 0 < each < number and number - each in numbers for each in numbers)
@@ -309,17 +319,17 @@ def _values(sentence: str, said: Meaning) -> frozenset[str]:
     return said.values if sentence.isascii() else said.values | frozenset(_FIGURE.findall(sentence))
 
 
-def _joined_numbers(sentence: str) -> frozenset[str]:
-    """Return numbers that are said in pieces: 'seventy twenty-three' and '70 23' are 7023."""
+def _spelled_out(sentence: str) -> frozenset[str]:
+    """Return what is said in pieces: '14 7 23' is 14723, and 'D-R-F-nine-nine' is drf99."""
     found: set[str] = set()
     run = ""
-    for one in _WORD.finditer(sentence):
-        values = [each for each in meaning(one.group()).values if each.isdigit()]
-        run = run + values[0] if values else ""
-        found.add(run)
-    for one, other in pairwise(re.findall(r"\d+", sentence)):
-        found.add(one + other)
-    return frozenset(found - {""})
+    for word in _PIECE.findall(sentence):
+        piece = word.casefold()
+        if len(word) > 1 and not word.isdecimal():
+            piece = next((each for each in meaning(word).values if each.isdecimal()), "")
+        run = (run + piece)[-_LONGEST_SPELLED:] if piece else ""
+        found.update(run[at:] for at in range(len(run) - 1))
+    return frozenset(found)
 
 
 def _base(word: str) -> str:

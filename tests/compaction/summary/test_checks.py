@@ -40,6 +40,7 @@ TURNS = (
     turn(421, "Ich bin gegen Erdnüsse allergisch.", speaker="Jörg"),
     turn(422, "山小屋を借りることに決めました。四月です。", speaker="Yuki"),
     turn(423, "I can't swim.", speaker="Dora"),
+    turn(424, "The lobby code is D-R-F-nine-nine, and the books are thirty-one each.", speaker="Dora"),
 )
 ROSTER = frozenset({part.speaker for each in TURNS for part in each.parts} | {"Roomtone", "Nina"})
 SOURCES = sources_of([*(part.text for each in TURNS for part in each.parts), "Nina's character is Brakka."], ROSTER)
@@ -78,6 +79,8 @@ def check(turns: int | tuple[int, ...], text: str, *, subject: str = "", importa
         (416, "The cabin costs 350 euros."),
         (415, "Bob's locker code is 14723."),
         (416, "Three of them want the cabin."),
+        (424, "The lobby code is DRF99."),
+        (424, "A book costs 31."),
         # The sign is not certainly turned.
         (413, "Bob won't eat peanuts."),
         (414, "Cy comes on Saturday."),
@@ -104,7 +107,8 @@ def test_true_facts_are_kept_as_written(turns: int | tuple[int, ...], text: str)
         (411, "Laura meets Zebulon later."),
         (411, "Waldok lives in Inverness."),
         (416, "The cabin costs 900 euros."),
-        (416, "The group leaves at 9:30."),
+        (416, "The group leaves at 4:30."),
+        (424, "The lobby code is DRF98."),
         (415, "Bob's locker code is 14724."),
         (416, "The group leaves on Wednesday."),
         (999, "Taliesin has a kit."),
