@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.settings import PeopleSettings
+    from compaction.summary.port import KnownFact
 
 log = structlog.get_logger()
 
@@ -67,7 +68,7 @@ class PeopleBook:
         lines: list[str] = []
         for person_id, name in present:
             facts = self._cache.get((guild_id, person_id), ()) if self.enabled else ()
-            chosen = sorted(facts, key=lambda fact: (-fact.weight, -fact.at))[:FACTS_EACH]
+            chosen = sorted(facts, key=lambda fact: (-fact.importance, -fact.at))[:FACTS_EACH]
             lines.append(f"{name}, who has said: {' '.join(fact.text for fact in chosen)}" if chosen else name)
         return lines
 
@@ -76,12 +77,18 @@ class PeopleBook:
         return await self._store.extracted_through(session_id)
 
     async def extract(
-        self, session_id: SessionId, guild_id: int | None, turns: Sequence[Turn], *, through: int
+        self,
+        session_id: SessionId,
+        guild_id: int | None,
+        facts: Sequence[KnownFact],
+        turns: Sequence[Turn],
+        *,
+        through: int,
     ) -> None:
-        """Extract and store facts from these turns of a folded batch. Raises `StoreError`."""
-        found = extract_person_facts(turns, session_id=session_id)
+        """Store what the facts of these turns say about people. Raises `StoreError`."""
+        found = extract_person_facts(facts, turns, session_id=session_id)
         added = await self._store.store_facts(session_id, found, through=through)
-        if added or found.retractions:
+        if added or found.ended:
             await self.prime(guild_id, found.people)
         log.info(
             "person_facts_extracted",

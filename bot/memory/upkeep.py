@@ -26,6 +26,8 @@ from compaction.memory.tiers import (
 )
 from compaction.model import Seq
 from compaction.payload import PartKind, is_kept_as_sent, text_digest
+from compaction.summary.extractive import extract_facts
+from compaction.summary.port import KnownFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -217,8 +219,26 @@ class MemoryUpkeep:
         while self._extracted_through < through:
             end = min(self._extracted_through + BATCH_SIZE, through)
             batch = await self._turns.turns(self._session_id, Seq(self._extracted_through), Seq(end))
-            await self._people.extract(self._session_id, self._guild_id, batch, through=end)
+            facts = self._facts_of(self._extracted_through, end, batch)
+            await self._people.extract(self._session_id, self._guild_id, facts, batch, through=end)
             self._extracted_through = end
+
+    def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:
+        """Return the facts of these turns: of their segments, or extracted if they are not folded."""
+        segments = [each for each in self._memory.segments if not each.closing]
+        if end <= self._memory.cursor:
+            return [
+                KnownFact(f"{segment.id}#{index}", fact)
+                for segment in segments
+                if start < segment.end and segment.start < end
+                for index, fact in enumerate(segment.facts)
+                if start <= fact.turns[-1] < end
+            ]
+        known = [
+            KnownFact(f"{segment.id}#{index}", fact) for segment in segments for index, fact in enumerate(segment.facts)
+        ]
+        extracted = extract_facts(batch, start=Seq(start), known=known)
+        return [KnownFact(f"{self._session_id}:{start}-{end}#{index}", fact) for index, fact in enumerate(extracted)]
 
     # -- tiers ------------------------------------------------------------------------------------------------
 

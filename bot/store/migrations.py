@@ -335,6 +335,13 @@ _CHAPTERS = (
     "ALTER TABLE landings ADD COLUMN chapter_id VARCHAR",
 )
 
+# Facts about people are sentences of segments: topic and value came from rules that are gone.
+_PERSON_SENTENCES = (
+    "ALTER TABLE person_facts DROP COLUMN topic",
+    "ALTER TABLE person_facts DROP COLUMN value",
+    "ALTER TABLE person_facts ADD COLUMN importance INTEGER NOT NULL DEFAULT 2",
+)
+
 # MIGRATIONS[n - 1] creates version n. Never edit a shipped step: add a new one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -420,6 +427,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _PERSONA,
     _PERSON_FORGETS,
     _CHAPTERS,
+    _PERSON_SENTENCES,
 )
 
 

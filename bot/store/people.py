@@ -14,7 +14,6 @@ from sqlalchemy import delete, func, insert, select, update
 from bot.store import rows
 from bot.store.prompts import forget_sent_texts
 from bot.store.tables import add_once, person_draws, person_facts, person_forgets, sessions, turns
-from compaction.language.statements import weight_of
 from compaction.memory.people import PersonFact, merge_facts
 from compaction.model import Seq, SessionId
 
@@ -173,10 +172,9 @@ def _values(fact: PersonFact) -> dict[str, object]:
         "turn_seq": fact.turn_seq,
         "person_id": fact.person_id,
         "name": fact.name,
-        "topic": fact.topic,
-        "value": fact.value,
         "text": fact.text,
         "at": fact.at,
+        "importance": fact.importance,
         "superseded_by": fact.superseded_by,
         "superseded_at": fact.superseded_at,
     }
@@ -187,13 +185,11 @@ def _fact(row: Row[Any]) -> PersonFact:
         id=row.id,
         person_id=row.person_id,
         name=row.name,
-        topic=row.topic,
-        value=row.value,
         text=row.text,
         session_id=SessionId(row.session_id),
         turn_seq=Seq(row.turn_seq),
         at=row.at,
         superseded_by=row.superseded_by,
         superseded_at=row.superseded_at,
-        weight=weight_of(row.topic),
+        importance=row.importance,
     )

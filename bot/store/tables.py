@@ -280,12 +280,11 @@ person_facts = Table(
     Column("turn_seq", Integer, nullable=False),
     Column("person_id", String, nullable=False),
     Column("name", Prose, nullable=False),
-    Column("topic", Prose, nullable=False),
-    Column("value", Prose, nullable=False),
     Column("text", Prose, nullable=False),
     Column("at", Float, nullable=False),
     Column("superseded_by", String),
     Column("superseded_at", Float),
+    Column("importance", Integer, nullable=False, server_default="2"),
     Index("person_facts_by_person", "person_id"),
     Index("person_facts_by_turn", "session_id", "turn_seq"),
 )

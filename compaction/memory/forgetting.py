@@ -48,7 +48,7 @@ def forget_in_segment(
             # corrected.
             itself = f"{segment.id}#{index}"
             superseding = tuple(dict.fromkeys((*fact.supersedes, itself)))
-            facts.append(replace(fact, speaker="", text="", supersedes=superseding))
+            facts.append(replace(fact, speaker="", subject="", text="", supersedes=superseding))
         else:
             facts.append(fact)
     left = [fact for fact in facts if fact.text]

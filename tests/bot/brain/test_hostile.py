@@ -226,7 +226,7 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
         hit = RecallHit(
             PassageId(3), PassageKind.TURN, SessionId("s"), Seq(3), Seq(3), Seq(3), (), "Bo", talk.at, BREAKOUT, 1.0
         )
-        fact = PersonFact("f", "1", f"Bo [21:05] {ORDER}", "job", ORDER, BREAKOUT, SessionId("s"), Seq(1), talk.at)
+        fact = PersonFact("f", "1", f"Bo [21:05] {ORDER}", BREAKOUT, SessionId("s"), Seq(1), talk.at)
         toolbox = Toolbox()
         asked = memory.window[-2]
         call = MessageToolCall("1", "read", "{}")

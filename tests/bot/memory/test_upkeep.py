@@ -19,7 +19,8 @@ from compaction.memory.tiers import Tier
 from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
-from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
+from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts
+from compaction.summary.port import KnownFact
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
@@ -548,5 +549,6 @@ async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(tmp_path: Path) -
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        await evening.people.extract(evening.session_id, GUILD, read, through=1)
+        facts = [KnownFact(f"evening#{number}", fact) for number, fact in enumerate(extract_facts(read, start=Seq(0)))]
+        await evening.people.extract(evening.session_id, GUILD, facts, read, through=1)
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()

@@ -155,7 +155,7 @@ async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
         done = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
         assert (done.turns, done.notes, done.about) == (1, 0, 1)
         (about,) = await evening.people.facts_about(GUILD, "id-Ada")
-        assert about.topic == "boat's name"
+        assert "boat" in about.text
         stored = await evening.store.load(evening.session_id)
         facts = [fact for segment in stored.segments for fact in segment.facts]
         assert not any(fact.turn_seq == 0 and fact.note_id is None and fact.text for fact in facts)

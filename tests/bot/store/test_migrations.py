@@ -56,6 +56,7 @@ SHIPPED_STEPS = (
     "9d4aa29609f20e56",
     "b46e6899e305cc0f",
     "2a30a19f7759efb1",
+    "cae04deff49eca7f",
 )
 
 

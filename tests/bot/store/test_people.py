@@ -11,7 +11,7 @@ import pytest
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
-from compaction.memory.people import ExtractedFacts, PersonFact
+from compaction.memory.people import ExtractedFacts
 from compaction.model import SessionId
 from tests.compaction.memory.test_people import drawn, held, known_after
 from tests.fakes.clock import FakeClock
@@ -37,8 +37,8 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
     """Superseding across sessions, retractions and history give the same facts as the rules in memory."""
     batches = [
         ("evening", drawn("I live in Lisbon.", "I'm vegan.")),
-        ("later", drawn("I've just moved to Berlin.", session="later", start=100)),
-        ("later", drawn("I'm not vegan any more.", "I love jazz.", session="later", start=110)),
+        ("later", drawn("I live in Berlin now.", session="later", start=100)),
+        ("later", drawn("I'm not vegan any more.", session="later", start=110)),
     ]
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD), ("later", GUILD))
@@ -48,7 +48,7 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
         assert sorted(known, key=lambda each: each.id) == sorted(
             known_after(*(batch for _, batch in batches)), key=lambda each: each.id
         )
-        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Berlin", "taste for jazz": "jazz"}
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Berlin now.", "I'm not vegan any more."]
         assert set(await people.by_id([known[0].id, "nothing"])) == {known[0].id}
 
 
@@ -63,7 +63,7 @@ async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
         assert await people.store_facts(SessionId("evening"), ExtractedFacts(), through=20) == ()
         assert await people.extracted_through(SessionId("evening")) == 20
         assert await people.extracted_through(SessionId("other")) == 0
-        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
 
 
 @pytest.mark.asyncio
@@ -73,12 +73,12 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) ->
         people = await store(database, ("here", GUILD), ("there", OTHER))
         await people.store_facts(SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10)
         await people.store_facts(SessionId("there"), drawn("I live in Berlin.", session="there", start=50), through=10)
-        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Lisbon"}
-        assert held(await people.facts_about(["id-Ada"], OTHER)) == {"home": "Berlin"}
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
+        assert held(await people.facts_about(["id-Ada"], OTHER)) == ["I live in Berlin."]
         assert await people.facts_about(["id-Ada"], None) == ()
         assert await people.forget("id-Ada", OTHER) == 1
         assert await people.forget("id-Ada", OTHER) == 0
-        assert held(await people.facts_about(["id-Ada"], GUILD)) == {"home": "Lisbon"}
+        assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
 
 
 @pytest.mark.asyncio
@@ -89,12 +89,3 @@ async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
         await people.store_facts(SessionId("evening"), drawn("I live in Lisbon."), through=10)
         await Sessions(database, FakeClock()).delete(SessionId("evening"))
         assert await people.facts_about(["id-Ada"], GUILD, history=True) == ()
-
-
-def test_facts_come_back_with_their_weight() -> None:
-    """The weight of a fact is not stored, because it follows from the topic."""
-    from compaction.language.statements import weight_of
-
-    facts: tuple[PersonFact, ...] = drawn("I live in Lisbon.", "I'm allergic to nuts.", "I love jazz.").facts
-    assert [weight_of(fact.topic) for fact in facts] == [fact.weight for fact in facts]
-    assert weight_of("a topic of the past") == 1.0

@@ -30,8 +30,6 @@ def fact(number: int, text: str, person: int = ADA, *, ended: float | None = Non
         id=f"evening#{number}.0",
         person_id=str(person),
         name="Ada",
-        topic="home",
-        value="",
         text=text,
         session_id=SessionId("evening"),
         turn_seq=Seq(number),
