@@ -161,7 +161,7 @@ def checked_facts(
     )
     facts: dict[str, Fact] = {}
     for each in written:
-        cited = [by_seq[Seq(seq)] for seq in each.turns if Seq(seq) in by_seq]
+        cited = [by_seq[Seq(seq)] for seq in sorted(set(each.turns)) if Seq(seq) in by_seq]
         if not cited:
             continue
         fact = _fact(each, cited, sources, also_names, labels)
@@ -178,7 +178,7 @@ def _fact(
     subject = written.subject if not unfounded(written.subject, sources, also_names) else ""
     part = _part_of(cited[0], subject, written.text)
     fact = Fact(
-        turns=tuple(sorted({turn.seq for turn in cited})),
+        turns=tuple(turn.seq for turn in cited),
         # What is only reported as an order to a model decides nothing.
         kind=FactKind.OTHER if _ORDER.search(written.text) else written.kind,
         speaker=plain(part.speaker),

