@@ -11,13 +11,13 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 
 from bot.store import rows
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.prompts import forget_sent_texts
-from bot.store.tables import landings, notes, person_facts, segment_tiers, segments, sessions, turns
+from bot.store.tables import chapters, landings, notes, person_facts, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
 from bot.store.vector_store import VectorStore
@@ -25,13 +25,13 @@ from compaction.language.elliptic import REACH_TURNS
 from compaction.language.quotations import names_any, repeats, runs_of
 from compaction.language.sentence_cache import clear_sentence_caches
 from compaction.language.wording import plain
-from compaction.memory.forgetting import forget_in_segment, remake_paragraph
+from compaction.memory.forgetting import FORGOTTEN, forget_in_segment, remake_paragraph
 from compaction.memory.segment_record import make_record
 from compaction.model import Seq, SessionId, Turn, TurnKind
 from compaction.speaker_names import is_called
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
     from compaction.language.quotations import Runs
-    from compaction.model import Segment
+    from compaction.model import Segment, SegmentId
+
+
+# The columns of a segment that forgetting changes.
+_CLEANED = ("facts", "gist", "note_ids", "summariser", "degraded", "paragraph", "paragraph_problem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +139,7 @@ class SpeechForgetter:
             await _blank_turn(connection, session_id, turn, turn.parts[0].speaker_id)
         gone = await _delete_notes(connection, session_id, {*names, *person.names}) if seq is None else frozenset()
         seqs = frozenset(turn.seq for turn in (*theirs, *answers))
-        speakers = names | {plain(turn.parts[0].speaker) for turn in answers}
-        facts = await self._clean_segments(connection, session_id, seqs, speakers, gone, runs)
+        facts = await self._clean_segments(connection, session_id, seqs, gone, runs)
         about = await _delete_about(connection, session_id, person.id, seq)
         if theirs or answers or gone or facts:
             # Nothing in the text of an earlier summary shows whether it contains forgotten words.
@@ -152,35 +155,40 @@ class SpeechForgetter:
         connection: AsyncConnection,
         session_id: SessionId,
         seqs: frozenset[Seq],
-        names: Collection[str],
         gone_notes: frozenset[str],
         runs: Runs,
     ) -> int:
-        """Remove forgotten text from the segments; return the number of removed facts."""
+        """Remove forgotten text from the segments, and what was made of it or after it: paragraphs and chapters.
+
+        Returns the number of removed facts.
+        """
         found = await connection.execute(
             select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq)
         )
         stored = [rows.segment_from_row(row) for row in found]
         superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
         count = 0
-        retold = False
+        touched_ids: list[SegmentId] = []
         for place, segment in enumerate(stored):
             # A bare answer is folded with its question, which may come just before the batch.
             heard_from = segment.start - REACH_TURNS
             touched = any(heard_from <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
-            retold = retold or bool(touched)
+            if touched:
+                touched_ids.append(segment.id)
             # A recursive summary may repeat text from earlier segments.
-            if not touched and not (retold and segment.is_recursive):
+            elif not (touched_ids and segment.is_recursive):
                 continue
             heard = await _turns(connection, _select_turns(session_id, heard_from, segment.end))
             said = [turn for turn in heard if turn.seq >= segment.start]
-            left, went = forget_in_segment(segment, said, heard, seqs, names, gone_notes, runs)
+            left, went = forget_in_segment(segment, said, heard, seqs, gone_notes, runs)
             if segment.is_recursive:
                 left = remake_paragraph(left, stored[:place], said)
             stored[place] = left
             count += went
             await _store_segment(connection, left)
             await self._rebuild_record(connection, left, superseded)
+        if touched_ids:
+            await _forget_what_followed(connection, stored, touched_ids)
         return count
 
     async def _rebuild_record(self, connection: AsyncConnection, segment: Segment, superseded: frozenset[str]) -> None:
@@ -308,12 +316,34 @@ async def _delete_about(connection: AsyncConnection, session_id: SessionId, pers
     return (await connection.execute(delete(person_facts).where(theirs))).rowcount
 
 
+async def _forget_what_followed(
+    connection: AsyncConnection, stored: Sequence[Segment], touched_ids: Sequence[SegmentId]
+) -> None:
+    """Clear the paragraphs and delete the chapters that were made of the touched segments, or later.
+
+    A model wrote them, and it had read the forgotten words or a text made of them. Chapters are made again by the
+    runs of an open session. Recursive paragraphs have been made again already.
+    """
+    session_id = stored[0].session_id
+    touched = [each for each in stored if each.id in touched_ids]
+    first = min(each.start for each in touched)
+    # A repair gives a segment a later time; the landings have the first one.
+    landed = await connection.scalar(
+        select(func.min(landings.c.landed_at)).where(
+            landings.c.session_id == session_id, landings.c.segment_id.in_(touched_ids)
+        )
+    )
+    since = min([*(each.created_at for each in touched), *([] if landed is None else [landed])])
+    for each in stored:
+        if each.paragraph and not each.is_recursive and (each.end > first or each.created_at >= since):
+            same = (segments.c.session_id == session_id) & (segments.c.id == each.id)
+            await connection.execute(update(segments).where(same).values(paragraph="", paragraph_problem=FORGOTTEN))
+    followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
+    await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
+
+
 async def _store_segment(connection: AsyncConnection, segment: Segment) -> None:
     same = (segments.c.session_id == segment.session_id) & (segments.c.id == segment.id)
     values = rows.segment_values(segment.session_id, segment)
-    await connection.execute(
-        update(segments)
-        .where(same)
-        .values({key: values[key] for key in ("facts", "gist", "note_ids", "summariser", "degraded")})
-    )
+    await connection.execute(update(segments).where(same).values({key: values[key] for key in _CLEANED}))
     await index_source(connection, segment.session_id, segment)

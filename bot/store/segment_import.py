@@ -49,9 +49,17 @@ class SegmentImporter:
         self._database = database
 
     async def import_record(
-        self, record: SegmentRecord, *, archived_at: float | None = None, guild_id: int | None = None
+        self,
+        record: SegmentRecord,
+        *,
+        paragraph: str = "",
+        archived_at: float | None = None,
+        guild_id: int | None = None,
     ) -> ImportResult:
-        """Import one segment. `archived_at`: archive it (UTC epoch seconds). `guild_id`: the guild of a new session."""
+        """Import one segment. `archived_at`: archive it (UTC epoch seconds).
+
+        `paragraph`, `guild_id`: the paragraph of a new segment, and the guild of a new session.
+        """
         async with self._database.writing() as connection:
             row = (
                 await connection.execute(
@@ -61,7 +69,7 @@ class SegmentImporter:
                 )
             ).one_or_none()
             if row is None:
-                segment, result = await _new_segment(connection, record, guild_id), ImportResult.NEW
+                segment, result = await _new_segment(connection, record, paragraph, guild_id), ImportResult.NEW
             else:
                 segment, result = rows.segment_from_row(row), ImportResult.KNOWN
             spoken = max(0, record.end_turn - record.start_turn + 1)
@@ -110,7 +118,9 @@ class SegmentImporter:
             return len(queue.pending) - len(missing), tuple(missing)
 
 
-async def _new_segment(connection: AsyncConnection, record: SegmentRecord, guild_id: int | None) -> Segment:
+async def _new_segment(
+    connection: AsyncConnection, record: SegmentRecord, paragraph: str, guild_id: int | None
+) -> Segment:
     """Store an unknown segment, with its content as gist, and its session if that is unknown too."""
     session_id = record.session_id
     made: dict[str, object] = {
@@ -142,6 +152,7 @@ async def _new_segment(connection: AsyncConnection, record: SegmentRecord, guild
         compressed_tokens=record.compressed_tokens,
         # An imported segment has no facts, only its gist.
         pruned=True,
+        paragraph=paragraph,
     )
     last = await connection.scalar(select(func.max(segments.c.position)).where(segments.c.session_id == session_id))
     place: dict[str, object] = {"position": 0 if last is None else last + 1}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from compaction.memory.tiers import TieredSegment
+    from compaction.model import Segment
 
 _MISSING = object()
 
@@ -101,6 +102,17 @@ def build_queue(
                 )
             )
     return CompressionQueue(tuple(pending), tuple(compressed), last_check_turn)
+
+
+def segment_json(segment: Segment, record: SegmentRecord) -> dict[str, object]:
+    """Return the content of a segment's file: its record, and the paragraph that the model wrote with it, if any."""
+    return record_json(record) | ({"paragraph": segment.paragraph} if segment.paragraph else {})
+
+
+def read_paragraph(written: object) -> str:
+    """Return the paragraph of a segment's file; empty if it has none, as those of earlier versions."""
+    fields = _Fields(written, "a segment")
+    return fields.text("paragraph") if "paragraph" in fields else ""
 
 
 def record_json(record: SegmentRecord) -> dict[str, object]:
@@ -252,6 +264,9 @@ class _Fields:
             raise ExportFormatError(f"{what[0].upper()}{what[1:]} must be a JSON object, in braces.")
         self._written: dict[str, Any] = written
         self._what = what
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._written
 
     def raw(self, key: str) -> object:
         value = self._written.get(key, _MISSING)

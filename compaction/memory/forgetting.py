@@ -9,14 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.language.quotations import NO_RUNS, Runs, quoted_in, repeats
+from compaction.language.text import plain
 from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
 from compaction.summary.ledger import render_summary
 from compaction.summary.port import FoldRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from compaction.model import Fact, Segment, Seq, Turn
+
+# The reason why code makes the summary in place of a paragraph that may hold forgotten words.
+FORGOTTEN = "Words in it were forgotten."
 
 
 def forget_in_segment(
@@ -24,21 +28,21 @@ def forget_in_segment(
     said: list[Turn],
     heard: list[Turn],
     seqs: frozenset[Seq],
-    names: Collection[str],
     gone_notes: frozenset[str],
     runs: Runs = NO_RUNS,
 ) -> tuple[Segment, int]:
     """Return the segment without the forgotten facts and with a new gist. Also returns how many facts were removed.
 
-    `said`: the remaining turns of the segment. `heard`: these turns and the remaining turns just before them. `seqs`,
-    `names`: the forgotten turns and their speakers. `runs`: word sequences of the forgotten text. A fact that quotes
-    one of them is removed too, because a model may have cited another person's turn for that fact.
+    `said`: the remaining turns of the segment. `heard`: these turns and the remaining turns just before them. `seqs`:
+    the turns of which something was forgotten. `runs`: word sequences of the forgotten text. A fact that quotes one of
+    them is removed too, because a model may have cited another person's turn for that fact.
     """
+    left_by_turn = {turn.seq: {plain(part.speaker) for part in turn.parts} for turn in heard}
     facts: list[Fact] = []
     count = 0
     for index, fact in enumerate(segment.facts):
         forgotten = (
-            (_was_said_there(fact, seqs, names) or _quotes(fact.text, runs, heard))
+            (_was_said_there(fact, seqs, left_by_turn) or _quotes(fact.text, runs, heard))
             if fact.note_id is None
             else (fact.note_id in gone_notes)
         )
@@ -59,6 +63,8 @@ def forget_in_segment(
             segment,
             facts=tuple(facts),
             gist=make_gist(left, said),
+            paragraph="",
+            paragraph_problem=FORGOTTEN if segment.paragraph else segment.paragraph_problem,
             note_ids=tuple(note_id for note_id in segment.note_ids if note_id not in gone_notes),
         ),
         count,
@@ -71,9 +77,15 @@ def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
     return any(not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(text, runs))
 
 
-def _was_said_there(fact: Fact, seqs: frozenset[Seq], names: Collection[str]) -> bool:
-    """Return whether a fact is made of forgotten turns: the words of several turns can't be told apart in it."""
-    return not seqs.isdisjoint(fact.turns) and (fact.speaker in names or len(fact.turns) > 1)
+def _was_said_there(fact: Fact, seqs: frozenset[Seq], left_by_turn: Mapping[Seq, Collection[str]]) -> bool:
+    """Return whether a fact is made of forgotten words.
+
+    `left_by_turn`: who still has words in each turn. A fact of one turn stays if its speaker is one of them. The words
+    of several turns can't be told apart in a fact, so it goes if any of them was forgotten.
+    """
+    if seqs.isdisjoint(fact.turns):
+        return False
+    return len(fact.turns) > 1 or fact.speaker not in left_by_turn.get(fact.turn_seq, ())
 
 
 def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) -> Segment:
@@ -84,5 +96,10 @@ def remake_paragraph(segment: Segment, before: list[Segment], said: list[Turn]) 
     previous = None if rendered is None else rendered.text
     fold = extract_paragraph(FoldRequest(start=segment.start, turns=tuple(said), notes=(), previous=previous))
     return replace(
-        segment, gist=fold.gist, paragraph=fold.paragraph, summariser=f"extractive {fold.form}", degraded=True
+        segment,
+        gist=fold.gist,
+        paragraph=fold.paragraph,
+        paragraph_problem="",
+        summariser=f"extractive {fold.form}",
+        degraded=True,
     )

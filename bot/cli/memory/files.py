@@ -93,11 +93,11 @@ async def _overviews(settings: Settings, session: str | None) -> list[SegmentOve
 def _write(folder: Path, overview: SegmentOverview) -> int:
     """Write one session's files and return the number of segments."""
     from bot.memory.admin import file_name, location_of
-    from compaction.memory.export_format import queue_json, record_json
+    from compaction.memory.export_format import queue_json, segment_json
 
     count = 0
     for tier in overview.tiers:
-        _write_json(folder / location_of(tier.kept), record_json(overview.record(tier)))
+        _write_json(folder / location_of(tier.kept), segment_json(tier.kept.segment, overview.record(tier)))
         count += 1
     name = f"{file_name(overview.session_id)}{_QUEUE_ENDING}"
     _write_json(folder / QUEUE_FOLDER / name, queue_json(overview.queue()))
@@ -151,7 +151,7 @@ async def _import_all(settings: Settings, files: list[Path], guild: int | None) 
 async def _import_file(importer: object, path: Path, guild: int | None, done: _ImportCounts) -> None:
     from bot.clock import SystemClock
     from bot.store.segment_import import ImportResult, SegmentImporter
-    from compaction.memory.export_format import is_queue, read_queue, read_record
+    from compaction.memory.export_format import is_queue, read_paragraph, read_queue, read_record
     from compaction.model import SessionId
 
     assert isinstance(importer, SegmentImporter), "the caller made it"
@@ -165,7 +165,10 @@ async def _import_file(importer: object, path: Path, guild: int | None, done: _I
         return
     archived = _ARCHIVE_FOLDER in path.parts
     result = await importer.import_record(
-        read_record(written), archived_at=SystemClock().now() if archived else None, guild_id=guild
+        read_record(written),
+        paragraph=read_paragraph(written),
+        archived_at=SystemClock().now() if archived else None,
+        guild_id=guild,
     )
     if result is ImportResult.NEW:
         done.new += 1

@@ -14,9 +14,11 @@ from compaction.memory.export_format import (
     build_queue,
     is_queue,
     queue_json,
+    read_paragraph,
     read_queue,
     read_record,
     record_json,
+    segment_json,
 )
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, make_record
 from compaction.memory.tiers import TieredSegment
@@ -87,6 +89,18 @@ def test_the_specifications_own_examples_are_read() -> None:
         assert [list(each) for each in told] == [list(each) for each in expected]
     assert is_queue(QUEUE)
     assert not is_queue(EXAMPLE)
+
+
+def test_a_file_of_a_segment_carries_its_paragraph() -> None:
+    """The paragraph comes back; a file of an earlier version has none, and a damaged one is refused."""
+    made = segment(0, fact(1, "We leave at nine."))
+    assert read_paragraph(EXAMPLE) == ""
+    assert segment_json(made, make_record(made, at=NOW)) == record_json(make_record(made, at=NOW))
+    written = segment_json(replace(made, paragraph="They leave at nine."), make_record(made, at=NOW))
+    assert read_paragraph(json.loads(json.dumps(written))) == "They leave at nine."
+    assert read_record(written) == make_record(made, at=NOW)
+    with pytest.raises(ExportFormatError, match='"paragraph" in a segment must be some text'):
+        read_paragraph(EXAMPLE | {"paragraph": 3})
 
 
 def test_a_queue_tells_what_waits_and_what_is_done() -> None:
