@@ -269,6 +269,10 @@ class SessionMemory:
             ),
         )
 
+    def record_call(self, message_digests: Sequence[str], *, answer_to: Seq) -> None:
+        """Log the digests of the messages that one model call was sent for the reply to turn `answer_to`."""
+        self._log.info("model_call_sent", answer_to=answer_to, message_digests=list(message_digests))
+
     # -- the mode ---------------------------------------------------------------------------------------------
 
     @property

@@ -65,6 +65,8 @@ class ModelContext:
     tools: QuestionTools | None = None
     # Whether the model may answer SKIP. Then speech starts only when the answer is clearly not SKIP.
     may_skip: bool = False
+    # Gets the messages of each model call for this reply, as they are sent.
+    on_sent: Callable[[Sequence[ChatMessage]], None] | None = None
 
 
 def build_context_messages(

@@ -108,7 +108,11 @@ class ModelResponder:
             instruction = AFTER_TOOL_RESULTS if tools.callable_now else ANSWER_WITHOUT_TOOLS
             messages = (*messages, ChatMessage(ChatRole.SYSTEM, instruction))
         stream = self._model.stream(
-            messages, max_output_tokens=self._max_output_tokens, enforce_budget=context.enforced, tools=tools
+            messages,
+            max_output_tokens=self._max_output_tokens,
+            enforce_budget=context.enforced,
+            tools=tools,
+            on_sent=context.on_sent,
         )
         opening: str | None = ""
         async with aclosing(stream):

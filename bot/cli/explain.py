@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from compaction.context.record import CallRecord, ContextRecord
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import tzinfo
@@ -18,11 +20,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bot.memory.explain import Explanation, TracedSentence
-    from compaction.context.record import ContextRecord
     from compaction.model import SessionId, Turn
     from config.schema import Settings
 
-_MARK = b'"model_context_built"'
+_MARKS = (b'"model_context_built"', b'"model_call_sent"')
 
 
 def command(
@@ -40,9 +41,10 @@ def command(
         Path | None, typer.Option("--file", help="Read this log instead of the configured one.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show exactly what the model saw for a reply, and where its summary comes from.
+    """Show what the model was sent for a reply, and where its summary comes from.
 
-    With --turn: every part of the prompt, its tokens, what was left out and why, verified against the log's digest.
+    With --turn: every part of the prompt, its tokens, what was left out and why; and each call that was made with it,
+    with the messages that were cut, shortened or added before they left. All of it is verified by digests in the log.
     Without --turn: the replies of the session, and the segment and turn behind each sentence of its present summary.
     The text comes from the database; the log contains none of it.
     """
@@ -84,17 +86,17 @@ class SessionReplies:
         }
 
 
-def records_of(log: Path, session_id: str) -> Iterator[ContextRecord]:
-    """Yield a session's `model_context_built` lines, oldest first, rotated files included."""
+def records_of(log: Path, session_id: str) -> Iterator[ContextRecord | CallRecord]:
+    """Yield a session's `model_context_built` and `model_call_sent` lines, oldest first, rotated files included."""
     from bot.cli.log_view.events import parse_event
     from bot.cli.log_view.reader import LogReader
-    from compaction.context.record import read_record
+    from compaction.context.record import read_call, read_record
 
     with LogReader(log) as lines:
         for line in (*lines.read(), *lines.rest()):
-            if _MARK not in line or (parsed := parse_event(line)) is None:
+            if not any(mark in line for mark in _MARKS) or (parsed := parse_event(line)) is None:
                 continue
-            record = read_record(parsed[1])
+            record = read_record(parsed[1]) or read_call(parsed[1])
             if record is not None and record.session_id == session_id:
                 yield record
 
@@ -113,7 +115,11 @@ async def _overview(settings: Settings, session: str, log: Path) -> SessionRepli
         summary = (await turns.load(session_id)).state.summary
         traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
         # A speech-to-speech session also gets context between replies.
-        replies = tuple(record for record in records_of(log, session_id) if record.answer_to is not None)
+        replies = tuple(
+            record
+            for record in records_of(log, session_id)
+            if isinstance(record, ContextRecord) and record.answer_to is not None
+        )
         return SessionReplies(session_id, replies, traced)
 
 
@@ -130,7 +136,8 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
         clock = SystemClock()
         session_id = await MemoryAdmin(database, clock).find_session(session)
         turns = SqlTurnStore(database, clock)
-        records = list(records_of(log, session_id))
+        lines = list(records_of(log, session_id))
+        records = [line for line in lines if isinstance(line, ContextRecord)]
         found = [record for record in records if record.answer_to == turn]
         if not found:
             asked = await turns.turns(session_id, Seq(turn), Seq(turn + 1))
@@ -140,7 +147,9 @@ async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Ex
         if not found:
             raise MemoryAdminError(_unknown(session_id, turn, records, log))
         now = SystemPrompt(settings.brain.name, settings.brain.instructions).text()
-        return await Explainer(database, turns).explain(found[-1], prompts=[now])
+        later = lines[lines.index(found[-1]) :]
+        calls = [line for line in later if isinstance(line, CallRecord) and line.answer_to == found[-1].answer_to]
+        return await Explainer(database, turns).explain(found[-1], prompts=[now], calls=calls)
 
 
 def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: Path) -> str:
@@ -196,23 +205,43 @@ def _show(explained: Explanation, fact: str | None, out: Console) -> None:
             where = "" if part.seq_from is None else f"{part.seq_from}-{part.seq_to}"
             out.print(f"{part.kind.value:<14}{part.role:<10}{where:<12}{part.tokens:>5} tokens  ", markup=False, end="")
             out.print(" ".join(part.content.split()), markup=False, style="dim")
+        _show_calls(explained, out)
     _show_summary("Where the summary comes from", _matching(explained.summary, fact), record.zone, out)
 
 
 def _show_verdict(explained: Explanation, out: Console) -> None:
     match explained.rebuilt.exact:
         case True:
-            out.print("The text below is exactly what was sent (the digest in the log matches).", style="green")
+            out.print("The prompt was made of exactly the parts below (the digest in the log matches).", style="green")
         case False:
-            out.print("The text below is NOT exactly what was sent:", style="yellow")
+            out.print("The prompt was NOT made of exactly the parts below:", style="yellow")
         case None:
-            out.print("It is unknown whether this is exactly what was sent: an earlier version wrote the log line.")
+            out.print("It is unknown whether these were exactly the parts: an earlier version wrote the log line.")
     for sentence in explained.rebuilt.lost:
         out.print(f"  {sentence}", markup=False, style="yellow")
     if explained.rebuilt.exact is False and not explained.rebuilt.lost:
         out.print(
             "  Somebody was renamed since, or this version of Roomtone words prompts differently.", style="yellow"
         )
+
+
+def _show_calls(explained: Explanation, out: Console) -> None:
+    """Print what left the process in each call, as far as it is no unchanged part of the prompt."""
+    if not explained.calls:
+        what = "what its conversation held; sound is shown as text" if explained.record.spoken else "not in the log"
+        out.print(f"\nWhat left the process in each call is {what}.", style="yellow")
+    for number, call in enumerate(explained.calls, start=1):
+        same = sum(message.is_part for message in call.messages)
+        out.print(
+            f"\nCall {number} of {len(explained.calls)}, {_moment(call.at, explained.record.zone)}: "
+            f"{len(call.messages)} messages left the process, {same} of them parts as above"
+            + ("." if call.exact else "; NOT all of the others are stored any more."),
+            markup=False,
+            style="green" if call.exact else "yellow",
+        )
+        for place, message in enumerate(call.messages, start=1):
+            if not message.is_part:
+                out.print(f"  {place}. {message.text or '(not stored any more)'}", markup=False, style="dim")
 
 
 def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | None, out: Console) -> None:
@@ -272,6 +301,14 @@ def _fields(explained: Explanation, fact: str | None) -> dict[str, object]:
                 "content": part.content,
             }
             for part in explained.rebuilt.payload
+        ],
+        "calls": [
+            {
+                "at": call.at,
+                "exact": call.exact,
+                "messages": [None if each.text is None else json.loads(each.text) for each in call.messages],
+            }
+            for call in explained.calls
         ],
         "summary": [_traced_fields(each) for each in _matching(explained.summary, fact)],
     }

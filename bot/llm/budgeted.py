@@ -18,7 +18,7 @@ from compaction.budget.messages import Message
 from compaction.errors import CompletionError, ContextOverflowError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.llm.budget import Budget
     from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem
@@ -68,6 +68,7 @@ class BudgetedModel:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
+        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
         enforce = self._budget.settings.enabled if enforce_budget is None else enforce_budget
@@ -80,8 +81,11 @@ class BudgetedModel:
             searchable=tools.callable_now and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
         )
         call = _Call("reply", prompt, time.monotonic(), tool_tokens=tool_tokens)
+        sent = [_to_chat_message(message) for message in prompt.messages]
+        if on_sent is not None:
+            on_sent(sent)
         stream = self._endpoint.stream(
-            [_to_chat_message(message) for message in prompt.messages],
+            sent,
             max_output_tokens=max_output_tokens,
             tools=tools,
             on_usage=call.record_usage,

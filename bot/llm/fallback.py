@@ -20,7 +20,7 @@ from voice.circuit_breaker import CircuitBreaker
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.clock import Clock
     from bot.llm.budget import Budget
@@ -71,13 +71,18 @@ class FallbackModel:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
+        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer of the first model that gives one. See `ChatModel.stream`."""
         candidates = self._candidates()
         for number, (model, breaker) in enumerate(candidates):
             rest = candidates[number + 1 :]
             stream = model.stream(
-                messages, max_output_tokens=max_output_tokens, enforce_budget=enforce_budget, tools=tools
+                messages,
+                max_output_tokens=max_output_tokens,
+                enforce_budget=enforce_budget,
+                tools=tools,
+                on_sent=on_sent,
             )
             spoke = False
             try:

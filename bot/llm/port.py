@@ -129,9 +129,11 @@ class ChatModel(Protocol):
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
+        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece, then its end.
 
+        `on_sent`: gets the messages of each call as they are sent, with what the budget cut or left out.
         `enforce_budget` False sends the messages untrimmed; None: as the settings say. A model that can't call tools
         answers without them. Raises `ChatModelError`, also after some pieces, and `ContextOverflowError` before the
         first. Close it (`aclosing`) to end the call early.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
+from compaction.budget.messages import message_json
 from compaction.context.provenance import StoredSources, rebuild_payload
 from compaction.context.record import cited_passages, note_ids
 from compaction.memory.passage import PassageKind
@@ -19,11 +20,11 @@ from compaction.payload import text_digest
 from compaction.summary.trace import trace_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bot.store.database import Database
     from compaction.context.provenance import RebuiltPayload
-    from compaction.context.record import ContextRecord
+    from compaction.context.record import CallRecord, ContextRecord
     from compaction.model import Chapter, Segment, SessionId
     from compaction.ports import TurnStore
     from compaction.summary.trace import SentenceSource
@@ -39,12 +40,40 @@ class TracedSentence:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedMessage:
+    """One message that left the process. `text`: as JSON, or None if it is not stored any more.
+
+    `is_part`: it is a part of the rebuilt prompt, unchanged.
+    """
+
+    text: str | None
+    is_part: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCall:
+    """One model call of a reply. `at`: UTC epoch seconds."""
+
+    at: float
+    messages: tuple[ExplainedMessage, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Return whether every message is known by its digest."""
+        return all(message.text is not None for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """One explained reply: the rebuilt payload, and the source of each sentence of its summary."""
+    """One explained reply: the rebuilt payload, the calls made with it, and the source of each sentence of its summary.
+
+    `calls`: empty if the log names none, as in speech-to-speech and in logs of earlier versions.
+    """
 
     record: ContextRecord
     rebuilt: RebuiltPayload
     summary: tuple[TracedSentence, ...]
+    calls: tuple[ExplainedCall, ...] = ()
 
 
 class Explainer:
@@ -56,8 +85,10 @@ class Explainer:
         self._prompts = PromptStore(database)
         self._turns = turns
 
-    async def explain(self, record: ContextRecord, *, prompts: Iterable[str] = ()) -> Explanation:
-        """Return what the model saw for the reply of `record`.
+    async def explain(
+        self, record: ContextRecord, *, prompts: Iterable[str] = (), calls: Sequence[CallRecord] = ()
+    ) -> Explanation:
+        """Return what the model was sent for the reply of `record`, in each of `calls`.
 
         `prompts`: system prompts that may have been sent but not stored.
         """
@@ -80,7 +111,24 @@ class Explainer:
             if snapshot.summary is None
             else await self._traced(record.session_id, snapshot.summary, snapshot.segments, snapshot.chapters)
         )
-        return Explanation(record, rebuilt, traced)
+        return Explanation(record, rebuilt, traced, await self._explained_calls(record.session_id, rebuilt, calls))
+
+    async def _explained_calls(
+        self, session_id: SessionId, rebuilt: RebuiltPayload, calls: Sequence[CallRecord]
+    ) -> tuple[ExplainedCall, ...]:
+        parts = {text_digest(text): text for text in map(message_json, rebuilt.payload)}
+        digests = {digest for call in calls for digest in call.message_digests}
+        stored = await self._prompts.sent_texts(session_id, digests - parts.keys())
+        return tuple(
+            ExplainedCall(
+                call.at,
+                tuple(
+                    ExplainedMessage(parts.get(digest, stored.get(digest)), digest in parts)
+                    for digest in call.message_digests
+                ),
+            )
+            for call in calls
+        )
 
     async def summary_now(self, session_id: SessionId, summary: str) -> tuple[TracedSentence, ...]:
         """Return the source of each sentence of the session's current summary."""

@@ -30,7 +30,7 @@ from compaction.summary.extractive import extract_facts
 from compaction.summary.port import KnownFact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
@@ -126,6 +126,13 @@ class MemoryUpkeep:
             elif is_kept_as_sent(part) and (digest := text_digest(part.content)) not in self._kept_texts:
                 self._new_texts[digest] = part.content
                 self._wake.set()
+
+    def on_messages_sent(self, texts: Mapping[str, str]) -> None:
+        """Messages, by digest, were sent to a model and are in no part of its prompt. Does not wait."""
+        new = {digest: text for digest, text in texts.items() if digest not in self._kept_texts}
+        if new:
+            self._new_texts.update(new)
+            self._wake.set()
 
     def participants(self, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
         """Return the prompt part about the people present, (id, display name). Does not wait."""

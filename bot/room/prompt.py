@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.context import build_context_messages
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
+from compaction.budget.messages import message_json
 from compaction.errors import StoreError
 from compaction.model import TurnKind
+from compaction.payload import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
     from bot.guild import PromptPolicy
+    from bot.llm.port import ChatMessage
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.participation import Participation
     from bot.room.services import RoomServices
@@ -80,7 +85,7 @@ class PromptBuilder:
             may_skip=question.may_skip,
         )
         self.record_sent(context.parts, answer_to=question.turn.seq)
-        return context
+        return replace(context, on_sent=partial(record_call, self._memory, self._upkeep, context))
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record the parts that a model was sent for the reply to turn `answer_to`: count the cost, and tell memory and
@@ -162,3 +167,14 @@ def asker_of(question: Question, participants: Participants) -> Asker:
         present=person is not None and not person.is_bot,
         moderator=person is not None and person.is_moderator,
     )
+
+
+def record_call(
+    memory: SessionMemory, upkeep: MemoryUpkeep | None, context: ModelContext, messages: Sequence[ChatMessage]
+) -> None:
+    """Log what one model call was sent, by digests, and have stored what is no part of the prompt of `context`."""
+    sent = [message_json(message) for message in messages]
+    memory.record_call([text_digest(text) for text in sent], answer_to=context.current.seq)
+    if upkeep is not None:
+        parts = {message_json(part) for part in context.parts}
+        upkeep.on_messages_sent({text_digest(text): text for text in sent if text not in parts})

@@ -5,6 +5,7 @@ A tool call and its results form a group. Providers refuse one without the other
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.payload import PartKind
+    from compaction.tokens import HasContent
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
 
@@ -55,6 +57,16 @@ class Message:
     @property
     def is_tool_output(self) -> bool:
         return self.role == "tool"
+
+
+def message_json(message: HasContent) -> str:
+    """Return a message as a model's server is sent it, in one form for digests and for the record."""
+    calls = [
+        {"id": call.id, "name": call.name, "arguments": call.arguments} for call in getattr(message, "tool_calls", ())
+    ]
+    sent: dict[str, object] = {"role": str(message.role), "content": message.content, "tool_calls": calls}
+    sent["tool_call_id"] = getattr(message, "tool_call_id", None)
+    return json.dumps({name: value for name, value in sent.items() if value or name == "content"})
 
 
 def group_messages(messages: Sequence[Message]) -> list[tuple[int, ...]]:

@@ -62,6 +62,25 @@ class ContextRecord:
         return timezone(timedelta(seconds=self.utc_offset_s))
 
 
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One `model_call_sent` line: the digests of the messages that left the process. `at`: UTC epoch seconds."""
+
+    session_id: SessionId
+    at: float
+    answer_to: int
+    message_digests: tuple[str, ...]
+
+
+def read_call(event: Mapping[str, object]) -> CallRecord | None:
+    """Return the record of a `model_call_sent` log event. Returns None for another event or a broken one."""
+    answer_to = _number(event.get("answer_to"))
+    if event.get("event") != "model_call_sent" or not isinstance(event.get("session_id"), str) or answer_to is None:
+        return None
+    digests = _texts(event.get("message_digests"))
+    return CallRecord(SessionId(str(event["session_id"])), _moment(event.get("timestamp")), answer_to, digests)
+
+
 def read_record(event: Mapping[str, object]) -> ContextRecord | None:
     """Return the record of a `model_context_built` log event. Returns None for another event or a broken one."""
     if event.get("event") != "model_context_built" or not isinstance(event.get("session_id"), str):

@@ -13,7 +13,7 @@ from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.llm.port import StreamItem
 
@@ -34,6 +34,7 @@ class Parrot:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
+        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         self.asked.append((messages, max_output_tokens))
         for piece in self._pieces:

@@ -19,7 +19,7 @@ from compaction.budget.messages import MessageToolCall
 from tests.bot.brain.test_responder import CONTEXT
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from bot.brain.context import ModelContext
     from bot.llm.port import StreamItem
@@ -50,6 +50,7 @@ class Thinker:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
+        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the next script; the last one is repeated."""
         self.asked.append((messages, tools))

@@ -70,7 +70,7 @@ def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.
     assert f"the reply to turn {last}, built " in out
     assert "tokens: system " in out
     assert "Nothing was left out." in out
-    assert "exactly what was sent (the digest in the log matches)" in out
+    assert "exactly the parts below (the digest in the log matches)" in out
     assert "participants  user" in out
     assert "Where the summary comes from:" in out
     assert "    segment evening:0-10 (turns 0-9, by extractive)" in out

@@ -4,8 +4,11 @@ difference is given.
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, timedelta, timezone
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,29 +17,37 @@ from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
 from bot.brain.recall_quotes import QuoteFinder
+from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
+from bot.llm.factory import open_model
+from bot.llm.settings import LlmSettings
 from bot.memory.explain import Explainer, Explanation
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.replay import SESSION, replay
 from bot.memory.transcript import NoteLine, SaidLine
 from bot.realtime.items import Items
+from bot.room.prompt import record_call
 from bot.settings import RecallSettings
 from bot.store.database import open_database
 from bot.store.forgetting import SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.turns import SqlTurnStore
 from bot.store.vector_store import VectorStore
-from compaction.context.record import read_record
+from compaction.context.record import read_call, read_record
 from compaction.model import Mode, Note, NoteId, TurnKind
 from compaction.payload import PartKind, PayloadPart
-from compaction.settings import CompactionSettings
+from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.clock import FakeClock
 from tests.fakes.realtime import FakeRealtime
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from bot.brain.context import ModelContext
@@ -239,16 +250,16 @@ async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) ->
 async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> None:
     """A summary of the turns that did not fit into a prompt is stored, and deleted when something is forgotten."""
     async with Evening(tmp_path / "a.db") as evening:
-        for number in range(30):
+        for number in range(100):
             await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
         question = await evening.say("Where is the key?", "Bob")
-        policy = PromptPolicy(Mode.SUMMARY, 1_200, enforced=True, count_tokens=len, summarise_dropped=True)
+        policy = PromptPolicy(Mode.SUMMARY, 5_000, enforced=True, count_tokens=len, summarise_dropped=True)
         with capture_logs() as logs:
             sent = build_context_messages(
                 evening.memory,
                 question,
                 system=SYSTEM,
-                max_input_tokens=1_200,
+                max_input_tokens=5_000,
                 now=evening.clock.now(),
                 zone=EAST,
                 policy=policy,
@@ -309,3 +320,65 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
         for expected in (*named, "harbour", "turn 0, Ada", "The gate is blue.", "parcel 69"):
             assert expected in told
         assert explained.summary, "where the summary comes from is told too"
+
+
+@pytest.mark.asyncio
+async def test_each_call_is_explained_as_the_server_got_it(tmp_path: Path) -> None:
+    """Every message that the server received is shown: also the tool's output in the second call, and what the budget
+    cut to fit a small model. After something was forgotten, what is missing is named as missing.
+    """
+
+    async def read(_: Mapping[str, object]) -> str:
+        return "The parcel is blue. " * 400
+
+    toolbox = Toolbox([RoomTool("read_attachment", "Reads.", {"type": "object", "properties": {}}, read)])
+
+    def answer(call: ChatCall) -> ToolCallAnswer | str:
+        last = call.messages[-1]
+        return "It is blue." if last["role"] != "user" else ToolCallAnswer((ScriptedToolCall("read_attachment"),))
+
+    limits = BudgetSettings(max_context_tokens=3_000, reserved_output_tokens=100)
+    async with (
+        Evening(tmp_path / "a.db") as evening,
+        LocalChatServer(ChatBehaviour(answer=answer)) as server,
+        open_model(LlmSettings(base_url=server.base_url, model="local-chat"), limits) as model,
+    ):
+        for number in range(30):
+            await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
+        question = await evening.say("What does the file say?", "Bob")
+        with capture_logs() as logs:
+            context = build_context_messages(
+                evening.memory,
+                question,
+                system=SYSTEM,
+                max_input_tokens=2_900,
+                now=evening.clock.now(),
+                zone=EAST,
+                toolbox=toolbox,
+            )
+            context = replace(context, on_sent=partial(record_call, evening.memory, evening.keeper, context))
+            said = [piece async for piece in ModelResponder(model, max_output_tokens=50).respond(context)]
+        assert "".join(said).endswith("It is blue.")
+        evening.keeper.on_payload_sent(context.parts)
+        await evening.keeper.run_once()
+        (built,) = [line for line in logs if line["event"] == "model_context_built"]
+        record = read_record(built)
+        calls = [found for line in logs if (found := read_call(line)) is not None]
+        assert record is not None
+        assert len(calls) == len(server.calls) == 2
+        explainer = Explainer(evening.database, evening.store)
+        explained = await explainer.explain(record, calls=calls)
+        for call, got in zip(explained.calls, server.calls, strict=True):
+            assert call.exact
+            shown = [json.loads(message.text or "") for message in call.messages]
+            assert [(each["role"], each["content"]) for each in shown] == [
+                (each["role"], each.get("content") or "") for each in got.messages
+            ]
+        first, second = explained.calls
+        assert sum(not message.is_part for message in first.messages) <= 1
+        assert any("characters left out" in (message.text or "") for message in second.messages), "it was cut"
+        assert not all(message.is_part for message in second.messages)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
+        (cy,) = await forgetting.find("Cy")
+        await forgetting.forget(cy)
+        assert not any(call.exact for call in (await explainer.explain(record, calls=calls)).calls)
