@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.language.wording import concepts
+from compaction.language.meaning import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -25,7 +25,7 @@ MAX_NOTE_CHARS = 400
 # The text around each note in a prompt: '; 21:04 's screen (the picture changed): '.
 _NOTE_FRAME_CHARS = 42
 # A note must have at least this share of words that newer notes don't have. Otherwise the same screen was read again.
-_NOTE_ADDS = 0.3
+_NOTE_ADDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) ->
     covered: set[str] = set()
     room = max_chars
     for note in reversed(notes):
-        about = concepts(f"{note.who} {note.what}").all
+        about = meaning(f"{note.who} {note.what}").about
         cost = len(note.what) + len(note.who) + _NOTE_FRAME_CHARS
         if cost > room or (about and len(about - covered) / len(about) < _NOTE_ADDS):
             continue

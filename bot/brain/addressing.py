@@ -16,8 +16,8 @@ from bot.brain.lexicon import (
     words_of,
 )
 from bot.brain.wakeword import calls_name
-from compaction.language.lexicon import STOPWORDS
-from compaction.language.wording import QUESTION_MARKS
+from compaction.language.languages import STOPWORDS
+from compaction.language.text import QUESTION_MARKS
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 
-from compaction.language.lexicon import STOPWORDS
+from compaction.language.languages import STOPWORDS
 from compaction.language.stems import stem
-from compaction.language.wording import QUESTION_MARKS
+from compaction.language.text import QUESTION_MARKS
 
 # Thai, Lao, Burmese, Khmer, Japanese and Chinese are written without spaces.
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"

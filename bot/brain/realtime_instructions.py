@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from compaction.context.build import format_clock_time
-from compaction.language.wording import plain, whole_sentences
+from compaction.language.text import plain, whole_sentences
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part
 from compaction.speaker_names import plain_name

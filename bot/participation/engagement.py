@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.addressing import word_count
 from bot.brain.decider import Reason
-from compaction.language.wording import QUESTION_MARKS
+from compaction.language.text import QUESTION_MARKS
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision

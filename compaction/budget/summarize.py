@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.errors import CompletionError
-from compaction.language.wording import plain, sentences, whole_sentences
+from compaction.language.text import plain, sentences, whole_sentences
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.ports import CompletionRequest

@@ -18,7 +18,7 @@ from compaction.context.turn_text import MAX_TURN_CHARS as MAX_TURN_CHARS
 from compaction.context.turn_text import TurnPartCache, turn_part
 from compaction.context.turn_text import format_clock_time as format_clock_time
 from compaction.context.turn_text import format_turn as format_turn
-from compaction.language.wording import plain
+from compaction.language.text import plain
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part
 from compaction.speaker_names import plain_name

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from compaction.language.wording import plain
+from compaction.language.text import plain
 from compaction.model import TurnKind
 from compaction.payload import PartKind, make_part
 from compaction.speaker_names import plain_name

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.language.elliptic import REACH_TURNS
 from compaction.model import Seq
-from compaction.summary.port import FoldRequest
+from compaction.summary.port import REACH_TURNS, FoldRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 # The first is taken if the words of a text tell nothing.
 LANGUAGES: tuple[Language, ...] = (ENGLISH, GERMAN)
+# The empty words of English, for the rules that tell who is addressed and for search terms.
+STOPWORDS = ENGLISH.stopwords | ENGLISH.light
+NUMBER_WORDS = {word: value for word, value in ENGLISH.numbers.items() if word not in STOPWORDS}
 # More words tell nothing new.
 _WORDS = 200
 

@@ -12,7 +12,7 @@ import unicodedata
 import zlib
 from typing import TYPE_CHECKING
 
-from compaction.language.lexicon import NUMBER_WORDS, STOPWORDS
+from compaction.language.languages import NUMBER_WORDS, STOPWORDS
 from compaction.language.stems import STEMMER_VERSION, stem
 
 if TYPE_CHECKING:

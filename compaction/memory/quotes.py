@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
-from compaction.language.wording import plain, sentences
+from compaction.language.text import plain, sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, data_part

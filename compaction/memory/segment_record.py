@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.wording import as_sentence, concepts, durability, plain, sentences
+from compaction.language.meaning import meaning
+from compaction.language.text import as_sentence, plain, sentences
 from compaction.model import Fact, FactKind, Segment, SegmentId, SessionId
 from compaction.summary.extractive import make_gist
 from compaction.tokens import estimate_text_tokens
@@ -127,7 +128,7 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
             with_text,
             key=lambda fact: (
                 _TOPIC_ORDER.index(fact.kind),
-                -durability(fact.text) * _density(fact.text),
+                -meaning(fact.text).weight * _density(fact.text),
                 fact.turn_seq,
             ),
         )
@@ -147,7 +148,7 @@ def relevance_of(facts: Sequence[Fact]) -> float:
     """Return the first estimate (0.0-1.0) of how likely a segment is to be searched for again."""
     if not facts:
         return _LEAST_RELEVANCE
-    lasting = sum(durability(fact.text) >= _DURABLE for fact in facts) / len(facts)
+    lasting = sum(meaning(fact.text).weight >= _DURABLE for fact in facts) / len(facts)
     return round(_LEAST_RELEVANCE + (0.9 - _LEAST_RELEVANCE) * lasting, 3)
 
 
@@ -162,5 +163,5 @@ def compression_ratio(original_tokens: int, compressed_tokens: int) -> float:
 
 
 def _density(text: str) -> float:
-    about = concepts(text)
-    return float((len(about.topics) + 2 * len(about.values)) / max(len(text), 12) ** 0.7)
+    about = meaning(text)
+    return float((len(about.topics) + 2 * len(about.values | about.names)) / max(len(text), 12) ** 0.7)

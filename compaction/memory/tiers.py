@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compaction.language.wording import concepts
+from compaction.language.meaning import meaning
 from compaction.memory.segment_record import SegmentRecord, make_record
 from compaction.model import FactKind, Segment, SegmentId, TurnKind
 
@@ -158,10 +158,10 @@ class SegmentTopics:
             self._superseded.update(fact.supersedes)
             if not fact.text:
                 continue
-            self._roster.update(concepts(fact.speaker).all)
+            self._roster.update(meaning(fact.speaker).about)
             ref = f"{segment.id}#{index}"
             self._order[ref] = (fact.turn_seq, index)
-            for concept in concepts(fact.text).all:
+            for concept in meaning(fact.text).about:
                 self._holders[concept].add(segment.id)
                 if fact.kind is not FactKind.OPEN:
                     self._statements[concept].add(ref)
@@ -170,10 +170,10 @@ class SegmentTopics:
         if turn.kind not in _SPOKEN or turn.tombstone:
             return frozenset()
         common = max(1.0, _COMMON_SHARE * len(self._known))
-        about = [concepts(part.text) for part in turn.parts]
-        values = frozenset().union(*(each.values for each in about))
+        about = [meaning(part.text) for part in turn.parts]
+        values = frozenset().union(*(each.values | each.names for each in about))
         shared: Counter[SegmentId] = Counter()
-        for concept in frozenset().union(*(each.all for each in about)) - self._roster:
+        for concept in frozenset().union(*(each.about for each in about)) - self._roster:
             holders = self._holders.get(concept, ())
             if 0 < len(holders) <= common:
                 tells = concept in values and len(holders) <= _RARE
@@ -191,7 +191,7 @@ class SegmentTopics:
         )
 
     def _answered(self, ref: str, question: str) -> bool:
-        about = concepts(question).all - self._roster
+        about = meaning(question).about - self._roster
         if not about:
             return True
         shared: Counter[str] = Counter()

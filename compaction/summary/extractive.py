@@ -174,7 +174,7 @@ def extract_paragraph(request: FoldRequest) -> Fold:
             places.append(place)
             room -= len(kept[place]) + 1
     text = " ".join([*(kept[place] for place in sorted(places)), newest])
-    return Fold(gist=text, facts=(), form=Strategy.RECURSIVE.value, paragraph=text)
+    return Fold(gist=gist, facts=(), form=Strategy.RECURSIVE.value, paragraph=text)
 
 
 def _replaced_by(statement: SpokenStatement, known: Sequence[tuple[KnownFact, Meaning]]) -> tuple[str, ...]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from compaction.language.claims import claim_of
 from compaction.model import Strategy
 
 if TYPE_CHECKING:
-    from compaction.language.claims import FactClaim
     from compaction.model import Chapter, Fact, Note, Seq, Turn
 
 # The limit of a gist, which represents ten turns in lists and archives. Source: MEMORY.md.
@@ -41,11 +39,6 @@ class KnownFact:
     fact: Fact
     label: str = ""
     in_previous: bool = False
-
-    @property
-    def claim(self) -> FactClaim:
-        """Return the analysed fact."""
-        return claim_of(self.fact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
 from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped, FoldStarted
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
-from compaction.language.wording import ends_a_sentence
+from compaction.language.text import ends_a_sentence
 from compaction.model import CompactionState, SessionId, Strategy
 from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import coverage

@@ -13,7 +13,7 @@ from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.lexicon import content_stems, is_question, meaning_stem, words_of
 from bot.brain.wakeword import mentions_name
 from bot.time_phrases import format_ago, format_time_range
-from compaction.language.wording import sentences
+from compaction.language.text import sentences
 from compaction.model import TurnPart
 
 if TYPE_CHECKING:

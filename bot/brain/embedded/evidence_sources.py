@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
-from compaction.language.wording import sentences
+from compaction.language.text import sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
 from compaction.payload import PartKind

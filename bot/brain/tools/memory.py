@@ -14,7 +14,7 @@ from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.context.build import format_turn
 from compaction.errors import StoreError
-from compaction.language.wording import plain
+from compaction.language.text import plain
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId
 

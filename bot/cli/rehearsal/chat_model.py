@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from benchmarks.local_model import find_model_file
 from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
-from compaction.language.wording import sentences
+from compaction.language.text import sentences
 from compaction.untrusted_text import without_marks
 from rehearsal.errors import LanguageModelError
 from rehearsal.servers.language_model import find_llama_python

@@ -17,7 +17,7 @@ from bot.brain.lexicon import is_question
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
 from bot.brain.wakeword import strip_call
-from compaction.language.wording import sentences
+from compaction.language.text import sentences
 from compaction.untrusted_text import without_marks
 from rehearsal.servers.realtime_behaviour import FunctionCall, ResponseRequest
 from voice.realtime.protocol import BROKEN_OFF

@@ -11,7 +11,7 @@ from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
 from bot.brain.skip import skip_instruction
 from compaction.context.build import SessionContext
-from compaction.language.wording import ends_a_sentence
+from compaction.language.text import ends_a_sentence
 from compaction.model import Mode, Note, NoteId, RenderedSummary, Seq
 from compaction.payload import PartKind, coverage
 from compaction.untrusted_text import defuse, mark_as_data, without_marks

@@ -138,7 +138,7 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
         (ada,) = await forgetting.find("ada")
         await forgetting.forget(ada)
         after = await evening.store.load(evening.session_id)
-        assert not any(SECRET in segment.paragraph for segment in after.segments)
+        assert not any(SECRET in segment.paragraph + segment.gist for segment in after.segments)
         assert all("4411" in segment.paragraph for segment in after.segments)
         assert after.state.summary == after.segments[-1].paragraph
         assert SECRET.encode() not in bytes_on_disk(tmp_path)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_by_rules, summarize_context
 from compaction.errors import CompletionError
-from compaction.language.wording import ends_a_sentence
+from compaction.language.text import ends_a_sentence
 from compaction.payload import PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.tokens import estimate_text_tokens, estimate_tokens

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from compaction.folding.fold_requests import first_context_turn, request_for_batch, request_for_repair, turns_before
 from compaction.folding.state import Run
-from compaction.language.elliptic import REACH_TURNS
 from compaction.model import RunId, SegmentId, Seq, Strategy
 from compaction.summary.ledger import SegmentLedger
+from compaction.summary.port import REACH_TURNS
 from compaction.timeline import Timeline
 from tests.compaction.summary.test_ledger import batch, fact
 from tests.compaction.turn_store_contract import note, turn

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.wording import ends_a_sentence
+from compaction.language.text import ends_a_sentence
 from compaction.model import Chapter, ChapterId, Fact, FactKind, NoteId, Segment, SegmentId, Seq
 from compaction.summary.ledger import ChapterDue, SegmentLedger, render_summary
 from compaction.summary.port import MAX_SUMMARY_CHARS
