@@ -316,7 +316,7 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
         assert words(explained.rebuilt.payload) == words(sent)
         assert (explained.rebuilt.exact, explained.rebuilt.lost) == (True, ())
         told = " ".join(part.content for part in explained.rebuilt.payload)
-        named = ("Be kind.", "innkeeper", "Nobody said your name.", "Ada, who has said: I live in Lisbon.")
+        named = ("Be kind.", "innkeeper", "Nobody said your name.", "Ada, who has said: I live in Lisbon")
         for expected in (*named, "harbour", "turn 0, Ada", "The gate is blue.", "parcel 69"):
             assert expected in told
         assert explained.summary, "where the summary comes from is told too"
