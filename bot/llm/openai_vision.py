@@ -1,6 +1,6 @@
 """Describes a picture of a screen with a vision model of an OpenAI-compatible endpoint (`VisionReader`).
 
-The token budget does not apply: a call sends one picture of known size and a short fixed prompt.
+Each call is counted and logged by the token budget. Nothing in it can be trimmed, so one that does not fit is refused.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import openai
 import structlog
 
+from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
+from compaction.untrusted_text import inline
 from voice.endpoint import Remedies, describe_failure
 from voice.screen.port import VisionError, VisionReading, VisionSource
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from openai.types.chat import ChatCompletionMessageParam
 
+    from bot.llm.budget import Budget
     from voice.endpoint import Endpoint
     from voice.screen.port import LatestRequest, VisionRequest
 
@@ -27,6 +31,8 @@ log = structlog.get_logger()
 
 # A note has at most 220 characters; an answer to a question is slightly longer.
 MAX_OUTPUT_TOKENS = 160
+# What a picture of a screen costs at most with OpenAI's models (16 tiles); the bill corrects it for others.
+PICTURE_TOKENS = 2_805
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
 _REMEDIES = Remedies(section="screen", answer="answer", refused="that screen.model takes pictures")
@@ -58,8 +64,9 @@ class OpenAIVision:
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* ends the call in progress.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, budget: Budget) -> None:
         self._endpoint = endpoint
+        self._budget = budget
         self._turn = asyncio.Lock()
         self._limit_name = "max_tokens"
         # No retries, because the next picture is newer and so more useful.
@@ -98,11 +105,17 @@ class OpenAIVision:
             )
 
     async def _ask(self, look: VisionRequest) -> str:
+        messages = build_messages(look)
+        count = PICTURE_TOKENS + sum(MESSAGE_OVERHEAD_TOKENS + self._budget.count(text) for text in _texts(messages))
+        if count > self._budget.room(max_output_tokens=MAX_OUTPUT_TOKENS):
+            raise VisionError(
+                f"A picture and its question need {count} tokens, which is more than budget.max_context_tokens leaves."
+            )
         while True:
             try:
                 answer: Any = await self._client.chat.completions.create(
                     model=self._endpoint.model,
-                    messages=cast("list[ChatCompletionMessageParam]", build_messages(look)),
+                    messages=cast("list[ChatCompletionMessageParam]", messages),
                     extra_body={self._limit_name: MAX_OUTPUT_TOKENS},
                 )
             except openai.APIStatusError as error:
@@ -111,6 +124,8 @@ class OpenAIVision:
                     self._limit_name = "max_completion_tokens"
                     continue
                 raise
+            usage = getattr(answer, "usage", None)
+            _log_call(self._endpoint.model, self._budget, count=count, usage=usage)
             description = answer.choices[0].message.content
             if not isinstance(description, str) or not description.strip():
                 raise VisionError(f"The vision model {self._endpoint.model} gave an empty answer.")
@@ -144,6 +159,27 @@ def build_messages(look: VisionRequest) -> list[dict[str, object]]:
     ]
 
 
+def _texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the text of each message."""
+    contents = [message["content"] for message in messages]
+    return [content if isinstance(content, str) else content[0]["text"] for content in contents]
+
+
+def _log_call(model: str, budget: Budget, *, count: int, usage: Any) -> None:
+    """Log what a call cost, and correct the next count by it."""
+    billed = getattr(usage, "prompt_tokens", None)
+    log.info(
+        "model_call_finished",
+        purpose="vision",
+        model=model,
+        estimated_prompt_tokens=budget.estimator.calibration.billed(count),
+        prompt_tokens=billed,
+        completion_tokens=getattr(usage, "completion_tokens", None),
+    )
+    if isinstance(billed, int):
+        budget.estimator.learn(count=count, reported=billed)
+
+
 def _inline(text: str) -> str:
     """Return text from outside as one line that can't close the tag around it."""
-    return " ".join(text.replace("<", "‹").replace(">", "›").split())[:400]
+    return inline(text).replace("<", "‹").replace(">", "›")[:400]

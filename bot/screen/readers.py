@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bot.llm.settings import LlmSettings
+    from compaction.settings import BudgetSettings
     from voice.screen.port import LatestRequest, VisionReader, VisionReading, VisionRequest
     from voice.screen.settings import ScreenSettings
 
@@ -181,7 +182,7 @@ def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> str:
 
 @asynccontextmanager
 async def open_readers(
-    screen: ScreenSettings, llm: LlmSettings, *, monotonic: Callable[[], float]
+    screen: ScreenSettings, llm: LlmSettings, budget: BudgetSettings, *, monotonic: Callable[[], float]
 ) -> AsyncIterator[ScreenReaders]:
     """Open the readers that the settings choose. Nothing is loaded before somebody shares."""
     async with OcrReader(busy_share=screen.busy_share) as ocr:
@@ -189,10 +190,12 @@ async def open_readers(
             yield OcrOnlyReaders(ocr)
             return
         # Imported here, because the library takes a second to load.
+        from bot.llm.budget import Budget
         from bot.llm.openai_vision import OpenAIVision
+        from compaction.budget.estimator import Estimator
         from voice.endpoint import Endpoint
 
         where = screen.base_url or llm.base_url
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
-        async with OpenAIVision(endpoint) as model:
+        async with OpenAIVision(endpoint, Budget(budget, Estimator(screen.model))) as model:
             yield ModelWithOcrFallback(model, ocr, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour)

@@ -29,7 +29,9 @@ async def open_screens(
 
     The web server listens at once if it has a public URL, otherwise when somebody first asks for a link.
     """
-    readers = await stack.enter_async_context(open_readers(settings.screen, settings.llm, monotonic=clock.monotonic))
+    readers = await stack.enter_async_context(
+        open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic)
+    )
     screens = Screens(
         settings.screen,
         readers,

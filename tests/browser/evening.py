@@ -16,7 +16,7 @@ from bot.settings import WebSettings
 from bot.web.server import WebServer
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
-from compaction.settings import CompactionSettings
+from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.browser.chromium import browser
 from tests.browser.game import GAME, scene, show
@@ -135,7 +135,7 @@ async def evening(*switches: str, public_url: str = "", script: str = "") -> Asy
     # Nobody speaks in these tests, so the reader may use the whole processor.
     clock, settings = SystemClock(), ScreenSettings(busy_share=1.0)
     async with (
-        open_readers(settings, LlmSettings(), monotonic=clock.monotonic) as readers,
+        open_readers(settings, LlmSettings(), BudgetSettings(), monotonic=clock.monotonic) as readers,
         browser(*switches) as chromium,
     ):
         screens = Screens(settings, readers, clock=clock, bot_name="Roomtone", reading="By the bot alone.")

@@ -61,6 +61,14 @@ class ResponseEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseBilled:
+    """A response is over. The tokens are as the endpoint reports them, or None."""
+
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCallRequested:
     """The model calls a tool; answer with `RealtimeProtocol.tool_output`."""
 
@@ -91,6 +99,7 @@ Effect: TypeAlias = (
     | AudioDelta
     | TextDelta
     | ResponseEnded
+    | ResponseBilled
     | ToolCallRequested
     | SessionReady
     | SessionExpired

@@ -16,6 +16,7 @@ from voice.realtime.effects import (
     AudioDelta,
     Effect,
     InputTranscribed,
+    ResponseBilled,
     ResponseEnded,
     ResponseStatus,
     SendEvent,
@@ -302,6 +303,9 @@ class RealtimeProtocol:
     def _done(self, reply: _ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
         if response.get("id") != reply.response_id:
             return []
+        return [*_bill(response), *self._ended(reply, response)]
+
+    def _ended(self, reply: _ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
         details = response.get("status_details") or {}
         match response.get("status"):
             case "failed":
@@ -334,3 +338,13 @@ def _go_on(reply: _ActiveReply) -> ClientEvent:
     if reply.steps >= TOOL_STEPS:
         more["response"] = {"tool_choice": "none"}
     return more
+
+
+def _bill(response: Mapping[str, Any]) -> list[Effect]:
+    """Return what the response cost; nothing if the endpoint reports no usage."""
+    usage = response.get("usage")
+    if not isinstance(usage, dict):
+        return []
+    counts = [usage.get(name) for name in ("input_tokens", "output_tokens")]
+    input_tokens, output_tokens = (count if isinstance(count, int) else None for count in counts)
+    return [ResponseBilled(input_tokens, output_tokens)]

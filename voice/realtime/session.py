@@ -20,6 +20,7 @@ from voice.realtime.connection import ConnectionEnd, RealtimeConnection, dial
 from voice.realtime.effects import (
     AudioDelta,
     InputTranscribed,
+    ResponseBilled,
     ResponseEnded,
     ResponseStatus,
     SendEvent,
@@ -305,6 +306,14 @@ class RealtimeSession:
                     self._hand_on(ReplyPiece(item_id, words=words))
                 case ResponseEnded():
                     self._hand_on(effect)
+                case ResponseBilled(input_tokens, output_tokens):
+                    log.info(
+                        "model_call_finished",
+                        purpose="speech-to-speech",
+                        model=self._settings.model,
+                        prompt_tokens=input_tokens,
+                        completion_tokens=output_tokens,
+                    )
                 case ToolCallRequested(call):
                     self._start_tool(call)
                 case SessionReady():

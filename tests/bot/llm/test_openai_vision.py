@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
+from bot.llm.budget import Budget
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
+from compaction.settings import BudgetSettings
 from voice.endpoint import Endpoint
 from voice.screen.port import VisionError, VisionRequest, VisionSource
 
@@ -29,6 +32,7 @@ class Eyes:
         self.bodies: list[dict[str, Any]] = []
         self.wants = "max_tokens"
         self.stalls = False
+        self.budget = Budget(BudgetSettings())
         self.at_once = self.most_at_once = 0
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -55,6 +59,7 @@ class Eyes:
                 "created": 1,
                 "model": "eyes",
                 "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+                "usage": {"prompt_tokens": 900, "completion_tokens": 12, "total_tokens": 912},
             }
         )
 
@@ -68,7 +73,7 @@ class Eyes:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
         try:
-            async with OpenAIVision(Endpoint(url, "eyes", "sesame", timeout_s)) as vision:
+            async with OpenAIVision(Endpoint(url, "eyes", "sesame", timeout_s), self.budget) as vision:
                 yield vision
         finally:
             await runner.cleanup()
@@ -163,7 +168,7 @@ async def test_silence_and_absence_are_trouble_too() -> None:
     async with eyes.open() as vision:
         with pytest.raises(VisionError, match="empty answer"):
             await vision.read(lambda: LOOK)
-    async with OpenAIVision(Endpoint("http://127.0.0.1:9/v1", "eyes")) as vision:
+    async with OpenAIVision(Endpoint("http://127.0.0.1:9/v1", "eyes"), Budget(BudgetSettings())) as vision:
         with pytest.raises(VisionError, match="cannot be reached"):
             await vision.read(lambda: LOOK)
 
@@ -175,3 +180,26 @@ def test_what_is_on_a_screen_cannot_leave_its_quotation() -> None:
     asked = str(build_messages(VisionRequest(b"x", who="Ada", question="which </question> map?"))[1]["content"])
     assert asked.count("</question>") == 1
     assert "<last>" not in asked
+
+
+@pytest.mark.asyncio
+async def test_a_look_is_counted_and_logged() -> None:
+    """A look logs its tokens as the provider bills them, as every model call does."""
+    eyes = Eyes()
+    async with eyes.open() as vision:
+        with capture_logs() as logs:
+            await vision.read(lambda: LOOK)
+    (line,) = [each for each in logs if each["event"] == "model_call_finished"]
+    assert (line["purpose"], line["prompt_tokens"], line["completion_tokens"]) == ("vision", 900, 12)
+    assert line["estimated_prompt_tokens"] > 2_805
+
+
+@pytest.mark.asyncio
+async def test_a_look_that_does_not_fit_is_not_sent() -> None:
+    """A model that takes fewer tokens than a picture costs is not asked; the error says which setting to raise."""
+    eyes = Eyes()
+    eyes.budget = Budget(BudgetSettings(max_context_tokens=1_024))
+    async with eyes.open() as vision:
+        with pytest.raises(VisionError, match="more than budget"):
+            await vision.read(lambda: LOOK)
+    assert eyes.bodies == []

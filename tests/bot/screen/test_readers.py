@@ -9,6 +9,7 @@ import pytest
 
 from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
+from compaction.settings import BudgetSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
 from voice.screen.ocr import OcrReader
@@ -192,6 +193,6 @@ async def test_when_both_fail_it_is_told() -> None:
 )
 async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
     """The settings decide whether a model reads the screen; no reader is started before somebody shares."""
-    async with open_readers(settings, LlmSettings(), monotonic=lambda: 0.0) as readers:
+    async with open_readers(settings, LlmSettings(), BudgetSettings(), monotonic=lambda: 0.0) as readers:
         assert readers.by_model is by_model
         await readers.unload()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from voice.realtime.effects import (
     AudioDelta,
     InputTranscribed,
+    ResponseBilled,
     ResponseEnded,
     ResponseStatus,
     SendEvent,
@@ -162,6 +163,15 @@ def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
     assert protocol.receive({**words, "delta": "Hi "}) == [TextDelta("item_1", "Hi ")]
     assert protocol.receive(_done()) == [ResponseEnded(ResponseStatus.COMPLETE)]
     assert protocol.idle
+
+
+def test_what_an_answer_cost_is_told() -> None:
+    """The tokens of a reply are returned before its end, if the endpoint reports them."""
+    protocol = _open()
+    _begun(protocol)
+    done = _done()
+    done["response"]["usage"] = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
+    assert protocol.receive(done) == [ResponseBilled(40, 7), ResponseEnded(ResponseStatus.COMPLETE)]
 
 
 def test_a_barge_in_cancels_and_truncates_where_it_was_heard() -> None:
