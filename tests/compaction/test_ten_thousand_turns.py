@@ -4,6 +4,8 @@ memory.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from compaction.context.build import build_payload
@@ -11,9 +13,10 @@ from compaction.errors import ContextOverflowError
 from compaction.model import Fact, FactKind, Mode
 from compaction.payload import coverage
 from compaction.summary.extractive import extract_chapter
-from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
+from compaction.summary.ledger import SegmentLedger
+from compaction.summary.port import CHAPTER_PARTS, ChapterFold, ChapterRequest, Fold, FoldRequest
 from compaction.timeline import CAPACITY
-from tests.compaction.rooms import Room
+from tests.compaction.rooms import EVENING, Room
 from tests.fakes.virtual_time import run_virtually
 
 TURNS = 10_000
@@ -42,7 +45,9 @@ class FirstWords:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
 def test_ten_thousand_turns(mode: Mode) -> None:
-    """A reply at every tenth turn fits models of every size over ten thousand turns, and memory stays bounded."""
+    """A reply at every tenth turn fits models of every size over ten thousand turns, memory stays bounded, and the
+    chapters that no other chapter holds grow with the logarithm of the turns.
+    """
 
     async def main() -> None:
         most_in_memory = 0
@@ -64,6 +69,11 @@ def test_ten_thousand_turns(mode: Mode) -> None:
                 assert len(memory.context(max_input_tokens=1_000).turn_parts._made) <= most_in_memory
             assert memory.total_turns == TURNS
             assert most_in_memory <= CAPACITY + 10
+            stored = await room.store.load(EVENING)
+            counts = Counter(each.level for each in stored.chapters)
+            assert counts == ({1: 124, 2: 15, 3: 1} if mode is Mode.SUMMARY else {})
+            top = SegmentLedger(stored.segments, stored.chapters).top_chapters
+            assert len(top) < CHAPTER_PARTS * 3
             with pytest.raises(ContextOverflowError):
                 build_payload(memory.context(max_input_tokens=5), system=["You take part."])
 

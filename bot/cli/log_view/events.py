@@ -65,6 +65,9 @@ def _completed(event: Event) -> Iterator[Span]:
     if event.get("repairs"):
         yield f"{_plain(event['repairs'])} replaced by the model", ""
         yield f"cursor {new} stays", _CURSOR
+    elif event.get("chapter_level"):
+        yield f"chapter of level {_get(event, 'chapter_level')} made", ""
+        yield f"cursor {new} stays", _CURSOR
     else:
         yield f"cursor {old} -> {new}", _CURSOR
     yield f"covered through turn {_get(event, 'covered_through_turn')}", ""
@@ -76,6 +79,8 @@ def _completed(event: Event) -> Iterator[Span]:
         yield f"{_get(event, 'prompt_tokens')} + {_get(event, 'completion_tokens')} tokens", _QUIET
     if event.get("degraded"):
         yield "degraded: without the model", "yellow"
+    if event.get("paragraph_problem"):
+        yield f"paragraph by code: {_plain(event['paragraph_problem'])}", "yellow"
     yield from _run(event)
 
 
@@ -83,6 +88,8 @@ def _started(event: Event) -> Iterator[Span]:
     cursor, size = event.get("cursor"), event.get("batch_size")
     if event.get("repairs"):
         yield f"replaces {_plain(event['repairs'])}", _CURSOR
+    elif event.get("chapter_level"):
+        yield f"chapter of level {_get(event, 'chapter_level')}", _CURSOR
     elif isinstance(cursor, int) and isinstance(size, int) and size > 0:
         yield f"cursor {cursor} -> {cursor + size} to come", _CURSOR
         yield f"turns {cursor} to {cursor + size - 1}", ""

@@ -40,6 +40,7 @@ class _SessionFigures:
     cursor: int | None = None
     degraded: int = 0
     repaired: int = 0
+    chapters: int = 0
     notes: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     skips: Counter[str] = field(default_factory=Counter)
@@ -76,6 +77,8 @@ def _count_event(figures: _SessionFigures, name: str, event: Event) -> None:
     match name:
         case "completed" if event.get("repairs"):
             figures.repaired += 1
+        case "completed" if event.get("chapter_level"):
+            figures.chapters += 1
         case "completed":
             _completed(figures, event)
         case "failed":
@@ -123,6 +126,8 @@ def _summarise(figures: _SessionFigures) -> str:
         parts.append(f"the slowest took {figures.slowest_ms / 1000:.1f} s")
     else:
         parts.append("nothing was folded")
+    if figures.chapters:
+        parts.append(_count(figures.chapters, "chapter"))
     if figures.notes:
         parts.append(f"{_count(figures.notes, 'note')} folded")
     if figures.degraded:

@@ -62,6 +62,25 @@ def test_a_repair_says_which_segment_was_made_again() -> None:
     assert "->" not in line
 
 
+def test_a_chapter_says_its_level_and_why_its_paragraph_was_not_used() -> None:
+    """A chapter shows its level, that the cursor stays, and the problem of the model's paragraph."""
+    line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=80, chapter_level=1)
+    assert "chapter of level 1" in line
+    assert "to come" not in line
+    line = line_of(
+        event="voice_context_compaction_completed",
+        old_cursor=80,
+        new_cursor=80,
+        degraded=False,
+        chapter_level=1,
+        paragraph_by="code",
+        paragraph_problem="too long",
+    )
+    assert "chapter of level 1 made  cursor 80 stays" in line
+    assert "paragraph by code: too long" in line
+    assert "->" not in line
+
+
 def test_started_shows_what_is_being_folded() -> None:
     """A started compaction shows its batch and its summariser. A run that folds only notes leaves the cursor."""
     fields = {"run_id": "r1", "recent_start": 11, "pending_note_count": 3, "summariser": "llm", "model": "gpt"}

@@ -60,4 +60,4 @@ def test_two_of_one_name_are_told_apart_by_id(data_dir: Path, capsys: pytest.Cap
 
     at_evening(data_dir, another)
     out = told(capsys, "memory", "forget", "--person", "Ada", "--yes", status=1)
-    assert "2 people have been called Ada. Say which one by id:\n  id-2  Ada, 1 turns\n  id-Ada  Ada, " in out
+    assert "2 people have been called Ada. Say which one by id:\n  id-2  Ada (2), 1 turns\n  id-Ada  Ada, " in out
