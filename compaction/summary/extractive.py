@@ -28,6 +28,7 @@ from compaction.summary.port import (
     Fold,
 )
 from compaction.summary.spoken import SpokenStatement, names_in, spoken
+from compaction.summary.subjects import count_names, language_of_texts, rank_weights, subjects_in, subjects_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -50,6 +51,9 @@ _LEAST_WORTH = 2.0
 # The weights from which a fact is important, and from which it must not be lost.
 _IMPORTANT = 1.3
 _VITAL = 2.3
+# The parts of a gist that may name what the batch or chapter was about.
+_SUBJECTS_CHARS = 130
+_CHAPTER_SUBJECTS_CHARS = 220
 # Only the best so many sentences of a batch are compared with each other.
 _SHORTLIST = 120
 _STRETCHES = 3
@@ -118,8 +122,16 @@ def extract_facts(
 
 
 def make_gist(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
-    """Return at most 300 characters for the whole batch: its weightiest facts, or who spoke if there are none."""
-    return _in_order(facts, MAX_GIST_CHARS) or empty_gist(turns)
+    """Return at most 300 characters for the whole batch: what it was about, and its weightiest facts.
+
+    Without either it tells who spoke.
+    """
+    texts = [part.text for turn in turns for part in turn.parts]
+    speakers = {part.speaker for turn in turns for part in turn.parts}
+    counts = count_names(texts, names_in(turns), speakers)
+    about = subjects_sentence(counts, language=language_of_texts(texts), max_chars=_SUBJECTS_CHARS)
+    told = _in_order(facts, MAX_GIST_CHARS - len(about) - 1)
+    return " ".join(each for each in (about, told) if each) or empty_gist(turns)
 
 
 def empty_gist(turns: Sequence[Turn]) -> str:
@@ -130,18 +142,15 @@ def empty_gist(turns: Sequence[Turn]) -> str:
 
 
 def extract_chapter(request: ChapterRequest) -> ChapterFold:
-    """Return a chapter without a model: of each part in turn its weightiest fact, while they fit."""
+    """Return a chapter without a model: what its parts were about, and of each part in turn its weightiest fact."""
+    weights = rank_weights((subjects_in(part.gist), 1.0) for part in request.parts)
+    language = language_of_texts([part.gist for part in request.parts])
+    about = subjects_sentence(weights, language=language, max_chars=_CHAPTER_SUBJECTS_CHARS)
     ranked = [sorted(part.facts, key=lambda each: -_density(each.fact)) for part in request.parts]
     turns = max((len(each) for each in ranked), default=0)
     by_turns = [each[place] for place in range(turns) for each in ranked if place < len(each)]
-    chosen: list[KnownFact] = []
-    room = MAX_CHAPTER_GIST_CHARS
-    for each in by_turns:
-        if len(each.fact.attributed_text) < room:
-            chosen.append(each)
-            room -= len(each.fact.attributed_text) + 1
-    chosen.sort(key=lambda each: (each.fact.at, each.ref))
-    gist = " ".join(as_sentence(each.fact.attributed_text, MAX_CHAPTER_GIST_CHARS) for each in chosen)
+    told = _in_order([each.fact for each in by_turns], MAX_CHAPTER_GIST_CHARS - len(about) - 1)
+    gist = " ".join(each for each in (about, told) if each)
     if not gist:
         share = MAX_CHAPTER_GIST_CHARS // len(request.parts)
         beginnings = [as_sentence(next(iter(sentences(part.gist)), part.gist), share - 1) for part in request.parts]

@@ -6,7 +6,7 @@ from the same segments and chapters. So it is always a function of what is store
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -17,6 +17,7 @@ from compaction.model import FactKind, RenderedSentence, RenderedSummary, Segmen
 from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
 from compaction.summary.paragraph_checks import ToldText
 from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS, ChapterPart, ChapterRequest, KnownFact
+from compaction.summary.subjects import subjects_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,11 +61,14 @@ class SegmentLedger:
         # The facts of each segment that have a text; all of them, those that stay relevant longest first.
         self._facts: list[tuple[Candidate, ...]] = []
         self._ranked: list[Candidate] = []
+        self._by_ref: dict[str, Candidate] = {}
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
         # Segments to repair, oldest first.
         self._degraded: tuple[Segment, ...] = ()
+        # The place of the last recursive segment: it has no facts, and its paragraph tells what was before it.
+        self._last_recursive = 0
         # Ordered by `start`, then by `level`.
         self._chapters: tuple[Chapter, ...] = tuple(chapters)
         for segment in segments:
@@ -136,10 +140,12 @@ class SegmentLedger:
         other._segments = [*self._segments]
         other._facts = [*self._facts]
         other._ranked = [*self._ranked]
+        other._by_ref = self._by_ref.copy()
         other._superseded = {*self._superseded}
         other._roster = {*self._roster}
         other._span = self._span
         other._degraded = self._degraded
+        other._last_recursive = self._last_recursive
         return other
 
     def add(self, segment: Segment) -> None:
@@ -147,9 +153,12 @@ class SegmentLedger:
         if segment.closing:
             return
         facts = tuple(fact_candidate(segment, index, fact) for index, fact in enumerate(segment.facts) if fact.text)
+        if segment.is_recursive:
+            self._last_recursive = len(self._segments)
         self._segments.append(segment)
         self._facts.append(facts)
         for each in facts:
+            self._by_ref[each.refs[0]] = each
             insort(self._ranked, each, key=_rank)
         if segment.degraded and not segment.pruned and segment.start < segment.end:
             self._degraded = (*self._degraded, segment)
@@ -259,9 +268,10 @@ class SegmentLedger:
         if written and (kept := whole_sentences(written, max_chars)):
             return _as_written(kept, newest.ended_at)
         since = max(0, len(self._segments) - _NEWEST_SEGMENTS)
+        new = {each.id for each in self._segments[since:]}
         made = compose(
             self._stretches(since),
-            islice((each for each in self._ranked if self._holds(each) and not self._is_new(each, since)), _SHORTLIST),
+            islice((each for each in self._ranked if self._holds(each) and each.segment_id not in new), _SHORTLIST),
             [each for place in range(since, len(self._segments)) for each in self._told(place)],
             max_chars=max_chars,
         )
@@ -270,24 +280,25 @@ class SegmentLedger:
     def _stretches(self, until: int) -> list[Stretch]:
         """Return the parts of the time before the segment at this position: chapters, then segments without one."""
         chapters = self.top_chapters
-        by_ref = {each.refs[0]: each for facts in self._facts[:until] for each in facts if self._holds(each)}
         made = [
             Stretch(
                 each.started_at,
                 each.ended_at,
                 _gist_sentences(each) if _by_model(each.summariser) else (),
-                tuple(by_ref[ref] for ref in each.refs if ref in by_ref),
+                tuple(self._by_ref[ref] for ref in each.refs if ref in self._by_ref and ref not in self._superseded),
+                tuple(subjects_in(each.gist)),
+                CHAPTER_PARTS**each.level,
             )
             for each in chapters
         ]
         covered = chapters[-1].end if chapters else 0
-        # A recursive segment has no facts, and its paragraph tells what was before it.
-        told_by = max((at for at, each in enumerate(self._segments) if each.is_recursive), default=0)
-        for place, segment in enumerate(self._segments[told_by:until], start=told_by):
+        since = max(self._last_recursive, bisect_left(self._segments, covered, key=lambda each: each.start))
+        for place, segment in enumerate(self._segments[since:until], start=since):
             if segment.start >= covered:
                 told = _gist_sentences(segment) if _tells(segment) else ()
                 standing = tuple(each for each in self._facts[place] if self._holds(each))
-                made.append(Stretch(segment.started_at, segment.ended_at, told, standing))
+                subjects = () if told else tuple(subjects_in(segment.gist))
+                made.append(Stretch(segment.started_at, segment.ended_at, told, standing, subjects))
         return made
 
     def _told(self, place: int) -> list[Candidate]:
@@ -297,10 +308,7 @@ class SegmentLedger:
         return [*told, *_gist_sentences(segment)] if _tells(segment) else told
 
     def _holds(self, candidate: Candidate) -> bool:
-        return self._superseded.isdisjoint(candidate.refs)
-
-    def _is_new(self, candidate: Candidate, since: int) -> bool:
-        return any(candidate.segment_id == each.id for each in self._segments[since:])
+        return candidate.refs[0] not in self._superseded
 
 
 def render_summary(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from math import log
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from compaction.language.meaning import Meaning, contradicts, meaning
 from compaction.language.text import as_sentence, ends_a_sentence, words
 from compaction.model import FactKind, RenderedSentence, RenderedSummary
 from compaction.summary.port import MAX_FACT_CHARS
+from compaction.summary.subjects import language_of_texts, rank_weights, subjects_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +27,11 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Importance, Segment, SegmentId, Seq
 
 # The shares of the newest batches and of the standing facts. The rest, and what these leave, tells what came before.
-_NOW_SHARE = 0.28
-_HOLDS_SHARE = 0.36
+_NOW_SHARE = 0.2
+_HOLDS_SHARE = 0.25
 _PARTS_OF_THE_TIME = 3
 # The share of a third's room for the names and subjects of that third.
-_SUBJECTS_SHARE = 0.5
+_SUBJECTS_SHARE = 0.75
 _WORTH_OF_IMPORTANCE: Mapping[Importance, float] = {3: 4.0, 2: 1.0, 1: 0.3}
 _WORTH_OF_KIND = {
     FactKind.LASTING: 1.2,
@@ -43,12 +45,14 @@ _LENGTH_EXPONENT = 0.7
 _VALUE_WEIGHT = 2.0
 # One person's two sentences that share this much of what they are about say the same; the later one stays.
 _SAME = 0.75
-# A name is a subject of a third if it was said so often, a common word if it was said more often.
-_LEAST_NAMED = 2
-_LEAST_SAID = 4
+# Beside the speaker and the words: ' said: ""', and as much again for an answer.
+_QUOTE_CHARS = 9
+# So many facts of so many stretches tell the language.
+_READ = 4
 # How often the room that is left is filled again.
 _FILLED_AGAIN = 4
-_WRITTEN_NAME = re.compile(r"[^\W\d_][\w'’-]*(?: (?:of |the )?[^\W\d_a-zà-öø-ÿ][\w'’-]*)*")
+# A question with its answer, as the extractive summariser keeps them.
+_ANSWERED = re.compile(r"(?P<question>.+[?？؟]) (?P<who>[^:?.!]{1,40}): (?P<answer>.+)$")
 
 
 # Compared by identity, because two facts may have the same text.
@@ -67,21 +71,20 @@ class Candidate:
     turn_seqs: tuple[Seq, ...]
     refs: tuple[str, ...]
     worth: float
-
-    @property
-    def chars(self) -> int:
-        """Return its length in the summary, with the space after it."""
-        return len(self.text) + 1 + (len(self.speaker) + len(' said: ""') if self.quoted else 0)
+    about: frozenset[str]
+    chars: int  # in the summary, with the space after it
 
 
 def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
     """Return the candidate of a segment's fact."""
     said = meaning(fact.text)
     importance = fact.importance
+    text = as_sentence(fact.text, MAX_FACT_CHARS)
+    quoted = fact.quoted and fact.note_id is None
     return Candidate(
-        text=as_sentence(fact.text, MAX_FACT_CHARS),
+        text=text,
         speaker=fact.speaker,
-        quoted=fact.quoted and fact.note_id is None,
+        quoted=quoted,
         kind=fact.kind,
         importance=importance,
         meaning=said,
@@ -90,13 +93,17 @@ def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
         turn_seqs=() if fact.note_id is not None else fact.turns,
         refs=(f"{segment.id}#{index}",),
         worth=_worth(said, fact.text) * _WORTH_OF_IMPORTANCE[importance] * _WORTH_OF_KIND[fact.kind],
+        about=said.about,
+        chars=len(text) + 1 + (len(fact.speaker) + _QUOTE_CHARS if quoted else 0),
     )
 
 
 def gist_candidate(segment_id: SegmentId, turn_seqs: tuple[Seq, ...], at: float, text: str) -> Candidate:
     """Return the candidate of one sentence of a segment's or chapter's gist."""
     said = meaning(text)
-    return Candidate(text, "", False, FactKind.OTHER, 2, said, at, segment_id, turn_seqs, (), _worth(said, text))
+    worth = _worth(said, text)
+    chars = len(text) + 1
+    return Candidate(text, "", False, FactKind.OTHER, 2, said, at, segment_id, turn_seqs, (), worth, said.about, chars)
 
 
 def _worth(said: Meaning, text: str) -> float:
@@ -108,13 +115,16 @@ def _worth(said: Meaning, text: str) -> float:
 class Stretch:
     """A part of the time before the newest batches: a chapter, or a segment that no chapter holds yet.
 
-    `told`: the sentences of its gist if a model wrote it; else there are none, and its facts tell of it.
+    `told`: the sentences of its gist if a model wrote it; else there are none, and its facts and `subjects` tell of it.
+    `batches`: how many batches it covers.
     """
 
     started_at: float
     ended_at: float
     told: tuple[Candidate, ...]
     facts: tuple[Candidate, ...]
+    subjects: tuple[str, ...] = ()
+    batches: int = 1
 
 
 def compose(
@@ -172,7 +182,7 @@ class _Choice:
     def add(self, candidate: Candidate) -> None:
         self.chosen.append(candidate)
         self.chars += candidate.chars
-        self._covered |= candidate.meaning.names | candidate.meaning.values | candidate.meaning.topics
+        self._covered |= candidate.about
 
     def fill(self, candidates: Iterable[Candidate], most_chars: float) -> None:
         """Take the candidates in their order, as far as they fit and say something new."""
@@ -182,17 +192,24 @@ class _Choice:
 
     def cover(self, candidates: Sequence[Candidate], most_chars: float, weights: Mapping[str, float]) -> None:
         """Take those that add most of what a part of the time was about, while they fit."""
-        left = list(candidates)
+        # Gains only shrink as sentences are chosen, so one that still leads after being computed again is the best.
+        left = [(-self._gain(each, weights), each.at, place) for place, each in enumerate(candidates)]
+        heapify(left)
         while left:
-            best = max(left, key=lambda each: (self._gain(each, weights), -each.at))
-            left.remove(best)
-            if self._gain(best, weights) <= 0.0:
+            _, at, place = heappop(left)
+            best = candidates[place]
+            if self.chars + best.chars > most_chars:
+                continue
+            now = -self._gain(best, weights)
+            if now >= 0.0:
                 return
-            if self.chars + best.chars <= most_chars and not self._said(best):
+            if left and now > left[0][0]:
+                heappush(left, (now, at, place))
+            elif not self._said(best):
                 self.add(best)
 
     def _gain(self, candidate: Candidate, weights: Mapping[str, float]) -> float:
-        new = sum(weights.get(each, 0.0) for each in candidate.meaning.about - self._covered)
+        new = sum(weights.get(each, 0.0) for each in candidate.about - self._covered)
         return new * _WORTH_OF_IMPORTANCE[candidate.importance] / float(candidate.chars**_LENGTH_EXPONENT)
 
     def _said(self, candidate: Candidate) -> bool:
@@ -206,12 +223,12 @@ def _same(one: Candidate, other: Candidate) -> bool:
     if one.text == other.text:
         return True
     mine, theirs = one.meaning, other.meaning
-    union = mine.about | theirs.about
+    union = one.about | other.about
     alike = (
         bool(union)
         and mine.values == theirs.values
         and mine.names == theirs.names
-        and len(mine.about & theirs.about) / len(union) >= _SAME
+        and len(one.about & other.about) / len(union) >= _SAME
     )
     return alike and mine.negated == theirs.negated and not contradicts(mine, theirs)
 
@@ -231,59 +248,21 @@ def _by_time(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
 
 def _weights(part: Sequence[Stretch]) -> dict[str, float]:
     """Return how much each name, value and topic of a part of the time counts: what is spoken of often counts more."""
-    counts = Counter(
-        concept for stretch in part for each in (*stretch.told, *stretch.facts) for concept in each.meaning.about
-    )
+    counts = Counter(concept for stretch in part for each in (*stretch.told, *stretch.facts) for concept in each.about)
     names = {name for stretch in part for each in (*stretch.told, *stretch.facts) for name in each.meaning.names}
     return {each: log(1.0 + count) * (_VALUE_WEIGHT if each in names else 0.5) for each, count in counts.items()}
 
 
 def _subjects(part: Sequence[Stretch], max_chars: int) -> Candidate | None:
-    """Return a sentence that names what a part of the time was about, if no model has told of it."""
-    untold = [stretch for stretch in part if not stretch.told]
-    facts = [each for stretch in untold for each in stretch.facts]
-    if not facts:
+    """Return a sentence that names what a part of the time was about, as far as no model has told of it."""
+    untold = [stretch for stretch in part if not stretch.told and stretch.facts]
+    weights = rank_weights((stretch.subjects, stretch.batches) for stretch in untold)
+    if not weights:
         return None
-    counts: Counter[str] = Counter()
-    written: dict[str, Counter[str]] = {}
-    speakers = {word for each in facts for word in words(each.speaker)}
-    for each in facts:
-        for key, name in _written_names(each):
-            counts[key] += 1
-            written.setdefault(key, Counter())[name] += 1
-    ranked = sorted(
-        (key for key, count in counts.items() if count >= _LEAST_NAMED and key not in speakers),
-        key=lambda key: (-counts[key], key),
-    )
-    language = language_of(words(" ".join(each.text for each in facts[:20])))
-    said = language.words.talked_about
-    chosen: list[str] = []
-    for key in ranked:
-        name = written[key].most_common(1)[0][0]
-        if len(said.format(", ".join([*chosen, name]))) > max_chars:
-            break
-        chosen.append(name)
-    if not chosen:
-        return None
-    listed = f"{', '.join(chosen[:-1])} {language.words.conjunction} {chosen[-1]}" if len(chosen) > 1 else chosen[0]
-    text = said.format(listed)
-    first = facts[0]
-    subjects = gist_candidate(first.segment_id, (), part[0].started_at, text)
-    return replace(subjects, meaning=replace(subjects.meaning, names=frozenset(key for key in ranked[: len(chosen)])))
-
-
-def _written_names(candidate: Candidate) -> Iterable[tuple[str, str]]:
-    """Yield each name of a sentence in lower case and as it is written, names of several words as one."""
-    for match in _WRITTEN_NAME.finditer(candidate.text):
-        parts = [word for word in match.group().split() if word.strip("'’").casefold() not in {"i"}]
-        known = [word for word in parts if _bare(word).casefold() in candidate.meaning.names]
-        if known:
-            name = _bare(match.group() if len(known) == len(match.group().split()) else known[0])
-            yield name.casefold(), name
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"['’]s?$", "", name)
+    first = untold[0].facts[0]
+    language = language_of_texts([each.text for stretch in untold[:_READ] for each in stretch.facts[:_READ]])
+    text = subjects_sentence(weights, language=language, max_chars=max_chars)
+    return gist_candidate(first.segment_id, (), part[0].started_at, text) if text else None
 
 
 def _rendered(chosen: Sequence[Candidate]) -> RenderedSummary:
@@ -291,7 +270,7 @@ def _rendered(chosen: Sequence[Candidate]) -> RenderedSummary:
     groups: list[list[Candidate]] = []
     for each in ordered:
         before = groups[-1][-1] if groups else None
-        if before is not None and each.quoted and before.quoted and each.speaker == before.speaker:
+        if before is not None and _joins(before, each):
             groups[-1].append(each)
         else:
             groups.append([each])
@@ -299,12 +278,22 @@ def _rendered(chosen: Sequence[Candidate]) -> RenderedSummary:
     return RenderedSummary(" ".join(each.text for each in rendered), rendered)
 
 
+def _joins(before: Candidate, each: Candidate) -> bool:
+    """Return whether two quotes become one. A question with its answer stays alone."""
+    alone = len(before.turn_seqs) > 1 or len(each.turn_seqs) > 1
+    return each.quoted and before.quoted and each.speaker == before.speaker and not alone
+
+
 def _sentence(group: Sequence[Candidate]) -> RenderedSentence:
     first = group[0]
     text = " ".join(each.text for each in group)
     if first.quoted:
         said = language_of(words(text)).words.said
-        text = f'{first.speaker} {said}: "{_quotable(text)}"'
+        answered = _ANSWERED.match(text) if len(group) == 1 and len(first.turn_seqs) > 1 else None
+        quotes = [(first.speaker, text)]
+        if answered is not None:
+            quotes = [(first.speaker, answered["question"]), (answered["who"], answered["answer"])]
+        text = " ".join(f'{speaker} {said}: "{_quotable(quote)}"' for speaker, quote in quotes)
     return RenderedSentence(
         text=text,
         segment_ids=tuple(dict.fromkeys(each.segment_id for each in group)),

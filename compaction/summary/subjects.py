@@ -1,0 +1,90 @@
+"""Names and things that a stretch of talk was about, as one sentence: 'They talked about Braemar, the tent and Nico.'
+
+Gists without a model begin with such a sentence, so that chapters and the summary can name what was talked about
+without reading the turns again. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from compaction.language.languages import LANGUAGES, language_of
+from compaction.language.text import sentences, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from compaction.language.language import Language
+
+_CAPITALISED = re.compile(r"[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:\s+(?:(?:of|the|von|der)\s+)?[^\W\d_a-zß-öø-ÿ][\w'’-]*)*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+# The first of a list was said most often; each further one counts a little less.
+_RANK_STEP = 0.15
+
+
+def count_names(texts: Iterable[str], names: frozenset[str], speakers: Iterable[str]) -> Counter[str]:
+    """Return how often each name was said, as it is written, neighbouring words as one. `names`: in lower case.
+
+    The speakers themselves are left out, because the summary names them anyway.
+    """
+    people = {word for speaker in speakers for word in words(speaker)}
+    counts: Counter[str] = Counter()
+    for text in texts:
+        for match in _CAPITALISED.finditer(text):
+            parts = match.group().split()
+            while parts and _bare(parts[0]).casefold() not in names:
+                parts = parts[1:]
+            written = _bare(" ".join(parts))
+            if parts and not {word.casefold() for word in written.split()} <= people:
+                counts[written] += 1
+    return counts
+
+
+def subjects_sentence(counts: Mapping[str, float], *, language: Language, max_chars: int) -> str:
+    """Return a sentence of at most `max_chars` that names the most frequent ones; empty if none fits."""
+    chosen: list[str] = []
+    order = {name: place for place, name in enumerate(counts)}
+    for name in sorted(counts, key=lambda each: (-counts[each], order[each])):
+        if any(name in each or each in name for each in chosen):
+            continue
+        if len(_sentence([*chosen, name], language)) > max_chars:
+            break
+        chosen.append(name)
+    return _sentence(chosen, language) if chosen else ""
+
+
+def subjects_in(gist: str) -> list[str]:
+    """Return the names that a gist's sentence of subjects lists; none without such a sentence."""
+    for first in sentences(gist)[:1]:
+        for language in LANGUAGES:
+            before, _, after = language.words.talked_about.partition("{}")
+            if first.startswith(before) and first.endswith(after):
+                listed = first[len(before) : len(first) - len(after)]
+                return [name for part in listed.split(", ") for name in part.split(f" {language.words.conjunction} ")]
+    return []
+
+
+def rank_weights(gists: Iterable[tuple[Sequence[str], float]]) -> Counter[str]:
+    """Return the weight of each name in these lists, each with the number of batches that it stands for."""
+    weights: Counter[str] = Counter()
+    for names, batches in gists:
+        for rank, name in enumerate(names):
+            weights[name] += batches / (1.0 + _RANK_STEP * rank)  # type: ignore[assignment]
+    return weights
+
+
+def language_of_texts(texts: Sequence[str]) -> Language:
+    """Return the language that most of these texts are in."""
+    return language_of(words(" ".join(texts[:40])))
+
+
+def _sentence(names: Sequence[str], language: Language) -> str:
+    said, conjunction = language.words.talked_about, language.words.conjunction
+    listed = f"{', '.join(names[:-1])} {conjunction} {names[-1]}" if len(names) > 1 else "".join(names)
+    return said.format(listed)
+
+
+def _bare(name: str) -> str:
+    return _POSSESSIVE.sub("", name)
