@@ -129,5 +129,6 @@ GERMAN = Language(
         talked_about="Es ging um {}.",
         conjunction="und",
         capital_nouns=True,
+        negation_follows=True,
     )
 )

@@ -93,6 +93,8 @@ class LanguageWords:
     talked_about: str = "They talked about {}."
     conjunction: str = "and"
     capital_nouns: bool = False
+    # A negation may stand after what it denies ('ich komme nicht').
+    negation_follows: bool = False
 
 
 class _StemmersOfThread(threading.local):

@@ -106,11 +106,18 @@ def shared_share(one: Meaning, other: Meaning) -> float:
 
 
 def contradicts(one: Meaning, other: Meaning) -> bool:
-    """Return whether one denies what the other affirms: the same word, about the same thing, with the same values."""
+    """Return whether one denies what the other affirms: the same word, about the same thing, with the same values.
+
+    Certain cases only: beside the word that one of them denies they must have something else in common, unless neither
+    says anything else.
+    """
     if one.asks or other.asks:
         return False
-    first, second = _denied_alone(one, other), _denied_alone(other, one)
-    if not first and not second and (one.negated == other.negated or one.topics != other.topics):
+    denied = _denied_alone(one, other) | _denied_alone(other, one)
+    if not denied and (one.negated == other.negated or one.topics != other.topics):
+        return False
+    mine, theirs = (one.topics | one.values) - denied, (other.topics | other.values) - denied
+    if denied and not mine & theirs and (mine or theirs):
         return False
     return (
         _agree(one.values, other.values) and _agree(one.names, other.names) and _topic_share(one, other) > _SAME_THING
@@ -148,7 +155,7 @@ def _topic_share(one: Meaning, other: Meaning) -> float:
 
 
 def _denied_alone(one: Meaning, other: Meaning) -> frozenset[str]:
-    return (one.denied & (other.topics | other.names | other.values)) - other.denied
+    return (one.denied & (other.topics | other.values)) - other.denied
 
 
 def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -269,6 +276,8 @@ class _Reading:
                     found.add(content[at])
                     break
             else:
+                if not self._language.words.negation_follows:
+                    continue
                 before = [content[at] for at in range(max(0, place - _DENIES_WITHIN), place) if at in content]
                 found.update(before[-1:])
         return frozenset(found)

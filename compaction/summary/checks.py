@@ -210,10 +210,10 @@ def turns_the_sign(text: str, said: Iterable[str]) -> bool:
     return not any(map(may_deny, told)) and _shares_denied(stated, told)
 
 
-def clauses(text: str) -> list[tuple[str, Meaning]]:
-    """Return the clauses of a text and what each says; those of a question all ask."""
+def clauses(text: str, names: frozenset[str] = frozenset()) -> list[tuple[str, Meaning]]:
+    """Return the clauses of a text and what each says; those of a question all ask. `names`: in lower case."""
     return [
-        (clause, replace(meaning(clause), asks=meaning(sentence).asks))
+        (clause, replace(meaning(clause, names), asks=meaning(sentence).asks))
         for sentence in sentences(text)
         for clause in _CLAUSE_ENDS.split(sentence)
         if clause

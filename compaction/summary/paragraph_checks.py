@@ -122,9 +122,9 @@ class ParagraphCheck:
 
     def _denied(self, text: str) -> Fault | None:
         """Find a clause that denies what a fact of the same person or thing affirms, or affirms what it denies."""
-        told = [(name_words([clause]), said) for clause, said in clauses(text) if not said.asks]
         everybody = name_words(self.people)
-        batch = [said for turn in self.turns for part in turn.parts for _, said in clauses(part.text)]
+        told = [(name_words([clause]), said) for clause, said in clauses(text, everybody) if not said.asks]
+        batch = [said for turn in self.turns for part in turn.parts for _, said in clauses(part.text, everybody)]
         for fact in self.standing:
             stated = meaning(fact.text)
             subject = name_words([fact.subject or fact.speaker])
