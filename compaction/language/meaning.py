@@ -108,16 +108,17 @@ def shared_share(one: Meaning, other: Meaning) -> float:
 def contradicts(one: Meaning, other: Meaning) -> bool:
     """Return whether one denies what the other affirms: the same word, about the same thing, with the same values.
 
-    Certain cases only: beside the word that one of them denies they must have something else in common, unless neither
-    says anything else.
+    Certain cases only: beside the word that one of them denies they must have something else in common, unless that one
+    says nothing else.
     """
     if one.asks or other.asks:
         return False
-    denied = _denied_alone(one, other) | _denied_alone(other, one)
-    if not denied and (one.negated == other.negated or one.topics != other.topics):
+    first, second = _denied_alone(one, other), _denied_alone(other, one)
+    if not first and not second and (one.negated == other.negated or one.topics != other.topics):
         return False
+    denied = first | second
     mine, theirs = (one.topics | one.values) - denied, (other.topics | other.values) - denied
-    if denied and not mine & theirs and (mine or theirs):
+    if denied and not mine & theirs and (mine if first else theirs):
         return False
     return (
         _agree(one.values, other.values) and _agree(one.names, other.names) and _topic_share(one, other) > _SAME_THING
