@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from compaction.budget.tool_outputs import ToolOutputOptions
+from compaction.budget.trim import PRESERVE_RECENT_TURNS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -86,7 +89,8 @@ class PromptPolicy:
     """How the next prompt of a guild is built.
 
     `max_input_tokens`: the limit, in tokens of `count_tokens`; it applies if `enforced`. `summarise_dropped`: summarise
-    the turns that do not fit. `instructions`: the operator's and the moderators' for this guild, or empty.
+    the turns that do not fit. `newest_turns`: how many of the newest turns are left out last. `tool_outputs`: when old
+    tool outputs are shortened. `instructions`: the operator's and the moderators' for this guild, or empty.
     """
 
     mode: Mode
@@ -94,4 +98,6 @@ class PromptPolicy:
     enforced: bool
     count_tokens: Callable[[str], int]
     summarise_dropped: bool
+    newest_turns: int = PRESERVE_RECENT_TURNS
+    tool_outputs: ToolOutputOptions = field(default_factory=ToolOutputOptions)
     instructions: str = ""

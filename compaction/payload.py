@@ -37,7 +37,6 @@ class PartKind(StrEnum):
     TOOL = "tool"
     NOTE = "note"
     RECALL = "recall"
-    ACTIVE = "active"
     CURRENT = "current"
 
 

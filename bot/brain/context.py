@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.exchanges import insert_exchanges
+from bot.brain.tools.exchanges import insert_exchanges, newest_within
 from bot.brain.tools.permission import NOBODY
 from bot.llm.budget import MEMORY_SEARCH, offers_tokens
 from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import Message
-from compaction.budget.summarize import SummarizeOptions, summarize_by_rules
+from compaction.budget.summarize import SummarizeOptions, summarize_context
+from compaction.budget.tool_outputs import truncate_old_tool_outputs
+from compaction.budget.trim import PRESERVE_RECENT_TURNS
 from compaction.context.build import build_payload, format_turn, left_out_turns
-from compaction.model import Mode
+from compaction.model import Mode, TurnKind
 from compaction.payload import PartKind, data_part, keep_as_sent, make_part
 from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
@@ -97,29 +100,34 @@ def build_context_messages(
         tools.offers = _offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     offers = () if tools is None else tools.offers
     exchanged: dict[int, list[ChatMessage]] = {}
+    cost = partial(message_tokens, count=count)
     if toolbox is not None:
         max_input_tokens -= offers_tokens(offers, count)
-        exchanged = toolbox.exchanges.newest_messages(
-            max_input_tokens // EXCHANGES_SHARE,
-            turns={turn.seq for turn in memory.window if not turn.tombstone},
-            cost=partial(message_tokens, count=count),
-        )
-        max_input_tokens -= sum(message_tokens(each, count) for messages in exchanged.values() for each in messages)
+        window = [turn for turn in memory.window if not turn.tombstone]
+        said = toolbox.exchanges.messages({turn.seq for turn in window})
+        exchanged = newest_within(_aged(window, said, policy), max_input_tokens // EXCHANGES_SHARE, cost)
+        max_input_tokens -= sum(map(cost, chain(*exchanged.values())))
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
-        session,
         system=system,
         recall=[quote.part for quote in quotes],
         participants=participants,
         zone=zone,
         searchable=any(offer.name == MEMORY_SEARCH for offer in offers),
         count=None if policy is None else policy.count_tokens,
+        newest=PRESERVE_RECENT_TURNS if policy is None else policy.newest_turns,
     )
-    parts = build()
+    parts = build(session)
+    sent = {part.seq_from for part in parts if part.kind is PartKind.TURN}
+    if unsent := [seq for seq in exchanged if seq not in sent]:
+        # Their questions have no room; the turns get the room that was kept for them.
+        freed = sum(map(cost, chain(*(exchanged.pop(seq) for seq in unsent))))
+        session = replace(session, max_input_tokens=session.max_input_tokens + freed)
+        parts = build(session)
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
         excerpt = _excerpt(left_out_turns(session, parts), zone, policy)
-        parts = build(condensed=excerpt) if excerpt else parts
+        parts = build(session, condensed=excerpt) if excerpt else parts
     recorded = (*parts, *(_exchange_part(messages, count) for messages in exchanged.values()))
     memory.record_sent(session, recorded, zone=zone)
     return ModelContext(
@@ -133,6 +141,30 @@ def build_context_messages(
         tools=tools,
         may_skip=may_skip,
     )
+
+
+def _aged(
+    window: Sequence[Turn], exchanges: Mapping[int, list[ChatMessage]], policy: PromptPolicy | None
+) -> dict[int, list[ChatMessage]]:
+    """Return the exchanges with old outputs shortened, as the budget does when it sends them."""
+    if policy is not None and not policy.enforced:
+        return dict(exchanges)
+    placed: list[tuple[int, Message, ChatMessage | None]] = []
+    for turn in window:
+        role = ChatRole.ASSISTANT if turn.kind is TurnKind.ASSISTANT else ChatRole.USER
+        placed.append((turn.seq, Message(role, " ".join(part.text for part in turn.parts)), None))
+        placed += [(turn.seq, _budget_message(each), each) for each in exchanges.get(turn.seq, ())]
+    options = None if policy is None else policy.tool_outputs
+    aged = truncate_old_tool_outputs([message for _, message, _ in placed], options=options)
+    found: dict[int, list[ChatMessage]] = {seq: [] for seq in exchanges}
+    for (seq, _, original), message in zip(placed, aged, strict=True):
+        if original is not None:
+            found[seq].append(replace(original, content=message.content))
+    return found
+
+
+def _budget_message(each: ChatMessage) -> Message:
+    return Message(each.role, each.content, each.tool_calls, each.tool_call_id, each.name)
 
 
 def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:
@@ -167,7 +199,7 @@ def _turn_in(part: PayloadPart) -> Seq | None:
 def _excerpt(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:
     """Return an excerpt of turns that do not fit, as one part; empty if the excerpt is empty."""
     lines = [Message("user", format_turn(turn, zone), timestamp=turn.started_at) for turn in turns]
-    text = summarize_by_rules(lines, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)) if lines else ""
+    text = summarize_context(lines, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)).summary if lines else ""
     if not text:
         return ()
     return (keep_as_sent(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)),)

@@ -42,6 +42,17 @@ class Budget:
         longer_answer = max(0, max_output_tokens - self.settings.reserved)
         return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
 
+    @property
+    def tool_outputs(self) -> ToolOutputOptions:
+        """Return when old tool outputs are shortened."""
+        settings = self.settings
+        return ToolOutputOptions(
+            max_tool_output_age=settings.max_tool_output_age,
+            max_tool_output_tokens=settings.max_tool_output_tokens,
+            preserve_recent_files=settings.preserve_recent_files,
+            count=self.count,
+        )
+
     def cost_of(self, tools: OfferedTools) -> int:
         """Return the raw number of tokens that the tools of a call cost."""
         return offers_tokens(tools.offers, self.count)
@@ -67,19 +78,13 @@ class Budget:
             searchable=searchable,
             count=self.count,
         )
-        tool_outputs = ToolOutputOptions(
-            max_tool_output_age=settings.max_tool_output_age,
-            max_tool_output_tokens=settings.max_tool_output_tokens,
-            preserve_recent_files=settings.preserve_recent_files,
-            count=self.count,
-        )
         room = max(0, self.room(max_output_tokens=max_output_tokens) - tool_tokens)
         config = ContextConfig(
             max_context_tokens=room,
             reserved_output_tokens=0,
             enabled=enforce,
             trim=trim,
-            tool_outputs=tool_outputs,
+            tool_outputs=self.tool_outputs,
         )
         return build_final_prompt(messages, config)
 

@@ -62,6 +62,8 @@ class GuildPolicy:
             enforced=enforced,
             count_tokens=self._budget.count,
             summarise_dropped=settings.summarize_on_truncate,
+            newest_turns=settings.preserve_recent_turns,
+            tool_outputs=self._budget.tool_outputs,
             instructions=_joined(self._instructions.get(str(guild_id), ""), choice.persona or ""),
         )
 

@@ -1,8 +1,8 @@
 """Fits a payload into the token limit: leaves out the least important parts and adds one note about what is missing.
 
 Parts in order of importance, highest first (design page, 'What the model sees'): system prompts and the current turn;
-the active file or frame; the newest turns; facts about the participants; the other turns of the window, newest first;
-the summary; live notes; recalled quotes; older conversations; old tool outputs.
+the newest turns; facts about the participants; the other turns of the window, newest first; the summary; live notes;
+recalled quotes; older conversations.
 
 The window of turns is cut last. It is then cut to four fifths of its room at once, so that not every reply has to cut
 again. Parts that were left out before are taken back if there is room after that. In the rolling mode the window is cut
@@ -54,10 +54,8 @@ class PartCandidates(Generic[_P]):
     summary: tuple[_P, ...] = ()
     participants: tuple[_P, ...] = ()
     turns: tuple[_P, ...] = ()
-    stale: tuple[_P, ...] = ()
     notes: tuple[_P, ...] = ()
     recall: tuple[_P, ...] = ()
-    active: tuple[_P, ...] = ()
     current: tuple[_P, ...] = ()
 
 
@@ -71,18 +69,16 @@ class LeftOut(Generic[_P]):
     notes: tuple[_P, ...] = ()
     recall: tuple[_P, ...] = ()
     continuity: tuple[_P, ...] = ()
-    stale: tuple[_P, ...] = ()
-    active: tuple[_P, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in CUTTABLE)
 
 
 # The kinds that are left out before the window is cut, least important first.
-_BEFORE_THE_WINDOW = ("stale", "continuity", "recall", "notes", "summary")
+_BEFORE_THE_WINDOW = ("continuity", "recall", "notes", "summary")
 # A share so small that no turn fits into it.
 _NEXT_TO_NOTHING = 1e-9
-CUTTABLE = (*_BEFORE_THE_WINDOW, "turns", "participants", "active")
+CUTTABLE = (*_BEFORE_THE_WINDOW, "turns", "participants")
 
 
 class _Payload(Generic[_P]):
@@ -138,10 +134,8 @@ class _Payload(Generic[_P]):
             *self.kept("participants"),
             *self._the_note(),
             *self.kept("turns"),
-            *self.kept("stale"),
             *self.kept("notes"),
             *self.kept("recall"),
-            *self.kept("active"),
             *offered.current,
         )
 
@@ -168,10 +162,9 @@ def fit_parts(
 ) -> tuple[_P, ...]:
     """Return the parts to send, in order, with at most `max_input_tokens` tokens.
 
-    `newest`: this many of the newest turns are left out only after everything else that may be left out, except
-    `active`. `describe`: returns the note about the parts that were left out, or None. `rolling`: cut the window first,
-    by this policy. Raises ContextOverflowError if the parts that are never left out don't fit together with that note.
-    Deterministic.
+    `newest`: this many of the newest turns are left out only after everything else that may be left out. `describe`:
+    returns the note about the parts that were left out, or None. `rolling`: cut the window first, by this policy.
+    Raises ContextOverflowError if the parts that are never left out don't fit together with that note. Deterministic.
     """
     payload = _Payload(offered, max_input_tokens, describe)
     if payload.fits():
@@ -182,7 +175,7 @@ def fit_parts(
     if not payload.fits():
         _evict_window(payload, newest)
         _leave_out(payload, ("participants",))
-        _leave_out(payload, ("turns", "active"))
+        _leave_out(payload, ("turns",))
         _bring_back(payload, newest)
     if not payload.fits():
         raise ContextOverflowError(current=payload.cost(), maximum=max_input_tokens)
@@ -230,7 +223,7 @@ def _bring_back(payload: _Payload[_P], newest: int) -> None:
     fit.
     """
     most = {name: len(getattr(payload.offered, name)) for name in CUTTABLE} | {"turns": newest}
-    for name in ("active", "turns", "participants", *reversed(_BEFORE_THE_WINDOW)):
+    for name in ("turns", "participants", *reversed(_BEFORE_THE_WINDOW)):
         while payload.out[name] and payload.left_in(name) < most[name]:
             payload.bring_back(name)
             if not payload.fits():

@@ -1,42 +1,33 @@
-"""Summarises messages that were left out of a prompt. Source: spec 4, phase 3.
+"""Summarises messages that were left out of a prompt, by rules. Source: spec 4, phase 3.
 
-A model writes the summary if one is given; otherwise, or if the model fails, rules write it. Messages that stand for
-earlier messages (summaries, eviction notes, recalled quotes) are not summarised again. The model is never sent more
-than its limit.
+Messages that stand for earlier messages (summaries, eviction notes, recalled quotes) are not summarised again.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib.resources import files
-from string import Template
 from typing import TYPE_CHECKING
 
 from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
-from compaction.errors import CompletionError
-from compaction.language.text import plain, sentences, whole_sentences
+from compaction.language.text import sentences, whole_sentences
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
-from compaction.ports import CompletionRequest
-from compaction.summary.checks import sources_of, unfounded
 from compaction.summary.extractive import extract_facts, make_gist
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import Fold, FoldRequest
 from compaction.summary.segments import make_segment
-from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, message_tokens
+from compaction.tokens import estimate_text_tokens, message_tokens
+from compaction.untrusted_text import without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from compaction.budget.messages import Message
-    from compaction.ports import Completion
 
 MAX_SUMMARY_CHARS = 1_200
 # How many turns are folded together. A session folds the same number at once (`folding.window`).
 _BATCH_TURNS = 10
-_PROMPT = "truncated.v1.txt"
-_SEPARATOR = "\n=====\n"
 # The kinds of messages that stand for other messages.
 _REPRESENTS_OTHERS = frozenset({PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY})
 # The largest share of the summary for earlier summaries, and the largest share for tool results.
@@ -47,17 +38,10 @@ _HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40})
 
 @dataclass(frozen=True, slots=True)
 class SummarizeOptions:
-    """How to summarise. `previous`: the summary so far, which the new summary continues.
-
-    `completion`: the model to ask, or None to use the rules alone. `max_input_tokens`: how many tokens the model may be
-    sent, counted by `count`.
-    """
+    """How to summarise. `previous`: the summary so far, which the new summary continues. `count`: counts tokens."""
 
     previous: str | None = None
-    completion: Completion | None = None
     max_summary_chars: int = MAX_SUMMARY_CHARS
-    max_input_tokens: int = 8_192
-    max_output_tokens: int = 400
     count: Callable[[str], int] = estimate_text_tokens
 
 
@@ -65,31 +49,20 @@ class SummarizeOptions:
 class ContextSummary:
     """A summary of messages in whole sentences. The text is empty if nothing in the messages is worth keeping.
 
-    `original_tokens`: the token count of the messages. `by_model`: whether a model wrote the summary.
+    `original_tokens`: the token count of the messages.
     """
 
     summary: str
     original_tokens: int
-    by_model: bool = False
 
 
-async def summarize_context(messages: Sequence[Message], options: SummarizeOptions | None = None) -> ContextSummary:
-    """Return a summary of `messages`. If the model fails, rules make the summary.
+def summarize_context(messages: Sequence[Message], options: SummarizeOptions | None = None) -> ContextSummary:
+    """Return the best sentences of the messages with their speakers, and the results of tool calls. Deterministic.
 
-    The caller sets the deadline (asyncio.timeout). *Cancellation*: safe at any point.
+    No model writes it: a reply can't wait for a second one, and what leaves the window is folded by a model anyway.
     """
     options = options or SummarizeOptions()
     original_tokens = sum(message_tokens(message, options.count) for message in messages)
-    if options.completion is not None:
-        written = await _by_model(messages, options, options.completion)
-        if written:
-            return ContextSummary(written, original_tokens, by_model=True)
-    return ContextSummary(summarize_by_rules(messages, options), original_tokens)
-
-
-def summarize_by_rules(messages: Sequence[Message], options: SummarizeOptions | None = None) -> str:
-    """Return the best sentences of the messages with their speakers, and the results of tool calls. Deterministic."""
-    options = options or SummarizeOptions()
     room = options.max_summary_chars
     previous = _newest_sentences(options.previous or _previous_in(messages), int(room * _PREVIOUS_SHARE))
     tools = _newest_sentences(
@@ -99,7 +72,8 @@ def summarize_by_rules(messages: Sequence[Message], options: SummarizeOptions | 
     left = room - sum(len(each) + 1 for each in (previous, tools) if each)
     rendered = _ledger(messages).render(max_chars=left)
     texts = (previous, "" if rendered is None else rendered.text, tools)
-    return whole_sentences(" ".join(each for each in texts if each), room)
+    summary = whole_sentences(" ".join(each for each in texts if each), room)
+    return ContextSummary(summary, original_tokens)
 
 
 def _own(messages: Sequence[Message]) -> list[Message]:
@@ -112,7 +86,7 @@ def _outputs(messages: Sequence[Message]) -> list[Message]:
 
 
 def _previous_in(messages: Sequence[Message]) -> str:
-    return " ".join(message.content for message in messages if message.kind is PartKind.SUMMARY)
+    return " ".join(without_marks(message.content) for message in messages if message.kind is PartKind.SUMMARY)
 
 
 def _newest_sentences(text: str, max_chars: int) -> str:
@@ -166,44 +140,3 @@ def _parts(message: Message) -> tuple[TurnPart, ...]:
         speaker = said["speaker"] or message.name or message.role.capitalize()
         parts.append(TurnPart(speaker, speaker, said["text"]))
     return tuple(parts)
-
-
-async def _by_model(messages: Sequence[Message], options: SummarizeOptions, completion: Completion) -> str:
-    """Return the model's summary, or an empty text if the model failed or its summary is unusable."""
-    request, sources = _request(messages, options)
-    if request is None:
-        return ""
-    try:
-        answer = await completion.complete(request)
-    except CompletionError:
-        return ""
-    text = plain(answer.text)
-    if answer.finish_reason == "length" or not text:
-        return ""
-    known = sources_of(sources, ())
-    kept = " ".join(sentence for sentence in sentences(text) if not unfounded(sentence, known))
-    return whole_sentences(kept, options.max_summary_chars)
-
-
-def _request(messages: Sequence[Message], options: SummarizeOptions) -> tuple[CompletionRequest | None, list[str]]:
-    """Return the request to the model, and the texts that the request contains. The request is None if no message fits.
-
-    If not all messages fit, the newest messages are used.
-    """
-    system, user = (files("compaction.summary") / "prompts" / _PROMPT).read_text(encoding="utf-8").split(_SEPARATOR, 1)
-    system = Template(system).substitute(max_chars=options.max_summary_chars)
-    previous = options.previous or _previous_in(messages)
-    frame = Template(user).substitute(previous=previous or "None yet.", messages="")
-    room = options.max_input_tokens - options.count(system) - options.count(frame) - 2 * MESSAGE_OVERHEAD_TOKENS
-    lines: list[str] = []
-    for message in reversed(_own(messages)):
-        said = summarize_tool_output(message) if message.is_tool_output else message.content
-        line = f"{message.name or message.role}: {said}"
-        room -= options.count(f"{line}\n")
-        if room < 0:
-            break
-        lines.append(line)
-    if not lines:
-        return None, []
-    prompt = Template(user).substitute(previous=previous or "None yet.", messages="\n".join(reversed(lines)))
-    return CompletionRequest(system, prompt, options.max_output_tokens), [previous, *lines]

@@ -1,7 +1,7 @@
 """Trims a conversation that is too large for a model. Pure and deterministic.
 
-Messages in order of importance, highest first: system prompts and tool rules; the current turn; the active file or
-frame, and tool calls for the current turn; the newest turns; facts about the participants; the other turns, newest
+Messages in order of importance, highest first: system prompts and tool rules; the current turn; tool calls
+for the current turn; the newest turns; facts about the participants; the other turns, newest
 first; the summary; live notes; recalled quotes; older conversations; old tool outputs. The least important are left out
 first, and one note says what is missing.
 """
@@ -70,7 +70,6 @@ _WORTH_OF_KIND = {
     PartKind.SUMMARY: _Worth.SUMMARY,
     PartKind.PARTICIPANTS: _Worth.PARTICIPANTS,
     PartKind.TOOL: _Worth.STALE_OUTPUT,
-    PartKind.ACTIVE: _Worth.ACTIVE,
     PartKind.CURRENT: _Worth.NEVER,
     PartKind.EVICTION_NOTE: _Worth.NEVER,
 }
@@ -204,6 +203,6 @@ def _current(messages: Sequence[Message]) -> int | None:
         if messages[at].kind is PartKind.CURRENT:
             return at
     for at in range(len(messages) - 1, -1, -1):
-        if messages[at].role == "user":
+        if messages[at].role == "user" and messages[at].kind in {None, PartKind.TURN}:
             return at
     return len(messages) - 1 if messages else None

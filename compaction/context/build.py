@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from compaction.budget.fit import LeftOut, PartCandidates, fit_parts
 from compaction.budget.rolling import EvictedTurns, RollingPolicy
+from compaction.budget.trim import PRESERVE_RECENT_TURNS
 
 # Also exported here, so that callers that build payloads need only this module.
 from compaction.context.turn_text import FORGOTTEN as FORGOTTEN
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.model import Note, RenderedSummary
-
-# How many of the newest turns are left out only after older turns.
-NEWEST_TURNS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +64,9 @@ def build_payload(
     system: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
     participants: Sequence[PayloadPart] = (),
-    active: Sequence[PayloadPart] = (),
     continuity: Sequence[PayloadPart] = (),
-    stale: Sequence[PayloadPart] = (),
     condensed: Sequence[PayloadPart] = (),
+    newest: int = PRESERVE_RECENT_TURNS,
     max_input_tokens: int | None = None,
     zone: tzinfo = UTC,
     searchable: bool = False,
@@ -79,9 +76,9 @@ def build_payload(
     limit).
 
     `system`: prompts and tool rules, one message each, never left out. `recall`: quotes found by memory search.
-    `participants`: facts about the people present (`memory.people`). `active`: the file or frame under discussion.
-    `continuity`: what was said in older conversations. `stale`: old tool outputs, oldest first. `condensed`: a summary
-    of the turns that did not fit (`left_out_turns`). `zone`: the time zone of clock times. `searchable`: the model has
+    `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
+    conversations. `condensed`: a summary of the turns that did not fit (`left_out_turns`). `newest`: how many of the
+    newest turns are left out last. `zone`: the time zone of clock times. `searchable`: the model has
     memory search, so the eviction note mentions it. `count`: counts the tokens of a text; by default tokens are
     estimated. Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
     """
@@ -94,14 +91,12 @@ def build_payload(
             summary=(*parts.summary(), *condensed),
             participants=tuple(participants),
             turns=tuple(context.turn_parts.part(turn, zone, count) for turn in context.window),
-            stale=tuple(stale),
             notes=tuple(parts.note(note) for note in context.live_notes),
             recall=tuple(recall),
-            active=tuple(active),
             current=() if context.current is None else (turn_part(context.current, PartKind.CURRENT, zone, count),),
         ),
         max_input_tokens=limit,
-        newest=NEWEST_TURNS,
+        newest=newest,
         describe=parts.eviction_note,
         rolling=context.rolling if context.mode is Mode.ROLLING else None,
     )
@@ -199,9 +194,7 @@ class _SessionParts:
                 (cut.participants, "memories of the people here"),
                 (cut.notes, "notes of what is on screen"),
                 (cut.recall, "recalled quotes"),
-                (cut.active, "of what is being looked at"),
                 (cut.continuity, "older conversations"),
-                (cut.stale, "old outputs of tools"),
             )
             if parts
         ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bot.llm.port import ChatMessage, ChatRole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from compaction.budget.messages import MessageToolCall
     from compaction.model import Seq
@@ -59,20 +59,26 @@ class ToolExchanges:
         """Return how many recorded steps with tool calls the reply to a turn took."""
         return len(self._by_turn.get(turn, ()))
 
-    def newest_messages(
-        self, max_cost: int, *, turns: Container[int], cost: Callable[[ChatMessage], int]
-    ) -> dict[int, list[ChatMessage]]:
-        """Return the messages of the newest questions among `turns` that cost at most `max_cost` together, by turn."""
-        messages_by_turn: dict[int, list[ChatMessage]] = {}
-        for turn, steps in reversed(self._by_turn.items()):
-            if turn not in turns:
-                continue
-            messages = [message for step in steps for message in step.messages()]
-            max_cost -= sum(map(cost, messages))
-            if max_cost < 0:
-                break
-            messages_by_turn[turn] = messages
-        return messages_by_turn
+    def messages(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
+        """Return the messages of the recorded questions among `turns`, by turn, the newest question first."""
+        return {
+            turn: [message for step in steps for message in step.messages()]
+            for turn, steps in reversed(self._by_turn.items())
+            if turn in turns
+        }
+
+
+def newest_within(
+    exchanges: Mapping[int, list[ChatMessage]], max_cost: int, cost: Callable[[ChatMessage], int]
+) -> dict[int, list[ChatMessage]]:
+    """Return the first of these exchanges that cost at most `max_cost` together."""
+    kept: dict[int, list[ChatMessage]] = {}
+    for turn, messages in exchanges.items():
+        max_cost -= sum(map(cost, messages))
+        if max_cost < 0:
+            break
+        kept[turn] = messages
+    return kept
 
 
 def insert_exchanges(

@@ -24,7 +24,7 @@ from bot.llm.port import ChatRole, OfferedTools
 from compaction.budget.messages import MessageToolCall
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
-from compaction.payload import PartKind, coverage, is_kept_as_sent
+from compaction.payload import PartKind, coverage, data_part, is_kept_as_sent
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -155,7 +155,7 @@ async def test_what_has_no_room_can_be_condensed() -> None:
     assert "memory_search" not in plain.parts[1].content, "nobody could call it"
     condensed = context.parts[1]
     assert condensed.kind is PartKind.SUMMARY
-    assert without_marks(condensed.content).startswith("Of what is left out below: Ada: The gate code of house number")
+    assert without_marks(condensed.content).startswith("Of what is left out below: Ada")
     assert summed <= 5_000
     assert coverage(context.parts, total).missing == ()
 
@@ -299,6 +299,51 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
     assert context.parts[-1].content == "memory_search({})\nmemory_search: Bo: under the pot."
     assert context.tools is not None
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH]
+
+
+@pytest.mark.asyncio
+async def test_a_tool_output_that_is_not_sent_takes_no_room() -> None:
+    """An output whose question has no room, and the part of an old output that is cut before it is sent, leave their
+    room to the talk.
+    """
+    long = replace(STEP, results=("word " * 330,))
+    toolbox, other = Toolbox([SEARCH]), Toolbox([SEARCH])
+    async with a_talk() as talk:
+        asked = await talk.say("Ada", "Roomtone, where is the key?")
+        for number in range(50):
+            await talk.say("Roomtone", f"Story {number}: " + "word " * 30, TurnKind.ASSISTANT)
+        question = await talk.say("Ada", "Well?")
+        toolbox.exchanges.record(asked.seq, [long])
+        shorter, without = (_with_tools(talk, question, each, max_input_tokens=1_800) for each in (toolbox, other))
+        roomy = _with_tools(talk, question, toolbox, max_input_tokens=9_000)
+    assert shorter.messages == without.messages, "its question is out of the window"
+    (output,) = [message for message in roomy.messages if message.role is ChatRole.TOOL]
+    assert output.content.startswith("[Output of memory_search, "), "it is sent as it is counted"
+
+
+@pytest.mark.asyncio
+async def test_so_many_of_the_newest_turns_outlive_the_rest() -> None:
+    """As many of the newest turns as the policy says stay in a prompt that is too small for the facts about people."""
+    async with a_talk() as talk:
+        for number in range(30):
+            await talk.say("Ada", f"Story {number}: " + "word " * 20)
+        question = await talk.say("Ada", "Well?")
+        kept = []
+        for newest in (1, 12):
+            policy = replace(prompt_policy(), newest_turns=newest)
+            fact = data_part(PartKind.PARTICIPANTS, "People here: " + "fact " * 40)
+            context = build_context_messages(
+                talk.memory,
+                question,
+                system=["You are in a room."],
+                max_input_tokens=1_900,
+                now=talk.at,
+                zone=UTC,
+                policy=policy,
+                participants=[fact],
+            )
+            kept.append([part.kind for part in context.parts].count(PartKind.TURN))
+    assert kept[0] < 12 <= kept[1]
 
 
 @pytest.mark.asyncio

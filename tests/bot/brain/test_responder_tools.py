@@ -98,7 +98,7 @@ async def test_a_tool_is_called_and_its_output_read() -> None:
         ChatMessage(ChatRole.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
         ChatMessage(ChatRole.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
     ]
-    kept = room.toolbox.exchanges.newest_messages(1_000, turns={CONTEXT.current.seq}, cost=lambda message: 1)
+    kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})
     assert kept[CONTEXT.current.seq] == found
 
 

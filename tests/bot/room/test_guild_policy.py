@@ -81,8 +81,9 @@ async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
 
 @pytest.mark.asyncio
 async def test_a_dearer_model_leaves_less_room() -> None:
-    """If a model reports more tokens than were counted, prompts get fewer counted tokens."""
+    """If a model twice reports more tokens than were counted, prompts get fewer counted tokens."""
     budget = Budget(SETTINGS)
+    budget.estimator.learn(count=2_000, reported=3_000)
     budget.estimator.learn(count=2_000, reported=3_000)
     dear = GuildPolicy(Chosen(GuildChoice()), budget, mode=Mode.SUMMARY, max_output_tokens=300)
     assert (await dear.prompt_policy(1)).max_input_tokens == 4_000

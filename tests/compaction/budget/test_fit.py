@@ -25,8 +25,8 @@ class Sized:
 
 def described(cut: LeftOut[Sized]) -> Sized | None:
     """Return a note of five tokens that lists what was left out."""
-    parts = (*cut.summary, *cut.turns, *cut.notes, *cut.recall, *cut.participants, *cut.active)
-    parts = (*parts, *cut.continuity, *cut.stale)
+    parts = (*cut.summary, *cut.turns, *cut.notes, *cut.recall, *cut.participants)
+    parts = (*parts, *cut.continuity)
     assert bool(cut) is bool(parts)
     return Sized("cut " + " ".join(each.content for each in parts), NOTE_TOKENS) if parts else None
 
@@ -106,18 +106,16 @@ EVERYTHING: PartCandidates[Sized] = PartCandidates(
     summary=(Sized("summary", 10),),
     participants=(Sized("p0", 10),),
     turns=tuple(Sized(f"t{number}", 10) for number in range(4)),
-    stale=(Sized("s0", 10), Sized("s1", 10)),
     notes=(Sized("n0", 10),),
     recall=(Sized("q0", 10), Sized("q1", 10)),
-    active=(Sized("a0", 10),),
     current=(Sized("current", 10),),
 )
 # The parts in the order in which they are left out. Parts listed before the turns come back beside a cut window, as far
 # as they fit.
-LEAST_FIRST = ["s0", "s1", "c0", "c1", "q1", "q0", "n0", "summary", "t0", "t1", "p0", "t2", "t3", "a0"]
+LEAST_FIRST = ["c0", "c1", "q1", "q0", "n0", "summary", "t0", "t1", "p0", "t2", "t3"]
 
 
-@pytest.mark.parametrize("missing", [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14])
+@pytest.mark.parametrize("missing", [1, 2, 3, 4, 5, 6, 9, 10, 11])
 def test_the_order_of_worth(missing: int) -> None:
     """The parts left out are always the ones that the design page ranks lowest."""
     everything = ["prompt", "current", *LEAST_FIRST]
@@ -133,7 +131,7 @@ def test_the_order_in_which_parts_are_sent() -> None:
     whole = fit_parts(EVERYTHING, max_input_tokens=1_000, newest=2, describe=described)
     assert [each.content for each in whole] == [
         *("prompt", "c0", "c1", "summary", "p0", "t0", "t1", "t2", "t3"),
-        *("s0", "s1", "n0", "q0", "q1", "a0", "current"),
+        *("n0", "q0", "q1", "current"),
     ]
 
 
@@ -186,13 +184,11 @@ def test_never_over_the_limit_and_in_order(sizes: dict[str, list[int]], limit: i
         assert kept[name] == (whole[:count] if name == "recall" else whole[len(whole) - count :])
     lost_newest = len(kept["turns"]) < min(newest, len(sizes["turns"]))
     lost_people = len(kept["participants"]) < len(sizes["participants"])
-    if len(kept["active"]) < len(sizes["active"]):
-        assert not kept["turns"]
     if lost_newest:
         assert not kept["participants"]
     if lost_newest or lost_people:
-        assert not any(kept[name] for name in ("summary", "notes", "recall", "continuity", "stale"))
-    for more, less in pairwise(("summary", "notes", "recall", "continuity", "stale")):
+        assert not any(kept[name] for name in ("summary", "notes", "recall", "continuity"))
+    for more, less in pairwise(("summary", "notes", "recall", "continuity")):
         if len(kept[more]) < len(sizes[more]):
             assert not kept[less]
     missing = sum(len(each) for each in sizes.values()) - sum(len(each) for each in kept.values())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.budget.messages import Message
-from compaction.budget.summarize import summarize_by_rules
+from compaction.budget.summarize import summarize_context
 from compaction.budget.tool_outputs import create_truncated_placeholder, extract_key_info, truncate_old_tool_outputs
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import defuse, inline, mark_as_data, visible
@@ -59,4 +59,4 @@ def test_time_grows_with_length(name: str) -> None:
 
 def test_summary_by_rules_of_a_long_line() -> None:
     """A very long line of talk is summarised in time proportional to its length."""
-    assert cpu_growth(lambda text: summarize_by_rules([Message("user", text)]), "a-", chars=5_000) < LINEAR
+    assert cpu_growth(lambda text: summarize_context([Message("user", text)]), "a-", chars=5_000) < LINEAR

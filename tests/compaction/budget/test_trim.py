@@ -93,12 +93,11 @@ def test_work_on_the_current_turn_outlives_the_talk_before_it() -> None:
 
 
 KINDS = {
-    "continuity": Message("system", f"continuity … {WORDS}", kind=PartKind.CONTINUITY),
-    "summary": Message("system", f"summary … {WORDS}", kind=PartKind.SUMMARY),
-    "participants": Message("system", f"participants … {WORDS}", kind=PartKind.PARTICIPANTS),
-    "note": Message("system", f"note … {WORDS}", kind=PartKind.NOTE),
-    "recall": Message("system", f"recall … {WORDS}", kind=PartKind.RECALL),
-    "active": Message("system", f"active … {WORDS}", kind=PartKind.ACTIVE),
+    "continuity": Message("user", f"continuity … {WORDS}", kind=PartKind.CONTINUITY),
+    "summary": Message("user", f"summary … {WORDS}", kind=PartKind.SUMMARY),
+    "participants": Message("user", f"participants … {WORDS}", kind=PartKind.PARTICIPANTS),
+    "note": Message("user", f"note … {WORDS}", kind=PartKind.NOTE),
+    "recall": Message("user", f"recall … {WORDS}", kind=PartKind.RECALL),
 }
 
 
@@ -110,7 +109,7 @@ def test_the_order_of_worth() -> None:
         *tool(0, step=0),
         ask(1),
         ask(2),
-        *(KINDS[name] for name in ("note", "recall", "active")),
+        *(KINDS[name] for name in ("note", "recall")),
         ask(3),
     ]
     options = TrimOptions(preserve_recent_turns=1, current_step=9)
@@ -119,7 +118,7 @@ def test_the_order_of_worth() -> None:
         kept = names(trim_conversation(messages, target, options))
         order += [name for name in names(messages) if name not in kept and name not in order]
     assert order == [
-        *("", "output 0", "continuity", "recall", "note", "summary", "ask 1", "participants", "ask 2", "active"),
+        *("", "output 0", "continuity", "recall", "note", "summary", "ask 1", "participants", "ask 2"),
     ]
 
 

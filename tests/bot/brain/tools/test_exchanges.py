@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.brain.tools.exchanges import MOST_QUESTIONS, ToolExchange, ToolExchanges, insert_exchanges
+from bot.brain.tools.exchanges import MOST_QUESTIONS, ToolExchange, ToolExchanges, insert_exchanges, newest_within
 from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq
@@ -28,17 +28,17 @@ def test_a_step_is_a_call_and_its_result() -> None:
 def test_the_newest_are_kept() -> None:
     """The newest steps that fit are kept, and only for turns that are in the prompt."""
     exchanges = _kept(*range(20))
-    everything = exchanges.newest_messages(1_000, turns=range(20), cost=lambda message: 1)
+    everything = newest_within(exchanges.messages(range(20)), 1_000, lambda message: 1)
     assert sorted(everything) == list(range(20 - MOST_QUESTIONS, 20))
-    assert sorted(exchanges.newest_messages(5, turns=range(20), cost=lambda message: 1)) == [18, 19]
-    assert sorted(exchanges.newest_messages(1_000, turns={3, 15}, cost=lambda message: 1)) == [15]
+    assert sorted(newest_within(exchanges.messages(range(20)), 5, lambda message: 1)) == [18, 19]
+    assert sorted(exchanges.messages({3, 15})) == [15]
 
 
 def test_everything_can_be_let_go() -> None:
     """All steps can be deleted at once, for when a person's words are forgotten."""
     exchanges = _kept(1, 2)
     exchanges.clear()
-    assert exchanges.newest_messages(100, turns={1, 2}, cost=lambda message: 1) == {}
+    assert exchanges.messages({1, 2}) == {}
     assert exchanges.steps(Seq(1)) == 0
 
 
@@ -46,7 +46,7 @@ def test_a_question_without_calls_leaves_nothing() -> None:
     """A question without tool calls stores nothing."""
     exchanges = ToolExchanges()
     exchanges.record(Seq(1), [])
-    assert exchanges.newest_messages(100, turns={1}, cost=lambda message: 1) == {}
+    assert exchanges.messages({1}) == {}
     assert (exchanges.steps(Seq(1)), _kept(2).steps(Seq(2))) == (0, 1)
 
 
