@@ -126,7 +126,7 @@ class ParagraphCheck:
         told = [(name_words([clause]), said) for clause, said in clauses(text, everybody) if not said.asks]
         batch = [said for turn in self.turns for part in turn.parts for _, said in clauses(part.text, everybody)]
         for fact in self.standing:
-            stated = meaning(fact.text)
+            stated = meaning(fact.text, everybody)
             subject = name_words([fact.subject or fact.speaker])
             others = everybody - subject - name_words([fact.speaker])
             # A clause that may be about somebody else is no fault, nor is what was just said otherwise.
