@@ -15,7 +15,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from compaction.language.languages import language_of
-from compaction.language.meaning import Meaning, contradicts, meaning
+from compaction.language.meaning import Meaning, meaning
 from compaction.language.text import as_sentence, ends_a_sentence, words
 from compaction.model import FactKind, RenderedSentence, RenderedSummary
 from compaction.summary.port import MAX_FACT_CHARS
@@ -217,20 +217,29 @@ class _Choice:
 
 
 def _same(one: Candidate, other: Candidate) -> bool:
-    """Return whether one person says the same thing twice. Words of different people are never the same."""
-    if one.speaker != other.speaker or one.quoted != other.quoted:
+    """Return whether two sentences say the same. What different people say of themselves is never the same.
+
+    A sentence that isn't quoted names whom it is about, so both must have the same names.
+    """
+    if one.quoted != other.quoted or (one.quoted and one.speaker != other.speaker):
         return False
     if one.text == other.text:
         return True
     mine, theirs = one.meaning, other.meaning
-    union = one.about | other.about
-    alike = (
-        bool(union)
-        and mine.values == theirs.values
-        and mine.names == theirs.names
-        and len(one.about & other.about) / len(union) >= _SAME
-    )
-    return alike and mine.negated == theirs.negated and not contradicts(mine, theirs)
+    if mine.values != theirs.values or mine.negated != theirs.negated or not one.about or not other.about:
+        return False
+    if one.quoted and mine.names != theirs.names:
+        return False
+    shared = len(one.about & other.about)
+    if one.quoted:
+        return shared / len(one.about | other.about) >= _SAME
+    named = _openers(one) | mine.names == _openers(other) | theirs.names
+    return named and shared / min(len(one.about), len(other.about)) >= _SAME
+
+
+def _openers(candidate: Candidate) -> frozenset[str]:
+    """Return the first word of a sentence, which may be a name."""
+    return frozenset(word.removesuffix("'s") for word in words(candidate.text)[:1])
 
 
 def _by_time(stretches: Sequence[Stretch]) -> list[list[Stretch]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Turn
 
 # What the facts that every summary must have may take of it.
-_MUST_CHARS = 700
+_MUST_CHARS = 550
 # A fact is told if so much of what it is about is in the text, besides all its names and values.
 _TOLD_SHARE = 0.5
 # A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
@@ -58,7 +58,7 @@ class ToldText:
 
 
 def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return which of these facts (oldest first) every summary must have: those of importance 3, within 700 characters.
+    """Return which of these facts (oldest first) every summary must have: those of importance 3, within 550 characters.
 
     People's lasting facts come first, then the newest.
     """
