@@ -64,7 +64,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__main__",),
     ),
     "compaction": (
-        ("errors", "model", "tokens", "untrusted_text"),
+        ("errors", "model", "sentence_cache", "tokens", "untrusted_text"),
         ("language", "payload", "ports", "speaker_names", "timeline"),
         ("notes",),
         ("summary",),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from compaction.language.languages import STOPWORDS
-from compaction.language.stems import stem
+from compaction.language.languages import STOPWORDS, stem
 from compaction.language.text import QUESTION_MARKS
 
 # Thai, Lao, Burmese, Khmer, Japanese and Chinese are written without spaces.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.language.sentence_cache import clear_sentence_caches
 from compaction.memory.people import extract_person_facts, participants_part
+from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -21,12 +21,12 @@ from bot.store.tables import chapters, landings, notes, person_facts, segment_ti
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
 from bot.store.vector_store import VectorStore
-from compaction.language.quotations import names_any, repeats, runs_of
-from compaction.language.sentence_cache import clear_sentence_caches
 from compaction.language.text import plain
 from compaction.memory.forgetting import FORGOTTEN, forget_in_segment, remake_paragraph
+from compaction.memory.quotations import names_any, repeats, runs_of
 from compaction.memory.segment_record import make_record
 from compaction.model import Seq, SessionId, Turn, TurnKind
+from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
 from compaction.summary.port import REACH_TURNS
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.language.quotations import Runs
+    from compaction.memory.quotations import Runs
     from compaction.model import Segment, SegmentId
 
 

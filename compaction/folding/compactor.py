@@ -42,8 +42,8 @@ from compaction.folding.signals import (
     StorePendingNotes,
     WriteLanding,
 )
-from compaction.language.sentence_cache import clear_sentence_caches
 from compaction.model import Strategy
+from compaction.sentence_cache import clear_sentence_caches
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import ChapterRequest
 from compaction.summary.segments import make_closing_segment

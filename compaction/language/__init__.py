@@ -1,7 +1,5 @@
-"""Rules about English text, without a model. In other languages most rules find nothing.
+"""Rules about languages, without a model: at most 1,000 lines for all languages together.
 
-`wording` (sentences, names, numbers, concepts, cues), `lexicon` (word lists and cues), `stems` (the stemmer), `terms`
-(search terms), `values` (times, dates, figures, names), `claims` and `correction` (whether a statement replaces
-another), `elliptic` (corrections without a subject), `statements` (facts that people state about themselves),
-`quotations` (whether a text quotes another). `sentence_cache` caches results until words are forgotten.
+`meaning` reads what a sentence says, `text` splits sentences, `clauses` cuts statements, `terms` makes search terms.
+`language` defines what is known of one language; `languages` has all of them. A further one is a file like `german`.
 """

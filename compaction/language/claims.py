@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compaction.language.languages import stem
 from compaction.language.lexicon import AROUND_A_FACT, SUBJECTLESS
-from compaction.language.sentence_cache import sentence_cache
-from compaction.language.stems import stem
 from compaction.language.values import Kind, Value, is_hour, of_kind, same_value, values, without_times
 from compaction.language.wording import (
     adds_to_something,
@@ -23,6 +22,7 @@ from compaction.language.wording import (
     wants_instead,
     words,
 )
+from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from compaction.language.claims import claim_of, corrects
 from compaction.language.lexicon import CALENDAR
-from compaction.language.sentence_cache import sentence_cache
 from compaction.language.terms import terms
 from compaction.language.wording import QUESTION_MARKS, concepts, kind_of, sentences
 from compaction.model import Fact, Seq
+from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compaction.language.languages import stem
 from compaction.language.lexicon import AROUND_A_FACT, CALENDAR, OTHERWISE, SUBJECTLESS, TAKING_BACK
-from compaction.language.sentence_cache import sentence_cache
-from compaction.language.stems import stem
 from compaction.language.values import Kind, Value, is_hour, of_kind, same_value, values, without_times
 from compaction.language.wording import (
     answers_barely,
@@ -24,6 +23,7 @@ from compaction.language.wording import (
     names,
     words,
 )
+from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

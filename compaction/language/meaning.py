@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.languages import language_of
-from compaction.language.sentence_cache import sentence_cache
 from compaction.language.terms import UNSPACED
 from compaction.language.text import QUESTION_MARKS, plain
 from compaction.model import FactKind
+from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,36 +179,27 @@ class _Reading:
     def meaning(self, known: frozenset[str]) -> Meaning:
         values, numbered = self._values()
         names, named = self._names(known, numbered)
-        changing = self._cues["changing"]
-        passing = self._cues["passing"]
+        passing = len(self._cues["passing"])
         content = {
             place: self._stems[place]
             for place in range(len(self._words))
             if place not in numbered and place not in named and self._is_content(place)
         }
-        topics = {
-            topic
-            for place, stem in content.items()
-            if place not in changing
-            for topic in _topics(self._words[place], stem)
-        }
-        negations = self._cues["negations"]
-        denied = self._denied(negations, content, named | numbered)
+        said = (place for place in content if place not in self._cues["changing"])
+        topics = frozenset(topic for place in said for topic in _topics(self._words[place], content[place]))
         own = bool(self._cues["own"] or self._cues["group"])
         question = self._asks()
         ends = bool(self._cues["ending"])
         return Meaning(
-            topics=frozenset(topics),
+            topics=topics,
             names=frozenset(names),
             values=frozenset(values),
-            denied=denied,
-            negated=bool(negations),
+            denied=self._denied(content),
+            negated=bool(self._cues["negations"]),
             asks=question,
             own=own,
-            announces=bool(changing) or ends,
-            weight=self._weight(
-                bool(topics or names or values), own, question, len(passing), bool(values), bool(names)
-            ),
+            announces=bool(self._cues["changing"]) or ends,
+            weight=self._weight(bool(topics or names or values), own, question, passing, bool(values), bool(names)),
             ends=ends,
             refers=bool(self._cues["references"] & _OPENING),
             echoes=bool(self._cues["echoing"]),
@@ -219,11 +210,7 @@ class _Reading:
 
     def _is_content(self, place: int) -> bool:
         word = self._words[place]
-        return (
-            len(word) > 1
-            and word not in self._language.stopwords
-            and word.removesuffix("'s") not in (self._language.stopwords)
-        )
+        return len(word) > 1 and self._language.stopwords.isdisjoint((word, word.removesuffix("'s")))
 
     def _values(self) -> tuple[set[str], set[int]]:
         """Return the values and the positions of their words."""
@@ -263,21 +250,21 @@ class _Reading:
             bare = word.removesuffix("'s").removesuffix("'")
             if place in numbered or not self._is_content(place) or not self._written[place][0].isupper():
                 continue
-            if bare in known or (not self._language.words.capital_nouns and (place > 0 or bare in later)):
+            if bare in known or (not self._language.capital_nouns and (place > 0 or bare in later)):
                 found.add(bare)
                 places.add(place)
         return found, places
 
-    def _denied(self, negations: frozenset[int], content: dict[int, str], values: set[int]) -> frozenset[str]:
+    def _denied(self, content: dict[int, str]) -> frozenset[str]:
         """Return the stem after each negation; before it, if nothing follows ('ich komme nicht')."""
         found: set[str] = set()
-        for place in negations:
+        for place in self._cues["negations"]:
             for at in range(place + 1, min(place + 1 + _DENIES_WITHIN, len(self._words))):
                 if at in content:
                     found.add(content[at])
                     break
             else:
-                if not self._language.words.negation_follows:
+                if not self._language.negation_follows:
                     continue
                 before = [content[at] for at in range(max(0, place - _DENIES_WITHIN), place) if at in content]
                 found.update(before[-1:])

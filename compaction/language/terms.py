@@ -12,8 +12,7 @@ import unicodedata
 import zlib
 from typing import TYPE_CHECKING
 
-from compaction.language.languages import NUMBER_WORDS, STOPWORDS
-from compaction.language.stems import STEMMER_VERSION, stem
+from compaction.language.languages import NUMBER_WORDS, STEMMER_VERSION, STOPWORDS, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

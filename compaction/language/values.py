@@ -12,8 +12,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from compaction.language.lexicon import MONTHS, NUMBER_WORDS, SMALL_NUMBER_WORDS, WEEKDAYS
-from compaction.language.sentence_cache import sentence_cache
 from compaction.language.wording import concepts
+from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -32,8 +32,8 @@ from compaction.language.lexicon import (
     STOPWORDS,
     TAG_QUESTION,
 )
-from compaction.language.sentence_cache import sentence_cache
 from compaction.model import FactKind
+from compaction.sentence_cache import sentence_cache
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Digits, with the characters that may be inside a figure: 4,411  7:30  3.5  2024-05-01.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compaction.language.quotations import NO_RUNS, Runs, quoted_in, repeats
 from compaction.language.text import plain
+from compaction.memory.quotations import NO_RUNS, Runs, quoted_in, repeats
 from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
 from compaction.summary.ledger import render_summary
 from compaction.summary.port import FoldRequest

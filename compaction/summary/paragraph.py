@@ -297,7 +297,7 @@ def _sentence(group: Sequence[Candidate]) -> RenderedSentence:
     first = group[0]
     text = " ".join(each.text for each in group)
     if first.quoted:
-        said = language_of(words(text)).words.said
+        said = language_of(words(text)).said
         answered = _ANSWERED.match(text) if len(group) == 1 and len(first.turn_seqs) > 1 else None
         quotes = [(first.speaker, text)]
         if answered is not None:

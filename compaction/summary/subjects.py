@@ -59,10 +59,10 @@ def subjects_in(gist: str) -> list[str]:
     """Return the names that a gist's sentence of subjects lists; none without such a sentence."""
     for first in sentences(gist)[:1]:
         for language in LANGUAGES:
-            before, _, after = language.words.talked_about.partition("{}")
+            before, _, after = language.talked_about.partition("{}")
             if first.startswith(before) and first.endswith(after):
                 listed = first[len(before) : len(first) - len(after)]
-                return [name for part in listed.split(", ") for name in part.split(f" {language.words.conjunction} ")]
+                return [name for part in listed.split(", ") for name in part.split(f" {language.conjunction} ")]
     return []
 
 
@@ -81,7 +81,7 @@ def language_of_texts(texts: Sequence[str]) -> Language:
 
 
 def _sentence(names: Sequence[str], language: Language) -> str:
-    said, conjunction = language.words.talked_about, language.words.conjunction
+    said, conjunction = language.talked_about, language.conjunction
     listed = f"{', '.join(names[:-1])} {conjunction} {names[-1]}" if len(names) > 1 else "".join(names)
     return said.format(listed)
 

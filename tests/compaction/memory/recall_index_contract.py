@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from compaction.language.stems import stem
+from compaction.language.languages import stem
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.language.sentence_cache import clear_sentence_caches, sentence_cache
+from compaction.sentence_cache import clear_sentence_caches, sentence_cache
 
 
 def test_a_sentence_is_worked_on_once_until_it_is_forgotten() -> None:

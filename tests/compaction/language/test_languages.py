@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.stems import stem
+from compaction.language.languages import stem
 
 
 @pytest.mark.parametrize(

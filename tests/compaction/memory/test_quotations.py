@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.quotations import RUN_WORDS, names_any, repeats, runs_of
+from compaction.memory.quotations import RUN_WORDS, names_any, repeats, runs_of
 
 SAID = ("I have decided that the town is Lisbon.", "To Zanzibar!", "Yes.", "")
 
