@@ -20,8 +20,7 @@ from bot.store.tags import passage_tags
 from bot.store.turns import SqlTurnStore
 from bot.store.vector_store import VectorStore
 from bot.store.vectors import quantize
-from compaction.language.terms import terms
-from compaction.memory.passage import PassageKind, Scope, source_text
+from compaction.memory.passage import PassageKind, Scope, source_terms
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class RoomtoneSearch:
             # The first turn creates the session.
             await self._store.append_turn(SESSION, told[0])
         fresh = told if self._added else told[1:]
-        words = [" ".join(terms(source_text(turn))) for turn in told]
+        words = [" ".join(source_terms(turn)) for turn in told]
         async with self._database.writing() as connection:
             if fresh:
                 await connection.execute(turns.insert(), [rows.turn_values(SESSION, turn) for turn in fresh])

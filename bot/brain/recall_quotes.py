@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.wakeword import strip_call
 from compaction.errors import StoreError
 from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
@@ -49,14 +50,26 @@ SAME_QUESTION_SHARE = 0.8
 
 
 class QuoteFinder:
-    """Finds quotes for the replies of one room. `max_input_tokens` and `zone` are those of the room's prompts."""
+    """Finds quotes for the replies of one room.
+
+    `wake_names`: the bot's names, which a question begins with but is not about. `max_input_tokens` and `zone` are
+    those of the room's prompts.
+    """
 
     def __init__(
-        self, recall: Recall, room: RoomRecall, settings: RecallSettings, *, max_input_tokens: int, zone: tzinfo
+        self,
+        recall: Recall,
+        room: RoomRecall,
+        settings: RecallSettings,
+        *,
+        wake_names: tuple[str, ...] = (),
+        max_input_tokens: int,
+        zone: tzinfo,
     ) -> None:
         self._recall = recall
         self._room = room
         self._settings = settings
+        self._wake_names = wake_names
         self._max_input_tokens = max_input_tokens
         self._zone = zone
         self._prefetched: _Prefetch | None = None
@@ -67,7 +80,7 @@ class QuoteFinder:
         `find` uses the result if the final question has nearly the same words. *Ownership*: only the newest search is
         kept; the next one cancels it. Each has a time limit.
         """
-        text, sent = _text_of(question), self._turns_sent(question, memory)
+        text, sent = self._asked(question), self._turns_sent(question, memory)
         seen_from = sent[0].seq if sent else question.seq
         if self._prefetched is not None:
             if self._prefetched.fits(text, seen_from):
@@ -75,6 +88,9 @@ class QuoteFinder:
             self._prefetched.task.cancel()
         task = asyncio.create_task(self._run_prefetch(text, seen_from), name="recall-prefetch")
         self._prefetched = _Prefetch(_words(text), seen_from, task)
+
+    def _asked(self, question: Turn) -> str:
+        return strip_call(" ".join(part.text for part in question.parts), self._wake_names)
 
     def _turns_sent(self, question: Turn, memory: SessionMemory) -> tuple[Turn, ...]:
         window = [turn for turn in memory.window if turn.seq != question.seq]
@@ -103,7 +119,7 @@ class QuoteFinder:
         """
         settings = self._settings
         within_s = settings.wait_ms / 1000
-        text = _text_of(question)
+        text = self._asked(question)
         sent = self._turns_sent(question, memory)
         seen_from = sent[0].seq if sent else question.seq
         prefetched = self._prefetched
@@ -161,10 +177,6 @@ class _Prefetch:
         return self.task.result()
 
 
-def _text_of(turn: Turn) -> str:
-    return " ".join(part.text for part in turn.parts)
-
-
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[^\W_]+", text.casefold()))
 
@@ -183,10 +195,12 @@ def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -
     return tuple(reversed(kept))
 
 
-def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[str]:
+def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[tuple[str, str]]:
+    """Return what the prompt has anyway, as (speaker, text)."""
     # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
     people = [turn for turn in sent if turn.kind is not TurnKind.ASSISTANT]
-    texts = [part.text for turn in people for part in turn.parts]
-    texts += [sentence.text for sentence in memory.summary.sentences] if memory.summary is not None else []
-    texts += [note.what for note in memory.live_notes]
+    texts = [(part.speaker, part.text) for turn in people for part in turn.parts]
+    if memory.summary is not None:
+        texts += [(sentence.speaker, sentence.text) for sentence in memory.summary.sentences]
+    texts += [(note.who, note.what) for note in memory.live_notes]
     return texts

@@ -1,4 +1,4 @@
-"""Collects which segments searches found, and writes the access counts to the store later.
+"""Collects which turns and segments were used, and writes the access counts to the store later.
 
 An access counts as a mention, so that a segment does not become cold while people ask about it.
 """
@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from compaction.memory.passage import PassageKind
+from compaction.memory.quotes import parse_citation
+from compaction.payload import PartKind
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from bot.store.tiers import TierStore
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId
+    from compaction.payload import PayloadPart
 
 # Beyond this many unwritten ranges the oldest are dropped: counts need not be exact.
 MAX_PENDING = 1_000
@@ -29,7 +34,21 @@ class AccessLog:
         self._pending: list[tuple[SessionId, int, int]] = []
         self._last_at = 0.0
 
-    def note(self, found: Iterable[RecallHit]) -> None:
+    def note(self, session_id: SessionId, first: int, last: int) -> None:
+        """Record that the turns from `first` to `last` of a session were read. Does not wait."""
+        self._last_at = self._clock.now()
+        self._pending.append((session_id, first, last))
+        del self._pending[:-MAX_PENDING]
+
+    def note_quotes(self, parts: Iterable[PayloadPart]) -> None:
+        """Record the turns quoted in a prompt that was sent. Does not wait."""
+        for part in parts:
+            if part.kind is PartKind.RECALL:
+                for cited in filter(None, map(parse_citation, part.refs)):
+                    if cited.kind is PassageKind.TURN:
+                        self.note(cited.session_id, int(cited.key), int(cited.key))
+
+    def note_hits(self, found: Iterable[RecallHit]) -> None:
         """Record what a search found: a turn without its neighbours, or a segment's range. Does not wait."""
         self._last_at = self._clock.now()
         for each in found:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.errors import EmbeddingError
-from compaction.memory.passage import PassageId, PassageKind, Scope
+from compaction.memory.passage import PassageId, Scope
 from compaction.memory.query import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
     SearchQuery,
     SearchTerms,
     choose_terms,
-    correction_probes,
     fuse_rankings,
     parse_query,
     top_passages,
@@ -28,8 +27,9 @@ from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from bot.memory.access_log import AccessLog
     from compaction.memory.passage import Passage, RecallIndex
     from compaction.model import SessionId
     from compaction.ports import Embedder, TurnStore
@@ -39,7 +39,6 @@ log = structlog.get_logger()
 # How many passages of each ranking are used, and how many of the fused ranking are read and ranked by their words.
 RANKED = 60
 JUDGED = 32
-PROBED = 8
 DEFAULT_LIMIT = 8
 MOST_RECALLED = 50
 # The most turns that `recall_turns` returns: about an hour of talk.
@@ -52,7 +51,7 @@ EVERYWHERE = Scope()
 class Recall:
     """Searches the whole store. Safe for all rooms at once.
 
-    `embedder` None: full text only. `on_found` gets the results of each search, and must not wait.
+    `embedder` None: full text only.
     """
 
     def __init__(
@@ -61,12 +60,10 @@ class Recall:
         turns: TurnStore,
         *,
         embedder: Embedder | None = None,
-        on_found: Callable[[Sequence[RecallHit]], None] | None = None,
     ) -> None:
         self._index = index
         self._turns = turns
         self._embedder = embedder
-        self._on_found = on_found
 
     async def search(
         self,
@@ -81,7 +78,12 @@ class Recall:
         A query without a searchable word returns the newest passages of the scope. Raises `StoreError`.
         """
         limit = max(1, min(limit, MOST_RECALLED))
+        in_view = scope.in_view
         parsed = parse_query(query)
+        if not parsed.terms:
+            return await self._newest(parsed, scope, limit)
+        # What is in view may correct what is not, so it is searched too and left out at the end.
+        scope = replace(scope, in_view=None)
         # Runs in parallel with the full-text search, and is cancelled if that fails.
         similarity = asyncio.create_task(self._alike(query, scope, within_s=embed_within_s), name="recall-likeness")
         try:
@@ -89,17 +91,12 @@ class Recall:
             alike = await similarity
         finally:
             similarity.cancel()
-        if not parsed.terms and not alike:
-            return await self._newest(parsed, scope, limit)
         scores = fuse_rankings([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
         found = await self._index.passages(top_passages(scores, JUDGED))
         # The vector search does not filter out the archive.
         found = [each for each in found if scope.archived or not each.archived]
-        found = [*found, *await self._possible_corrections(choice, found, scores, scope)]
-        recalled = rank_hits(parsed, choice, found, scores, likeness=dict(alike), limit=limit)
-        if self._on_found is not None:
-            self._on_found(recalled)
-        return recalled
+        found = [*found, *await self._known_corrections(found)]
+        return rank_hits(parsed, choice, found, scores, likeness=dict(alike), in_view=in_view, limit=limit)
 
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
         """Return the turns from `first` to `last` inclusive. Raises `StoreError`."""
@@ -138,24 +135,15 @@ class Recall:
         scores = fuse_rankings([(FULL_TEXT_WEIGHT, [each.id for each in found])])
         return rank_hits(asked, SearchTerms((), {}), found, scores, limit=limit)
 
-    async def _possible_corrections(
-        self, choice: SearchTerms, found: Sequence[Passage], scores: dict[PassageId, float], scope: Scope
-    ) -> Sequence[Passage]:
-        """Return passages that were not found but may correct the best ones that were."""
-        wider = replace(scope, in_view=None, until=None, speaker=None, kinds=frozenset({PassageKind.TURN}))
+    async def _known_corrections(self, found: Sequence[Passage]) -> Sequence[Passage]:
+        """Return the turns that correct the found ones, as folding recorded, unless they were found too."""
         named: dict[SessionId, list[Seq]] = {}
         for each in found:
             if each.replaced_by is not None:
                 named.setdefault(each.session_id, []).append(each.replaced_by)
-        asked = [self._index.find_turns(session_id, seqs) for session_id, seqs in named.items()]
-        asked += [
-            self._index.newest(replace(wider, since=probe.after), limit=PROBED, terms=probe.terms, announcing=True)
-            for probe in correction_probes(choice, found, scores)
-        ]
-        # These queries are independent.
-        ids = dict.fromkeys(each for some in await asyncio.gather(*asked) for each in some)
+        ids = [each for session_id, seqs in named.items() for each in await self._index.find_turns(session_id, seqs)]
         known = {each.id for each in found}
-        return await self._index.passages([each for each in ids if each not in known])
+        return await self._index.passages([each for each in dict.fromkeys(ids) if each not in known])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +158,14 @@ class RecallScope:
 class RoomRecall:
     """Memory search of one room, limited to the room's scope.
 
-    `reach`: `session`, `channel` or `guild`: how far the room may search.
+    `reach`: `session`, `channel` or `guild`: how far the room may search. `accesses` counts what the tools show.
     """
 
-    def __init__(self, recall: Recall, place: RecallScope, *, reach: str = "channel") -> None:
+    def __init__(
+        self, recall: Recall, place: RecallScope, *, reach: str = "channel", accesses: AccessLog | None = None
+    ) -> None:
         self._recall = recall
+        self._accesses = accesses
         self._place = place
         self._scope = _scope(place, reach)
 
@@ -211,11 +202,17 @@ class RoomRecall:
             if self._scope.session_id not in (None, session):
                 return ()
             scope = replace(scope, session_id=session)
-        return await self._recall.search(query, scope, limit=limit)
+        found = await self._recall.search(query, scope, limit=limit)
+        if self._accesses is not None:
+            self._accesses.note_hits(found)
+        return found
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
         """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""
-        return await self._recall.turns(self._place.session_id, first, last)
+        found = await self._recall.turns(self._place.session_id, first, last)
+        if self._accesses is not None and found:
+            self._accesses.note(self._place.session_id, found[0].seq, found[-1].seq)
+        return found
 
 
 def _scope(place: RecallScope, reach: str) -> Scope:

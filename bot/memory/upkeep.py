@@ -119,6 +119,7 @@ class MemoryUpkeep:
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
         self._context_tokens = sum(part.tokens for part in payload)
+        self._accesses.note_quotes(payload)
         for part in payload:
             if part.kind is PartKind.SYSTEM and (digest := text_digest(part.content)) not in self._kept_prompts:
                 self._new_prompts[digest] = part.content

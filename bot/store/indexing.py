@@ -13,8 +13,8 @@ from sqlalchemy import and_, select, tuple_, update
 from bot.store import rows
 from bot.store.tables import add_once, corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.tags import passage_tags
-from compaction.language.terms import terms, terms_version
-from compaction.memory.passage import PassageKind, source_kind, source_text
+from compaction.language.terms import terms_version
+from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ async def _add(
 
 
 def _terms_text(source: PassageSource) -> str:
-    return " ".join(terms(source_text(source)))
+    return " ".join(source_terms(source))
 
 
 async def _store_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.store.passage_rows import read_passages
-from bot.store.tags import ARCHIVED_TAG, all_terms_query, any_term_query, match_expression, place_tags, tag_clauses
+from bot.store.tags import ARCHIVED_TAG, any_term_query, match_expression, place_tags, tag_clauses
 from compaction.memory.passage import PassageId, TermCounts
 
 if TYPE_CHECKING:
@@ -55,13 +55,11 @@ class SqlRecallIndex:
             "passage_index f JOIN passages p ON p.id = f.rowid", conditions, values, "f.rank", limit
         )
 
-    async def newest(
-        self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
-    ) -> Sequence[PassageId]:
+    async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
         if scope.is_empty:
             return ()
         conditions, values = _row_conditions(scope, None)
-        match = match_expression(all_terms_query(terms), tag_clauses(scope, announcing=announcing))
+        match = match_expression("", tag_clauses(scope))
         if not match:
             return await self._select_ids("passages p", conditions, values, "p.id DESC", limit)
         values["match"] = match

@@ -9,18 +9,15 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, TypeAlias
 
-from compaction.language.correction import announces
 from compaction.language.terms import normalized_words
-from compaction.memory.passage import PassageKind, source_kind, source_speakers, source_text
-from compaction.model import SessionId, Turn
+from compaction.memory.passage import PassageKind, source_kind, source_speakers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.memory.passage import PassageSource, Scope
+    from compaction.model import SessionId
 
-# A turn that announces a change.
-CHANGE_TAG = "kchange"
 # A segment in the archive.
 ARCHIVED_TAG = "karchived"
 
@@ -38,8 +35,6 @@ def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | N
         session_tag(session_id),
         kind_tag(source_kind(source)),
     ]
-    if isinstance(source, Turn) and announces(source_text(source)):
-        tags.append(CHANGE_TAG)
     for speaker_id, name in source_speakers(source):
         tags += [name_tag(word) for word in normalized_words(name)]
         if speaker_id:
@@ -69,7 +64,7 @@ def _digest(text: str) -> str:
     return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def tag_clauses(scope: Scope, *, announcing: bool = False) -> Clauses:
+def tag_clauses(scope: Scope) -> Clauses:
     """Return the clauses of a scope. They leave out its times and its view, which are not tags."""
     clauses: list[tuple[frozenset[str], ...]] = []
     if scope.guild_id is not None:
@@ -83,8 +78,6 @@ def tag_clauses(scope: Scope, *, announcing: bool = False) -> Clauses:
     if scope.speaker is not None:
         named = frozenset(name_tag(word) for word in normalized_words(scope.speaker))
         clauses.append((named, frozenset({speaker_tag(scope.speaker.strip())})))
-    if announcing:
-        clauses.append((frozenset({CHANGE_TAG}),))
     return tuple(clauses)
 
 
@@ -102,11 +95,6 @@ def place_tags(scope: Scope) -> tuple[str, ...]:
 def any_term_query(terms: Sequence[str]) -> str:
     """Return the FTS5 query for passages with any of `terms` in them or in their neighbours."""
     return f"{{own preceding following}} : ({' OR '.join(map(_quoted, terms))})" if terms else ""
-
-
-def all_terms_query(terms: Sequence[str]) -> str:
-    """Return the FTS5 query for passages with all of `terms` in them."""
-    return f"{{own}} : ({' AND '.join(map(_quoted, terms))})" if terms else ""
 
 
 def match_expression(words: str, clauses: Clauses) -> str:

@@ -41,13 +41,12 @@ async def open_recall(
     database: Database,
     store: TurnStore,
     clock: Clock,
-    accesses: AccessLog,
 ) -> Recall:
     """Start memory search and its indexer on `stack`."""
     embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
     vectors = VectorStore(database)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
-    return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder, on_found=accesses.note)
+    return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
 
 
 def quoting_factory(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallScope], QuoteFinder | None]:
@@ -57,7 +56,14 @@ def quoting_factory(settings: BotSettings, recall: Recall, zone: tzinfo) -> Call
         if not settings.recall.enabled or not settings.recall.quotes:
             return None
         room = RoomRecall(recall, scope, reach=settings.recall.scope)
-        return QuoteFinder(recall, room, settings.recall, max_input_tokens=settings.budget.max_input_tokens, zone=zone)
+        return QuoteFinder(
+            recall,
+            room,
+            settings.recall,
+            wake_names=(settings.brain.name, *settings.brain.wake_names),
+            max_input_tokens=settings.budget.max_input_tokens,
+            zone=zone,
+        )
 
     return quoting
 

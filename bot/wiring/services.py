@@ -107,11 +107,12 @@ async def open_services(
         health.add_check(model.degraded_parts)
     policy = await policy_for(settings, model, stores.guilds)
     summariser = choose_summariser(settings.compaction.summariser, model, settings.compaction)
-    recall = await open_recall(stack, settings, database, turns, clock, accesses)
+    recall = await open_recall(stack, settings, database, turns, clock)
     servers = await _open_servers(stack, settings.mcp, clock)
     toolset = Toolset(
         settings.tools,
         recall,
+        accesses=accesses,
         reach=settings.recall.scope,
         clock=clock,
         zone=zone,

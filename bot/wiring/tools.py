@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import RoomTool
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
 
 
@@ -28,9 +29,10 @@ ATTACHMENT_BYTES = 512 * 1024
 
 
 class Toolset:
-    """Makes each room's toolbox. `reach`: the scope of memory search. `more`: the tools of MCP servers, for every room.
+    """Makes each room's toolbox.
 
-    `screens` returns a room's view of its shared screens, or None if it has none.
+    `accesses` counts what memory search shows, and `reach` is its scope. `more`: the tools of MCP servers, for every
+    room. `screens` returns a room's view of its shared screens, or None if it has none.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Toolset:
         settings: ToolsSettings,
         recall: Recall,
         *,
+        accesses: AccessLog | None = None,
         reach: str,
         clock: Clock,
         zone: tzinfo,
@@ -46,6 +49,7 @@ class Toolset:
     ) -> None:
         self._settings = settings
         self._recall = recall
+        self._accesses = accesses
         self._reach = reach
         self._clock = clock
         self._zone = zone
@@ -58,7 +62,7 @@ class Toolset:
             return Toolbox()
         tools: list[RoomTool] = []
         if settings.memory:
-            room = RoomRecall(self._recall, here, reach=self._reach)
+            room = RoomRecall(self._recall, here, reach=self._reach, accesses=self._accesses)
             tools += memory_tools(room, zone=self._zone, now=self._clock.now)
         if settings.attachments:
             tools.append(attachment_tool(place.chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone))

@@ -34,7 +34,7 @@ UNSPACED = re.compile(
 _EMPTY = STOPWORDS | {"remember", "tell"}
 # Increase this number with every change in the results of `terms`. Stored passages are then indexed again
 # (`bot.store.indexing`).
-_RULES_VERSION = 2
+_RULES_VERSION = 3
 
 
 def terms_version() -> int:

@@ -1,7 +1,7 @@
 """Long-term memory: search, facts about people, and the storage tiers of old segments.
 
 The code does no I/O; the search index is a port. Search: `passage` (what can be found, and the port `RecallIndex`),
-`query` (search terms and the combination of rankings), `recall` (ranking of hits and corrections),
-`passage_statements`, and `quotes` (search hits as parts of a prompt). People: `people`. Old segments: `tiers`,
-`segment_record` and `export_format`. `forgetting` removes forgotten words from a segment.
+`query` (search terms and the combination of rankings), `recall` (ranking of hits and corrections), and `quotes` (search
+hits as parts of a prompt). People: `people`. Old segments: `tiers`, `segment_record` and `export_format`. `forgetting`
+removes forgotten words from a segment.
 """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
-from compaction.language.terms import normalized_words
+from compaction.language.terms import normalized_words, terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -100,6 +100,15 @@ def source_text(source: PassageSource) -> str:
             return "\n".join(dict.fromkeys((source.gist, *(fact.text for fact in source.facts))))
 
 
+def source_terms(source: PassageSource) -> tuple[str, ...]:
+    """Return the search terms of a turn, note or segment: its speakers' names, and then its text.
+
+    A question often names a person, and that person's own words rarely hold the name.
+    """
+    names = [term for _, name in source_speakers(source) for term in terms(name)]
+    return (*dict.fromkeys(names), *terms(source_text(source)))
+
+
 def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
     """Return (id, display name) of the speakers; the id is empty for notes and segments."""
     match source:
@@ -170,14 +179,8 @@ class RecallIndex(Protocol):
         `newest`: search only about this many of the newest passages.
         """
 
-    async def newest(
-        self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
-    ) -> Sequence[PassageId]:
-        """Return the newest passages in the scope, newest first.
-
-        `terms`: return only passages with all of these terms in their own text. `announcing`: return only turns that
-        announce a change.
-        """
+    async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
+        """Return the newest passages in the scope, newest first."""
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int

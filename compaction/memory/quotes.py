@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from compaction.memory.query import SearchQuery
     from compaction.memory.recall import RecallHit
 
-# A hit that is below both limits is about something else.
+# A hit below this is about something else.
 LEAST_RELEVANCE = 0.34
-LEAST_LIKENESS = 0.45
-# If this share of a sentence's terms is already in the prompt, the sentence says nothing new.
-SAID_ALREADY = 0.8
 MAX_QUOTE_CHARS = 400
 _QUOTED_KINDS = frozenset({TurnKind.SPEECH})
 _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+?)(?:@(?P<chosen>[\d,]*)(?P<replaced>!)?)?$")
@@ -97,7 +94,7 @@ def select_quotes(
     asked: SearchQuery,
     session_id: SessionId,
     asked_at: float,
-    in_view: Sequence[str],
+    in_view: Sequence[tuple[str, str]],
     most: int,
     max_tokens: int,
     zone: tzinfo,
@@ -108,7 +105,7 @@ def select_quotes(
     `asked_at`: UTC epoch seconds. `in_view`: texts that the prompt contains anyway (summary sentences, recent turns).
     Only people's words and screen notes are quoted, not the bot's own words or gists.
     """
-    seen = [frozenset(terms(text)) for text in in_view]
+    seen = [frozenset(terms(f"{speaker} {text}")) for speaker, text in in_view]
     quotes: list[Quote] = []
     tokens = 0
     for each in found:
@@ -125,7 +122,7 @@ def select_quotes(
         if tokens + made.tokens > max_tokens:
             continue
         tokens += made.tokens
-        seen.append(frozenset(terms(text)))
+        seen.append(frozenset(terms(f"{each.speaker} {text}")))
         quotes.append(Quote(made, each, text))
     return tuple(quotes)
 
@@ -135,8 +132,7 @@ def _is_about(recalled: RecallHit) -> bool:
         recalled.kind is PassageKind.TURN and recalled.turn_kind not in _QUOTED_KINDS
     ):
         return False
-    similar = recalled.likeness is not None and recalled.likeness >= LEAST_LIKENESS
-    return recalled.relevance >= LEAST_RELEVANCE or similar
+    return recalled.relevance >= LEAST_RELEVANCE
 
 
 def _new_sentences(
@@ -147,7 +143,7 @@ def _new_sentences(
     Returns None if no sentence is new, or if none of the new sentences is about the question although others are.
     """
     said = sentences(recalled.text)
-    new = tuple(index for index, sentence in enumerate(said) if not _is_in_view(sentence, seen))
+    new = tuple(index for index, sentence in enumerate(said) if not _is_in_view(recalled.speaker, sentence, seen))
     about = [index for index, sentence in enumerate(said) if asked.intersection(terms(sentence))]
     if not new or (about and not any(index in new for index in about)):
         return None
@@ -163,9 +159,13 @@ def _quoted_text(whole: str, chosen: Sequence[int]) -> str:
     return text
 
 
-def _is_in_view(sentence: str, seen: Sequence[frozenset[str]]) -> bool:
+def _is_in_view(speaker: str, sentence: str, seen: Sequence[frozenset[str]]) -> bool:
+    """Return whether one text of the prompt has every word of a sentence and its speaker's name.
+
+    A text that lacks one word may be about another person or name another value.
+    """
     own = frozenset(terms(sentence))
-    return not own or any(len(own & each) >= SAID_ALREADY * len(own) for each in seen)
+    return not own or any(own.union(terms(speaker)) <= each for each in seen)
 
 
 def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:

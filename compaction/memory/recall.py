@@ -1,40 +1,47 @@
-"""Ranks the passages that a search found. Deterministic.
+"""Ranks the passages that a search found: corrections before what they correct, and no turn shown twice.
 
-`rank_hits` scores each passage by how much of the query it covers. People named in the query score higher, a correction
-takes the rank of what it corrects, and nothing is shown twice. `bot.memory.recall` calls the index between the steps.
-Source: design note 'summaries and recall', 'So build' 6.
+`rank_hits` weighs each passage by what it is and who said it, and moves a correction up to the passage that it
+corrects. `bot.memory.recall` queries the index first. Deterministic.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from compaction.language.correction import AS_MUCH, asks, denies, replaces, takes_back
+from compaction.language.meaning import meaning, replaces
 from compaction.language.terms import normalized_words, terms
+from compaction.language.text import QUESTION_MARKS, sentences
 from compaction.memory.passage import PassageKind, source_kind
-from compaction.memory.passage_statements import statements_in_quote, statements_in_turn
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from compaction.language.correction import Statement
+    from compaction.language.meaning import Meaning
     from compaction.memory.passage import Passage, PassageId
     from compaction.memory.query import SearchQuery, SearchTerms
     from compaction.model import NoteId, SessionId
 
-SPEAKER_BOOST = 1.35
-# A question contains no answer, although its neighbouring turns may.
-QUESTION_WEIGHT = 0.8
+# The weights were tuned on three of LoCoMo's conversations and judged on two others; retune with `roomtone bench
+# memory --transcripts`.
+SPEAKER_BOOST = 1.2
+# A question rarely holds the answer, but a turn next to it may.
+QUESTION_WEIGHT = 0.9
 NEIGHBOUR_SHARE = 0.5
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
 _TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
-_STALE_WEIGHT = 0.5
-# Corrections are looked for only among this many of the best passages.
+# A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine.
+LEAST_LIKENESS = 0.3
+# Corrections are looked for among so many of the best passages.
 _COMPARED = 20
-_ANSWERS_FROM = 0.25
-# A hit shows the found turn with this many turns before and after it.
+# Two statements are about the same thing only if the old one covers this share of the query, and the new one covers
+# this share of what the old one covers.
+_LEAST_COVERED = 0.3
+_AS_MUCH = 0.4
+# 'No wait, I meant Friday.' corrects what the same person said so many turns before.
+_TAKEN_BACK_WITHIN = 3
+# A hit shows this many turns before and after the turn that was found.
 _NEIGHBOURS = 1
 
 
@@ -82,50 +89,54 @@ def rank_hits(
     scores: Mapping[PassageId, float],
     *,
     likeness: Mapping[PassageId, float] | None = None,
+    in_view: tuple[SessionId, Seq] | None = None,
     limit: int,
 ) -> tuple[RecallHit, ...]:
-    """Return at most `limit` hits, best first. A correction comes before what it corrects.
+    """Return at most `limit` hits, best first, a correction before what it corrects.
 
-    `scores`: from `fuse_rankings`. A passage without a score can only act as a correction, and is returned only if it
-    corrects another passage. `likeness`: cosine of each passage's embedding with the query's.
+    `scores`: from `fuse_rankings`. A passage without a score may only correct another one, and is returned only if it
+    does. `likeness`: cosine of each passage's embedding with the query's. `in_view`: turns of this session from this
+    seq on may correct others, but are not returned. A query without terms or embedding keeps the order of the scores.
     """
     alike = likeness or {}
-    weighed = {each.id: _Weighed.of(each, query, search_terms, scores, alike) for each in passages}
-    _judge_corrections(sorted(weighed.values(), key=_order), search_terms)
-    ranked = sorted((each for each in weighed.values() if each.score > 0.0), key=_order)
-    speaking = {each.ref for each in ranked if each.speaks_of(search_terms)}
-    stale = {each.ref for each in ranked if each.superseding is not None}
-    answer: list[RecallHit] = []
+    ranked = [_Ranked.of(each, query, search_terms, scores, alike) for each in passages]
+    if search_terms.weights or alike:
+        ranked = [each for each in ranked if each.relevance > 0.0 or each.score == 0.0]
+        _move_corrections_up(sorted(ranked, key=_order), search_terms)
+    stale = {each.ref for each in ranked if each.superseded_by is not None}
+    chosen: list[_Ranked] = []
     shown = _ShownText()
-    for each in ranked:
-        if len(answer) == limit:
+    for each in sorted((each for each in ranked if each.score > 0.0), key=_order):
+        if len(chosen) == limit:
             break
-        if each.only_beside(search_terms, speaking):
-            continue
-        recalled = each.recalled(stale)
-        if shown.add(recalled):
-            answer.append(recalled)
-    return tuple(answer)
+        if not _is_in_view(each.ref, in_view) and shown.add(each):
+            chosen.append(each)
+    # Each turn is shown once: by the hit that found it, else by its best neighbour.
+    taken = {each.ref for each in chosen}
+    hits: list[RecallHit] = []
+    for each in chosen:
+        hit = each.as_hit(taken | stale)
+        taken.update(TurnRef(hit.session_id, turn.seq) for turn in hit.turns)
+        hits.append(hit)
+    return tuple(hits)
 
 
 @dataclass(slots=True)
-class _Weighed:
-    """A passage with its score and its corrections."""
+class _Ranked:
+    """A passage with its score, and what it corrects."""
 
     passage: Passage
     score: float
     relevance: float
     likeness: float | None
-    # What the passage states about the query. None if the passage is not a person's turn.
-    statement: Statement | None
-    # All statements that a quote of the passage shows, including the answer after a question.
-    claims: tuple[Statement, ...]
-    superseding: TurnRef | None = None
-    supersedes: list[TurnRef] | None = None
-    # The quote must show the turns up to this seq, because an answer there corrects another turn.
-    through: int = 0
-    # The turn just after this one that takes it back, if that turn is not itself among the passages.
-    taken_back_by: Turn | None = None
+    # Weight of the query's terms in the passage's own text, and in the question that it answers.
+    covered: float
+    # Whether it was found for its own text, not only for a neighbour's.
+    found_itself: bool = True
+    superseded_by: TurnRef | None = None
+    supersedes: list[TurnRef] = field(default_factory=list)
+    # The last turn that must be shown, because it takes the found one back.
+    through: int = -1
 
     @classmethod
     def of(
@@ -135,67 +146,46 @@ class _Weighed:
         search_terms: SearchTerms,
         scores: Mapping[PassageId, float],
         likeness: Mapping[PassageId, float],
-    ) -> _Weighed:
-        relevance = _relevance(passage, search_terms)
-        score = scores.get(passage.id, 0.0) * (0.5 + 0.5 * relevance) * _weight(passage)
+    ) -> _Ranked:
+        score = scores.get(passage.id, 0.0) * _weight(passage)
         if any(_named(name, query.words) for name in passage.speakers):
             score *= SPEAKER_BOOST
-        own = statements_in_turn(passage, passage.source)
-        told = own[0] if own else None
-        if len(own) > 1:
-            # If several people speak in one turn, use the statement whose words are most about the query.
-            told = max(own, key=lambda each: search_terms.weight_in(frozenset(terms(each.text))))
-        return cls(passage, score, relevance, likeness.get(passage.id), told, statements_in_quote(passage, own))
-
-    @property
-    def known(self) -> Collection[TurnRef]:
-        """Return the turns that this one replaces, and the turn that replaces this one."""
-        return (*(self.supersedes or ()), *(() if self.superseding is None else (self.superseding,)))
+        alike = likeness.get(passage.id)
+        own = search_terms.weight_in(passage.own_terms)
+        question = _question_before(passage)
+        asked = frozenset(terms(_text_of(question))) if question is not None else frozenset()
+        return cls(
+            passage,
+            score,
+            _relevance(passage, search_terms, own, alike),
+            alike,
+            search_terms.weight_in(passage.own_terms | asked),
+            own > 0.0 or question is not None or (alike is not None and alike >= LEAST_LIKENESS),
+        )
 
     @property
     def ref(self) -> TurnRef | None:
         source = self.passage.source
         return TurnRef(self.passage.session_id, source.seq) if isinstance(source, Turn) else None
 
-    def speaks_of(self, search_terms: SearchTerms) -> bool:
-        """Return whether the passage's own text contains any term of the query."""
-        return not self.passage.own_terms.isdisjoint(search_terms.weights)
-
-    def only_beside(self, search_terms: SearchTerms, speaking: Collection[TurnRef | None]) -> bool:
-        """Return whether the query matches only a neighbouring turn, and that neighbour is itself a hit.
-
-        The neighbour's quote already shows this turn.
-        """
-        ref = self.ref
-        if ref is None or self.speaks_of(search_terms) or not search_terms.weights or self.supersedes:
-            return False
-        return any(TurnRef(ref.session_id, Seq(ref.seq + step)) in speaking for step in (-1, 1))
-
-    def recalled(self, stale: Collection[TurnRef | None]) -> RecallHit:
-        """Return the passage as a hit. Neighbouring turns in `stale` are left out, because they were corrected."""
+    def as_hit(self, elsewhere: Collection[TurnRef | None]) -> RecallHit:
+        """Return the hit. Neighbours in `elsewhere` are left out: other hits show them, or they were corrected."""
         source = self.passage.source
         turns: tuple[Turn, ...] = ()
         seq = seq_from = seq_to = None
         if isinstance(source, Turn):
             seq = source.seq
-            taken_back = 0 if self.taken_back_by is None else self.taken_back_by.seq
-            last = max(seq + _NEIGHBOURS, taken_back, self.through)
-            within = (each for each in self.passage.around if seq - _NEIGHBOURS <= each.seq <= last)
-            session = self.passage.session_id
+            last = max(seq + _NEIGHBOURS, self.through)
             turns = tuple(
                 each
-                for each in within
-                if each.seq == seq
-                or TurnRef(session, each.seq) not in stale
-                or TurnRef(session, each.seq) in self.known
+                for each in self.passage.around
+                if seq - _NEIGHBOURS <= each.seq <= last
+                and (each.seq in (seq, self.through) or TurnRef(self.passage.session_id, each.seq) not in elsewhere)
             )
             turns = turns or (source,)
             seq_from, seq_to = turns[0].seq, turns[-1].seq
         elif isinstance(source, Segment):
             seq_from, seq_to = source.start, Seq(max(source.start, source.end - 1))
-        by = self.superseding
-        if by is None and self.taken_back_by is not None:
-            by = TurnRef(self.passage.session_id, self.taken_back_by.seq)
         return RecallHit(
             passage_id=self.passage.id,
             kind=source_kind(source),
@@ -211,23 +201,42 @@ class _Weighed:
             relevance=self.relevance,
             likeness=self.likeness,
             turn_kind=source.kind if isinstance(source, Turn) else None,
-            superseded_by=by,
-            supersedes=tuple(self.supersedes or ()),
+            superseded_by=self.superseded_by,
+            supersedes=tuple(self.supersedes),
             note_id=source.id if isinstance(source, Note) else None,
         )
 
 
-def _order(each: _Weighed) -> tuple[float, float, int]:
+def _is_in_view(ref: TurnRef | None, in_view: tuple[SessionId, Seq] | None) -> bool:
+    return ref is not None and in_view is not None and ref.session_id == in_view[0] and ref.seq >= in_view[1]
+
+
+def _order(each: _Ranked) -> tuple[float, float, int]:
     return (-each.score, -each.passage.at, -each.passage.id)
 
 
-def _relevance(passage: Passage, search_terms: SearchTerms) -> float:
-    """Return the share of the query that the passage covers. Terms of neighbouring turns count half."""
+def _question_before(passage: Passage) -> Turn | None:
+    """Return the turn just before this one, if it asks something."""
+    source = passage.source
+    before = passage.around[0] if passage.around else None
+    if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
+        return None
+    return before if _text_of(before).rstrip().endswith(QUESTION_MARKS) else None
+
+
+def _text_of(turn: Turn) -> str:
+    return " ".join(part.text for part in turn.parts)
+
+
+def _relevance(passage: Passage, search_terms: SearchTerms, own: float, likeness: float | None) -> float:
+    """Return the share of the query that the passage covers, or its likeness, whichever is more; 0.0 for neither.
+
+    The terms of its neighbours count half.
+    """
     whole = sum(search_terms.weights.values())
-    if whole <= 0.0:
-        return 0.0
-    own = search_terms.weight_in(passage.own_terms)
-    return (own + NEIGHBOUR_SHARE * search_terms.weight_in(passage.nearby_terms - passage.own_terms)) / whole
+    beside = search_terms.weight_in(passage.nearby_terms - passage.own_terms)
+    share = (own + NEIGHBOUR_SHARE * beside) / whole if whole else 0.0
+    return max(share, likeness) if likeness is not None and likeness >= LEAST_LIKENESS else share
 
 
 def _weight(passage: Passage) -> float:
@@ -235,141 +244,156 @@ def _weight(passage: Passage) -> float:
     weight = _KIND_WEIGHT[source_kind(source)]
     if isinstance(source, Turn):
         weight *= _TURN_WEIGHT[source.kind]
-        if asks(passage.text):
+        if passage.text.rstrip().endswith(QUESTION_MARKS):
             weight *= QUESTION_WEIGHT
     return weight
 
 
 def _named(name: str, words: frozenset[str]) -> bool:
-    """Return whether the query contains a word of this speaker's name. Words of one letter are ignored."""
+    """Return whether the query has any word of this speaker's name that is longer than a letter."""
     return any(word in words for word in normalized_words(name) if len(word) > 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Replacement:
-    """The turn that replaces another one, and the passage whose quote shows it."""
+class _Statement:
+    """One sentence of a turn, with what it says."""
 
-    by: _Weighed
-    ref: TurnRef
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Rival:
-    """A statement that may replace others. Its precomputed terms rule out most pairs quickly."""
-
-    by: _Weighed
-    claim: Statement
-    # All terms of the statement's quote, their weight in the query, and whether the quote denies something.
-    spoken: frozenset[str]
-    held: float
-    denies: bool
+    speaker_id: str
+    meaning: Meaning
 
 
-def _judge_corrections(ranked: Sequence[_Weighed], search_terms: SearchTerms) -> None:
-    """Find which turns correct which, and give each correction the rank of what it corrects."""
-    turns = [each for each in ranked if isinstance(each.passage.source, Turn)]
-    compared = turns[:_COMPARED] + [each for each in turns[_COMPARED:] if each.score == 0.0]
-    by_ref = {each.ref: each for each in turns}
-    rivals = _rivals(compared, search_terms)
-    replaced: dict[PassageId, _Replacement] = {}
-    for old in compared:
-        new = _replacement(old, rivals, by_ref, search_terms)
-        if new is not None:
-            replaced[old.passage.id] = new
-    # Newest first, so that in a chain of corrections each old value points to the current one.
-    for old in sorted((each for each in compared if each.passage.id in replaced), key=lambda each: -each.passage.at):
-        new = replaced[old.passage.id]
-        while (later := replaced.get(new.by.passage.id)) is not None and later.at > new.at:
-            new = later
-        assert old.ref is not None, "only turns are compared"
-        new.by.score = max(new.by.score, old.score)
-        new.by.relevance = max(new.by.relevance, old.relevance)
-        new.by.supersedes = [*(new.by.supersedes or ()), old.ref]
-        new.by.through = max(new.by.through, new.ref.seq)
-        old.superseding = new.ref
-        old.score *= _STALE_WEIGHT
+def _move_corrections_up(ranked: Sequence[_Ranked], search_terms: SearchTerms) -> None:
+    """Find which turns correct which others, and give a correction the score of what it corrects."""
+    turns = {each.ref: each for each in ranked if isinstance(each.passage.source, Turn)}
+    stated = [each for each in turns.values() if _is_spoken(each.passage.source)][:_COMPARED]
+    found = {each.ref: new for each in stated if (new := _latest(each, stated, search_terms, _replaces)) is not None}
+    for old in turns.values():
+        by = old.passage.replaced_by
+        known = None if by is None else turns.get(TurnRef(old.passage.session_id, by))
+        if known is not None and (old.ref not in found or known.passage.at > found[old.ref].passage.at):
+            found[old.ref] = known
+    # From the oldest on, so that the last value of a chain gets the best score of all.
+    for ref in sorted(found, key=lambda each: (turns[each].passage.at, turns[each].passage.id)):
+        old, new = turns[ref], found[ref]
+        assert ref is not None, "only turns are compared"
+        new.score, new.relevance = max(new.score, old.score), max(new.relevance, old.relevance)
+        last = new
+        while last.ref in found:
+            last = found[last.ref]
+        old.superseded_by = last.ref
+        last.supersedes.append(ref)
+    for old in stated:
+        if old.superseded_by is None and (same := _latest(old, stated, search_terms, _restates)) is not None:
+            same.score = max(same.score, old.score)
+        if old.superseded_by is None and (seq := _taken_back_at(old, search_terms)) is not None:
+            old.superseded_by, old.through = TurnRef(old.passage.session_id, seq), seq
 
 
-def _rivals(compared: Sequence[_Weighed], search_terms: SearchTerms) -> list[_Rival]:
-    """Return the statements that may replace others, latest first. Statements of the same time are ordered by score."""
-    found: list[_Rival] = []
-    for each in compared:
-        if each.claims:
-            spoken = each.passage.own_terms | each.passage.nearby_terms
-            denying = any(denies(claim.text) for claim in each.claims)
-            held = search_terms.weight_in(spoken)
-            found += [_Rival(each, claim, spoken, held, denying) for claim in each.claims]
-    return sorted(found, key=lambda each: (-each.claim.at, -each.by.score, -each.by.passage.id))
+def _is_spoken(source: object) -> bool:
+    return isinstance(source, Turn) and source.kind is TurnKind.SPEECH
 
 
-def _replacement(
-    old: _Weighed, rivals: Sequence[_Rival], by_ref: Mapping[TurnRef | None, _Weighed], search_terms: SearchTerms
-) -> _Replacement | None:
-    """Return the latest correction of `old`, or None. Sets `old.taken_back_by` if one of the next turns takes `old`
-    back.
+def _latest(
+    old: _Ranked, stated: Sequence[_Ranked], search_terms: SearchTerms, judge: Callable[[_Statement, _Statement], bool]
+) -> _Ranked | None:
+    """Return the latest turn that says as much about the query as `old` and has a statement of which `judge` is true.
+
+    `judge` is given the later statement and the older one.
     """
-    passage, told = old.passage, old.statement
-    if told is None or asks(told.text):
+    if not old.covered or old.covered < _LEAST_COVERED * sum(search_terms.weights.values()):
         return None
-    if old.relevance < _ANSWERS_FROM and passage.replaced_by is None and old.likeness is None:
-        # The passage covers too little of the query to be an outdated answer to it.
-        return None
-    found: list[_Replacement] = []
-    latest = _latest(old, told, rivals, search_terms)
-    if latest is not None:
-        found.append(latest)
-    if passage.replaced_by is not None:
-        ref = TurnRef(passage.session_id, passage.replaced_by)
-        folded_in = by_ref.get(ref)
-        found += [_Replacement(folded_in, ref, folded_in.passage.at)] if folded_in is not None else []
-    for turn in passage.around:
-        if turn.seq > told.seq and any(takes_back(later, told) for later in statements_in_turn(passage, turn)):
-            ref = TurnRef(passage.session_id, turn.seq)
-            known = by_ref.get(ref)
-            if known is not None:
-                found.append(_Replacement(known, ref, turn.started_at))
-            else:
-                old.taken_back_by = turn
-    return max(found, key=lambda each: (each.at, each.by.score, each.by.passage.id), default=None)
-
-
-def _latest(old: _Weighed, told: Statement, rivals: Sequence[_Rival], search_terms: SearchTerms) -> _Replacement | None:
-    """Return the latest of `rivals` that gives another value for what `old` states, or None."""
-    least = AS_MUCH * search_terms.weight_in(old.passage.own_terms)
-    for rival in rivals:
-        claim = rival.claim
-        if claim.at < told.at:
-            return None
-        if rival.by is old or rival.spoken.isdisjoint(old.passage.own_terms):
-            continue
-        if (rival.held >= least or rival.denies) and replaces(claim, told, asked=search_terms.weights):
-            return _Replacement(rival.by, TurnRef(rival.by.passage.session_id, Seq(claim.seq)), claim.at)
+    later = [each for each in stated if _is_later(each, old) and each.covered >= _AS_MUCH * old.covered]
+    for new in sorted(later, key=lambda each: (-each.passage.at, -each.passage.id)):
+        if any(
+            judge(said, told)
+            for told in _statements(old.passage, search_terms)
+            for said in _statements(new.passage, search_terms)
+        ):
+            return new
     return None
 
 
+def _replaces(new: _Statement, old: _Statement) -> bool:
+    return replaces(new.meaning, old.meaning, same_speaker=new.speaker_id == old.speaker_id)
+
+
+def _restates(new: _Statement, old: _Statement) -> bool:
+    """Return whether the same person says the same with other values, and does not say that the old ones are wrong."""
+    one, other = new.meaning, old.meaning
+    return (
+        new.speaker_id == old.speaker_id
+        and bool(one.topics)
+        and (one.topics, one.names, one.negated) == (other.topics, other.names, other.negated)
+        and bool(one.values - other.values and other.values - one.values)
+    )
+
+
+def _is_later(new: _Ranked, old: _Ranked) -> bool:
+    if new.ref is not None and old.ref is not None and new.ref.session_id == old.ref.session_id:
+        return new.ref.seq > old.ref.seq
+    return new.passage.at > old.passage.at
+
+
+def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement, ...]:
+    """Return what a turn says about the query, without questions: its sentences with a term of the query.
+
+    An answer is about what its question is about ('Is the quiz still on Wednesday?' 'No, Sunday now.').
+    """
+    source, wanted = passage.source, search_terms.weights.keys()
+    if not isinstance(source, Turn):
+        return ()
+    question = _question_before(passage)
+    asked = None if question is None or wanted.isdisjoint(terms(_text_of(question))) else meaning(_text_of(question))
+    found: list[_Statement] = []
+    for part in source.parts:
+        for sentence in sentences(part.text):
+            if asked is None and wanted.isdisjoint(terms(sentence)):
+                continue
+            said = meaning(sentence)
+            if asked is not None and said.announces:
+                said = replace(said, topics=said.topics | asked.topics, names=said.names | asked.names)
+            if not said.asks:
+                found.append(_Statement(part.speaker_id, said))
+    return tuple(found)
+
+
+def _taken_back_at(old: _Ranked, search_terms: SearchTerms) -> Seq | None:
+    """Return the turn just after `old` in which the same person takes it back without repeating its subject."""
+    told = _statements(old.passage, search_terms)
+    for turn in old.passage.around:
+        if old.ref is None or not old.ref.seq < turn.seq <= old.ref.seq + _TAKEN_BACK_WITHIN or not _is_spoken(turn):
+            continue
+        for part in turn.parts:
+            said = meaning(part.text)
+            if any(each.speaker_id == part.speaker_id and _takes_back(said, each.meaning) for each in told):
+                return turn.seq
+    return None
+
+
+def _takes_back(new: Meaning, old: Meaning) -> bool:
+    """Return whether a statement gives another value and says nothing about another thing."""
+    values = new.values | new.names
+    return new.announces and not new.asks and not new.topics - old.topics and bool(values - old.values - old.names)
+
+
 class _ShownText:
-    """Remembers what earlier hits already show, so that nothing is shown twice."""
+    """What earlier hits show already, so that nothing is shown twice."""
 
     def __init__(self) -> None:
-        self._turns: set[tuple[SessionId, int]] = set()
         self._found: set[tuple[SessionId, int]] = set()
-        self._texts: set[tuple[str, str]] = set()
+        self._texts: set[tuple[tuple[str, ...], str]] = set()
 
-    def add(self, recalled: RecallHit) -> bool:
-        """Add a hit and return True. Returns False if earlier hits already show its words."""
-        words = (recalled.speaker, " ".join(normalized_words(recalled.text)))
-        if words in self._texts:
+    def add(self, each: _Ranked) -> bool:
+        """Add one passage and return True, or return False if an earlier hit shows it."""
+        source, session = each.passage.source, each.passage.session_id
+        words = (each.passage.speakers, " ".join(normalized_words(each.passage.text)))
+        shown: Sequence[int] = range(source.start, source.end) if isinstance(source, Segment) else ()
+        if isinstance(source, Turn) and not each.found_itself:
+            # 'Haha.' was found for the words of its neighbour, whose hit shows it.
+            shown = (source.seq - 1, source.seq + 1)
+        if words in self._texts or any((session, seq) in self._found for seq in shown):
             return False
-        session = recalled.session_id
-        if recalled.seq is not None and (session, recalled.seq) in self._turns:
-            return False
-        if recalled.kind is PassageKind.SEGMENT and recalled.seq_from is not None and recalled.seq_to is not None:
-            covered = range(recalled.seq_from, recalled.seq_to + 1)
-            if any((session, seq) in self._found for seq in covered):
-                return False
         self._texts.add(words)
-        self._turns.update((session, turn.seq) for turn in recalled.turns)
-        if recalled.seq is not None:
-            self._found.add((session, recalled.seq))
+        if isinstance(source, Turn):
+            self._found.add((session, source.seq))
         return True

@@ -9,8 +9,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.correction import announces
-from compaction.language.terms import terms
 from compaction.memory.passage import (
     Passage,
     PassageId,
@@ -19,7 +17,7 @@ from compaction.memory.passage import (
     TermCounts,
     source_kind,
     source_speakers,
-    source_text,
+    source_terms,
     speaker_matches,
     text_to_embed,
 )
@@ -69,7 +67,7 @@ class InMemoryRecallIndex:
     ) -> None:
         """Add a turn, a note or a segment."""
         entry = _Entry(PassageId(len(self._entries) + 1), session_id, guild_id, channel_id, source)
-        entry.own = terms(source_text(source))
+        entry.own = source_terms(source)
         self._entries.append(entry)
         if isinstance(source, Turn):
             self._turns[session_id, source.seq] = entry
@@ -116,20 +114,9 @@ class InMemoryRecallIndex:
         ]
         return tuple(each.id for _, _, each in sorted(found, key=lambda each: (-each[0], each[1]))[:limit])
 
-    async def newest(
-        self, scope: Scope, *, limit: int, terms: Sequence[str] = (), announcing: bool = False
-    ) -> Sequence[PassageId]:
-        """Return the newest passages with all of the terms, newest first. With `announcing`, return only turns that
-        announce a change.
-        """
-        found = [
-            each.id
-            for each in reversed(self._entries)
-            if self._inside(each, scope)
-            and set(terms) <= set(self._columns(each)[0])
-            and (not announcing or (isinstance(each.source, Turn) and announces(source_text(each.source))))
-        ]
-        return tuple(found[:limit])
+    async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
+        """Return the newest passages in the scope, newest first."""
+        return tuple([each.id for each in reversed(self._entries) if self._inside(each, scope)][:limit])
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int

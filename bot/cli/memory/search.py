@@ -27,7 +27,9 @@ def command(
         typer.Option(help="Only since that time: 21:04, 45m, 'yesterday 20:00', 2026-01-31.", metavar="WHEN"),
     ] = None,
     until: Annotated[str | None, typer.Option(help="Only before that time.", metavar="WHEN")] = None,
-    session: Annotated[str | None, typer.Option(help="Only this session.", metavar="ID")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Only this session: its id or how it begins.", metavar="ID")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="The most results to show.")] = 8,
     archived: Annotated[bool, typer.Option("--archived", help="Search archived segments too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
@@ -38,9 +40,9 @@ def command(
     """
     from bot.cli.environment import local_zone
     from bot.clock import SystemClock
+    from bot.memory.admin import MemoryAdminError
     from bot.time_phrases import TimeNotUnderstoodError, parse_moment
     from compaction.memory.passage import Scope
-    from compaction.model import SessionId
     from config.load import load
 
     zone, now = local_zone(), SystemClock().now()
@@ -49,12 +51,14 @@ def command(
             speaker=speaker,
             since=None if since is None else parse_moment(since, now=now, zone=zone),
             until=None if until is None else parse_moment(until, now=now, zone=zone),
-            session_id=None if session is None else SessionId(session),
             archived=archived,
         )
     except TimeNotUnderstoodError as error:
         raise typer.BadParameter(str(error)) from error
-    found = asyncio.run(_search(load(), query, scope, limit))
+    try:
+        found = asyncio.run(_search(load(), query, scope, session, limit))
+    except MemoryAdminError as error:
+        raise typer.BadParameter(str(error)) from error
     if as_json:
         typer.echo(json.dumps([_fields(each) for each in found], indent=2, ensure_ascii=False))
         return
@@ -66,12 +70,20 @@ def command(
     typer.echo("\n\n".join(format_recalled(each, zone) for each in found))
 
 
-async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
-    """Search the configured database, after indexing what an earlier version stored."""
+async def _search(
+    settings: Settings, query: str, scope: Scope, session: str | None, limit: int
+) -> tuple[RecallHit, ...]:
+    """Search the configured database, after indexing what an earlier version stored.
+
+    `session`: the beginning of a session's id. Raises `MemoryAdminError` if not exactly one session begins with it.
+    """
+    from dataclasses import replace
+
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.embedding.factory import open_embedder
     from bot.memory.access_log import AccessLog
+    from bot.memory.admin import MemoryAdmin
     from bot.memory.recall import Recall
     from bot.store.indexing import catch_up
     from bot.store.search import SqlRecallIndex
@@ -81,17 +93,20 @@ async def _search(settings: Settings, query: str, scope: Scope, limit: int) -> t
 
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(open_existing_database(settings))
+        clock = SystemClock()
+        if session is not None:
+            scope = replace(scope, session_id=await MemoryAdmin(database, clock).find_session(session))
         await catch_up(database)
         embedder = await stack.enter_async_context(
             open_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )
         vectors = VectorStore(database)
-        clock = SystemClock()
         accesses = AccessLog(TierStore(database), clock)
         index = SqlRecallIndex(database, vectors)
-        recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder, on_found=accesses.note)
+        recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder)
         found = await recall.search(query, scope, limit=limit)
-        # A search counts as an access: segments that people look for are not cold.
+        # What is shown counts as read: segments that people look for are not cold.
+        accesses.note_hits(found)
         await accesses.write()
         return found
 

@@ -130,11 +130,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
         segments = await evening.shelf.tiers_of(evening.session_id)
         first = segments[0].kept.segment
         await evening.shelf.archive(evening.session_id, [first.id], now=evening.clock.now())
-        recall = Recall(
-            SqlRecallIndex(evening.database, VectorStore(evening.database)),
-            evening.store,
-            on_found=evening.accesses.note,
-        )
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
 
         async def found(*, archived: bool) -> set[str]:
             scope = Scope(kinds=frozenset({PassageKind.SEGMENT}), archived=archived)
@@ -161,15 +157,17 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
-    """A search result updates its segment's access count, access time and relevance, and counts as a mention."""
+    """A hit that was shown updates its segment's access count, access time and relevance, and counts as a mention. A
+    search alone does not.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await evening.talk(100)
-        recall = Recall(
-            SqlRecallIndex(evening.database, VectorStore(evening.database)),
-            evening.store,
-            on_found=evening.accesses.note,
-        )
-        await recall.search("parcel 3", limit=1)
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+        found = await recall.search("parcel 3", limit=1)
+        await evening.accesses.write()
+        first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
+        assert first.accesses.count == 0
+        evening.accesses.note_hits(found)
         await evening.accesses.write()
         await evening.accesses.write()
         first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
@@ -178,7 +176,7 @@ async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
         assert second.accesses.count == 0
         before = first.accesses.relevance
         assert before is not None
-        await recall.search("parcel 3", limit=1)
+        evening.accesses.note_hits(found)
         await evening.accesses.write()
         (first, *_) = await evening.shelf.tiers_of(evening.session_id)
         assert first.accesses.relevance is not None

@@ -6,19 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.passage import Passage, PassageId
+from compaction.memory.passage import PassageId
 from compaction.memory.query import (
     MAX_QUERY_TERMS,
     MAX_SCORED,
-    CorrectionProbe,
     SearchTerms,
     choose_terms,
-    correction_probes,
     fuse_rankings,
     parse_query,
     top_passages,
 )
-from tests.compaction.memory.recall_index_contract import EVENING, turn
 
 RANKINGS = st.lists(
     st.tuples(st.floats(0.1, 5.0), st.lists(st.integers(1, 30).map(PassageId), max_size=12)), max_size=4
@@ -70,18 +67,6 @@ def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> No
     assert len(chosen) <= 1 or sum(chosen) <= MAX_SCORED
     assert set(choice.weights) == set(asked.terms)
     assert (choice.newest is not None) == bool(chosen and chosen[0] > MAX_SCORED)
-
-
-def test_the_probe_speaks_of_what_was_stated() -> None:
-    """A correction probe has the words that the best statement shares with the question, and another one has the
-    statement's value. A question is not a statement.
-    """
-    stated = Passage(PassageId(1), EVENING, turn(3, "The gate code is 4411."), frozenset({"gate", "code", "4411"}))
-    asking = Passage(PassageId(2), EVENING, turn(9, "What is the gate code?"), frozenset({"gate", "code"}))
-    choice = SearchTerms(("gate",), {"gate": 2.0, "code": 1.0, "number": 3.0})
-    found = correction_probes(choice, [asking, stated], {asking.id: 2.0, stated.id: 1.0})
-    assert found == (CorrectionProbe(("gate", "code"), stated.at), CorrectionProbe(("4411",), stated.at))
-    assert correction_probes(choice, [asking], {asking.id: 2.0}) == ()
 
 
 def test_a_choice_weighs_what_it_is_told() -> None:

@@ -60,7 +60,7 @@ def quotes(
         asked=parse_query(question),
         session_id=HERE,
         asked_at=AT + 900.0,
-        in_view=in_view,
+        in_view=[("", each) for each in in_view],
         most=most,
         max_tokens=max_tokens,
         zone=UTC,
@@ -109,7 +109,7 @@ def test_what_is_not_about_it_or_no_person_s_word_is_left_out(found: RecallHit) 
 
 def test_the_same_in_other_words_counts_by_likeness() -> None:
     """A passage without a word of the question is quoted if its embedding is similar enough."""
-    assert quoted(recalled("We fly to Portugal's capital.", relevance=0.0, likeness=0.6)) != []
+    assert quoted(recalled("We fly to Portugal's capital.", relevance=0.6, likeness=0.6)) != []
 
 
 def test_what_the_model_has_before_it_is_not_repeated() -> None:
@@ -121,11 +121,18 @@ def test_what_the_model_has_before_it_is_not_repeated() -> None:
     assert quoted(recalled(said), recalled(said, session=THERE)) == [f"[08:53] From memory, turn 4, Ada: {said}"]
 
 
+def test_what_other_people_said_repeats_nothing() -> None:
+    """The same sentence of another person, or with another number, is quoted: it is another fact."""
+    window = "Bob: My locker code is 4411."
+    assert quoted(recalled("My locker code is 4411."), question="locker code?", in_view=[window]) != []
+    assert quoted(recalled("My locker code is 7702."), question="locker code?", in_view=["Ada: " + window]) != []
+
+
 def test_only_what_is_new_of_it_is_quoted() -> None:
     """Sentences that the prompt already has are left out of a quote, and the other sentences about the question are
     quoted.
     """
-    (quote,) = quotes(recalled("The town is Lisbon. The town's lift is broken."), in_view=["Bob: The town is Lisbon."])
+    (quote,) = quotes(recalled("The town is Lisbon. The town's lift is broken."), in_view=["Ada: The town is Lisbon."])
     assert quote.text == "… The town's lift is broken."
     assert "Lisbon" not in quote.part.content
 

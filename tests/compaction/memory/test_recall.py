@@ -11,7 +11,7 @@ from compaction.memory.passage import Passage, PassageId, PassageKind, source_te
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
 from compaction.memory.recall import RecallHit, TurnRef, rank_hits
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from tests.compaction.language.test_correction import REPLACED
+from tests.compaction.memory.corrected_statements import REPLACED
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
 
 
@@ -83,31 +83,22 @@ def test_what_is_taken_back_at_once_is_shown_with_its_correction() -> None:
     assert found.turns == around
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("Is the quiz still on Wednesday?", "No, it is Sunday now."),
-        ("So the quiz is on Wednesday, right?", "Not any more, Sunday."),
-        ("Is the quiz on Wednesday?", "Sunday."),
-        ("Wasn't the quiz on Wednesday?", "They pushed it to Sunday."),
-    ],
-)
-@pytest.mark.parametrize("gap", [0, 1])
-def test_an_answer_corrects_what_its_question_names(question: str, answer: str, gap: int) -> None:
-    """The answer 'No, Sunday now' has no subject of its own, so it corrects the statement that its question names. The
-    quote shows the question and the answer.
-    """
+@pytest.mark.parametrize("answer", ["No, it is Sunday now.", "Not any more, Sunday."])
+def test_an_answer_corrects_what_its_question_names(answer: str) -> None:
+    """An answer is judged together with its question: 'No, Sunday now' alone does not say what is on Sunday."""
     old = turn(3, "The quiz is on Wednesday.")
-    talk = (turn(40, question, "Bob"), *(turn(41 + at, "Hm.", "Bob") for at in range(gap)), turn(41 + gap, answer))
+    talk = (turn(40, "Is the quiz still on Wednesday?", "Bob"), turn(41, answer))
     passages = [
         Passage(PassageId(1), EVENING, old, frozenset({"quiz", "wednesdai"}), frozenset(), (old,)),
-        Passage(PassageId(2), EVENING, talk[0], frozenset({"quiz", "wednesdai"}), frozenset(), talk),
+        Passage(PassageId(2), EVENING, talk[1], frozenset({"sundai"}), frozenset({"quiz", "wednesdai"}), talk),
     ]
-    asked = parse_query("When is the quiz?")
-    found = rank_hits(asked, SearchTerms(("quiz",), {"quiz": 1.0}), passages, fuse_rankings([(1.0, [1, 2])]), limit=5)  # type: ignore[list-item]
-    assert [each.seq for each in found] == [40, 3]
+    scores = fuse_rankings([(1.0, [each.id for each in passages])])
+    found = rank_hits(
+        parse_query("When is the quiz?"), SearchTerms(("quiz",), {"quiz": 1.0}), passages, scores, limit=5
+    )
+    assert [each.seq for each in found] == [41, 3]
     assert found[0].turns == talk
-    assert found[1].superseded_by == TurnRef(EVENING, Seq(41 + gap))
+    assert found[1].superseded_by == TurnRef(EVENING, Seq(41))
 
 
 @pytest.mark.parametrize(
@@ -150,8 +141,8 @@ def test_a_quote_shows_no_line_that_was_corrected() -> None:
     found = rank_hits(
         parse_query("gate code"), choice, passages, fuse_rankings([(1.0, [each.id for each in passages])]), limit=5
     )
-    assert [each.seq for each in found] == [50, 4, 3]
-    assert found[1].turns == (other,)
+    assert [each.seq for each in found] == [50, 3, 4]
+    assert found[2].turns == (other,)
 
 
 def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
@@ -164,7 +155,7 @@ def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
         Passage(PassageId(2), EVENING, said, frozenset({"gate", "code"}), frozenset({"haha"}), (said, beside)),
     ]
     choice = SearchTerms(("gate", "code"), {"gate": 1.0, "code": 1.0})
-    found = rank_hits(parse_query("gate code"), choice, passages, {passages[0].id: 9.0, passages[1].id: 1.0}, limit=5)
+    found = rank_hits(parse_query("gate code"), choice, passages, {passages[0].id: 1.0, passages[1].id: 9.0}, limit=5)
     assert [each.seq for each in found] == [3]
     found = rank_hits(parse_query("gate code"), choice, passages[:1], {passages[0].id: 9.0}, limit=5)
     assert [each.seq for each in found] == [4]
@@ -172,7 +163,7 @@ def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
 
 def test_who_is_asked_about_comes_first() -> None:
     """If a question names a speaker, that speaker's words come first. Upper and lower case do not matter."""
-    said = (turn(1, "The server is slow today.", "Bob"), turn(5, "The server is slow again."))
+    said = (turn(1, "The server is slow today.", "Bob"), turn(5, "The server is really slow."))
     assert told(*said, query="server slow")[0].speaker == "Bob"
     assert told(*said, query="what did ADA say about the slow server")[0].speaker == "Ada Lovelace"
 
@@ -186,9 +177,7 @@ def test_an_answer_comes_before_its_question() -> None:
 
 
 def test_nothing_is_shown_twice() -> None:
-    """Neighbours, repetitions and segments whose turns are already quoted are left out, to make space for other
-    results.
-    """
+    """Each turn is shown by one hit. Repetitions, and segments whose turns were found, are left out."""
     around = (turn(4, "Hm."), turn(5, "The key is in the shed."), turn(6, "In the shed, the key.", "Bob"))
     passages = [
         Passage(PassageId(1), EVENING, around[1], frozenset({"kei", "shed"}), frozenset(), around),
@@ -200,8 +189,42 @@ def test_nothing_is_shown_twice() -> None:
     ]
     scores = fuse_rankings([(1.0, [each.id for each in passages])])
     found = rank_hits(parse_query("key shed"), SearchTerms(("kei",), {"kei": 1.0}), passages, scores, limit=10)
-    assert [each.passage_id for each in found] == [1, 6, 5]
-    assert [each.kind for each in found] == [PassageKind.TURN, PassageKind.TURN, PassageKind.NOTE]
+    assert [each.passage_id for each in found] == [1, 2, 5, 6]
+    assert [each.kind for each in found][2:] == [PassageKind.NOTE, PassageKind.TURN]
+    assert [turn.seq for each in found[:2] for turn in each.turns] == [4, 5, 6]
+
+
+@pytest.mark.parametrize(("old", "new", "question"), RESTATED)
+def test_of_two_values_the_later_comes_first(old: str, new: str, question: str) -> None:
+    """If a person says the same with another value, the later statement comes first, and neither is marked."""
+    found = told(turn(3, old), turn(90, new), query=question)
+    assert [(each.seq, each.superseded_by) for each in found] == [(90, None), (3, None)]
+
+
+@pytest.mark.parametrize(("old", "new"), KEPT)
+def test_what_merely_follows_corrects_nothing(old: str, new: str) -> None:
+    """A statement that adds something, asks, or is about another thing does not mark the earlier one."""
+    found = told(turn(3, old), turn(90, new), query=old)
+    assert [each.superseded_by for each in found] == [None] * len(found)
+
+
+def test_a_hit_needs_a_word_or_a_likeness() -> None:
+    """A passage whose words and embedding have nothing to do with the query is no hit, and every hit has a relevance."""
+    said = (
+        turn(1, "Ben brings the lemonade."),
+        turn(5, "I fixed the printer."),
+        turn(9, "A cold drink would be nice."),
+    )
+    passages = [
+        Passage(PassageId(at + 1), EVENING, each, frozenset(terms(source_text(each))), frozenset(), (each,))
+        for at, each in enumerate(said)
+    ]
+    alike = {passages[0].id: 0.6, passages[1].id: 0.1, passages[2].id: 0.5}
+    choice = SearchTerms(("lemonad",), {"lemonad": 1.0})
+    scores = fuse_rankings([(1.0, [each.id for each in passages])])
+    found = rank_hits(parse_query("lemonade"), choice, passages, scores, likeness=alike, limit=8)
+    assert [(each.seq, each.relevance) for each in found] == [(1, 1.0), (9, 0.5)]
+    assert rank_hits(parse_query("zebra quantum"), SearchTerms((), {"zebra": 1.0}), passages, scores, limit=8) == ()
 
 
 @given(

@@ -57,7 +57,7 @@ async def open_written_services(
         parts = replace(parts, storage=storage)
         stores = await open_stores(stack, parts, clock)
         database, store, accesses = stores.database, stores.turns, stores.accesses
-        recall = await open_recall(stack, parts, database, store, clock, accesses)
+        recall = await open_recall(stack, parts, database, store, clock)
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, stores.guilds)
         yield RoomServices(
