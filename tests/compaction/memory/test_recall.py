@@ -11,7 +11,7 @@ from compaction.memory.passage import Passage, PassageId, PassageKind, source_te
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
 from compaction.memory.recall import RecallHit, TurnRef, rank_hits
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from tests.compaction.memory.corrected_statements import REPLACED
+from tests.compaction.memory.corrected_statements import KEPT, REPLACED, RESTATED
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
 
 
@@ -209,7 +209,7 @@ def test_what_merely_follows_corrects_nothing(old: str, new: str) -> None:
 
 
 def test_a_hit_needs_a_word_or_a_likeness() -> None:
-    """A passage whose words and embedding have nothing to do with the query is no hit, and every hit has a relevance."""
+    """A passage whose words and embedding have nothing to do with the query is no hit; hits have a relevance."""
     said = (
         turn(1, "Ben brings the lemonade."),
         turn(5, "I fixed the printer."),

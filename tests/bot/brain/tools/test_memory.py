@@ -34,14 +34,13 @@ async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
 
 @pytest.mark.asyncio
 async def test_a_search_tells_who_said_what_when() -> None:
-    """A search result has speaker, time, turn number and neighbouring turns, and names the session if it is another
-    one.
+    """A search result has speaker, time, turn number and the neighbouring turns that are no results themselves, and
+    names the session if it is another one.
     """
     search, _ = await tools(*SAID)
     answer = await search.call({"query": "closed lighthouse"})
     assert answer.startswith(
-        "(turn 2.)\n[08:53] Bob: I would rather see the lighthouse.\n"
-        "[08:53] Ada Lovelace: The lighthouse is closed until May."
+        "(turn 2.)\n[08:53] Ada Lovelace: The lighthouse is closed until May.\n[08:53] Bob: Then Lisbon it is,"
     )
     assert "(2025-10-09, session the morning; after, turn 0.)" in await search.call({"query": "lovely Lisbon"})
     assert "(seen on Bob's screen)\n[08:53] A map of the Algarve" in await search.call({"query": "algarve"})
