@@ -19,7 +19,7 @@ from compaction.language.meaning import Meaning, meaning
 from compaction.language.text import as_sentence, ends_a_sentence, words
 from compaction.model import FactKind, RenderedSentence, RenderedSummary
 from compaction.summary.port import MAX_FACT_CHARS
-from compaction.summary.subjects import language_of_texts, rank_weights, subjects_sentence
+from compaction.summary.subjects import language_of_texts, rank_weights, subjects_in, subjects_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Importance, Segment, SegmentId, Seq
 
 # The shares of the newest batches and of the standing facts. The rest, and what these leave, tells what came before.
-_NOW_SHARE = 0.2
-_HOLDS_SHARE = 0.25
+_NOW_SHARE = 0.15
+_HOLDS_SHARE = 0.2
 _PARTS_OF_THE_TIME = 3
 # The share of a third's room for the names and subjects of that third.
-_SUBJECTS_SHARE = 0.75
+_SUBJECTS_SHARE = 0.65
 _WORTH_OF_IMPORTANCE: Mapping[Importance, float] = {3: 4.0, 2: 1.0, 1: 0.3}
 _WORTH_OF_KIND = {
     FactKind.LASTING: 1.2,
@@ -140,8 +140,9 @@ def compose(
     choice.fill(holding, choice.chars + max_chars * _HOLDS_SHARE)
     room = max_chars - choice.chars
     parts = _by_time(stretches)
-    opened = [_subjects(part, int(room / max(1, len(parts)) * _SUBJECTS_SHARE)) for part in parts]
-    for part, subjects in zip(parts, opened, strict=True):
+    named: set[str] = set()
+    for part in parts:
+        subjects = _subjects(part, named, int(room / len(parts) * _SUBJECTS_SHARE))
         weights = _weights(part)
         left = room / len(parts) - (len(subjects.text) + 1 if subjects is not None else 0)
         if subjects is not None:
@@ -262,15 +263,20 @@ def _weights(part: Sequence[Stretch]) -> dict[str, float]:
     return {each: log(1.0 + count) * (_VALUE_WEIGHT if each in names else 0.5) for each, count in counts.items()}
 
 
-def _subjects(part: Sequence[Stretch], max_chars: int) -> Candidate | None:
-    """Return a sentence that names what a part of the time was about, as far as no model has told of it."""
+def _subjects(part: Sequence[Stretch], named: set[str], max_chars: int) -> Candidate | None:
+    """Return a sentence that names what a part of the time was about, as far as no model has told of it.
+
+    `named`: what earlier sentences of this kind name; it is not named again, and what this one names is added.
+    """
     untold = [stretch for stretch in part if not stretch.told and stretch.facts]
     weights = rank_weights((stretch.subjects, stretch.batches) for stretch in untold)
+    weights = Counter({name: weight for name, weight in weights.items() if name not in named})
     if not weights:
         return None
     first = untold[0].facts[0]
     language = language_of_texts([each.text for stretch in untold[:_READ] for each in stretch.facts[:_READ]])
     text = subjects_sentence(weights, language=language, max_chars=max_chars)
+    named.update(subjects_in(text))
     return gist_candidate(first.segment_id, (), part[0].started_at, text) if text else None
 
 
