@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or process or rehearsal or slow)
 
-.PHONY: run quick fast test setup models lint types browser test-models clean
+.PHONY: run quick fast test setup models lint types browser clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -44,7 +44,7 @@ WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py
 AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
-	@$(MAKE) --no-print-directory --jobs 2 setup browser test-models lint types
+	@$(MAKE) --no-print-directory --jobs 2 setup browser lint types
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal" || \
 	    $(AGAIN) -m "not rehearsal"
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
@@ -55,10 +55,6 @@ setup: $(SYNCED) models
 
 models: $(SYNCED)
 	$(BIN)/roomtone models pull
-
-# The embeddings are for who asks for them, and the tests do.
-test-models: models
-	$(BIN)/roomtone models pull embed
 
 # The page that shares a screen is tried in a real browser, which needs some font to write with; what drives it needs
 # libatomic on Linux, which a bare Debian has not.

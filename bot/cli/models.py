@@ -81,7 +81,7 @@ def pull(
         except ModelError as error:
             if names or entry not in RECOMMENDED:
                 raise
-            console.print(f"{error} Roomtone runs without it, and hears less well.", soft_wrap=True)
+            console.print(f"{error} Roomtone runs without it, but not as well.", soft_wrap=True)
             continue
         console.print(f"{entry.name} is ready: {place}", soft_wrap=True)
 

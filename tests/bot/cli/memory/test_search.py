@@ -67,6 +67,17 @@ def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str])
     assert json.loads(searched(capsys, "lisbon", "--since", "1h", "--json")) == []
 
 
+def test_a_session_is_named_by_how_it_begins(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The beginning of a session's id is enough. An unknown or ambiguous one ends with exit status 2 and a sentence."""
+    del data_dir
+    found = json.loads(searched(capsys, "lisbon", "--session", "eve", "--json"))
+    assert {each["session"] for each in found} == {"evening"}
+    assert run_command_line(["memory", "search", "lisbon", "--session", "e"]) == 2
+    assert "Give more of the id" in " ".join(capsys.readouterr().err.split())
+    assert run_command_line(["memory", "search", "lisbon", "--session", "night"]) == 2
+    assert "There is no session night" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_time_nobody_understands_is_misuse(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A time that cannot be parsed ends with exit status 2 and an example of a valid time."""
     del data_dir
