@@ -51,11 +51,15 @@ class PlantedFact:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceQuestion:
-    """A question that a person wrote about the conversation, its answer, and the lines with the evidence, if known."""
+    """A question that a person wrote about the conversation, its answer, and the lines with the evidence, if known.
+
+    `stale`: lines with an answer that `evidence` corrects.
+    """
 
     text: str
     answer: str
     evidence: tuple[int, ...] = ()
+    stale: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

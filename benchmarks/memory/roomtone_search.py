@@ -46,7 +46,7 @@ class RoomtoneSearch:
         self._database = database
         self._store = SqlTurnStore(database, SystemClock())
         self._vectors = VectorStore(database)
-        self._recall = Recall(SqlRecallIndex(database, self._vectors), self._store, embedder=embedder)
+        self.recall = Recall(SqlRecallIndex(database, self._vectors), self._store, embedder=embedder)
         self._embedder = embedder
         self._added = 0
         self._last_words = ""
@@ -123,7 +123,7 @@ class RoomtoneSearch:
             progress.advance(len(piece))
 
     async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
-        return [_quote(each) for each in await self._recall.search(query, Scope(), limit=limit)]
+        return [_quote(each) for each in await self.recall.search(query, Scope(), limit=limit)]
 
 
 @asynccontextmanager

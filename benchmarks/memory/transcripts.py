@@ -81,6 +81,11 @@ def _parsed(text: str, path: Path) -> Iterator[RecordedConversation]:
                 yield _qmsum(whole, name)
             case {"TURNS": list()}:
                 yield _crd3_cleaned(whole, name)
+            case {"episode": str(), "turns": list()}:
+                yield _episode(whole, name, path.parent.with_name(f"{path.parent.name}_planted") / path.name)
+            case {"episode": str(), "facts": list()}:
+                # Facts to plant into the episode of that name.
+                return
             case [{"TURNS": list(), "CHUNK": _}, *_]:
                 yield _crd3_aligned(whole, name)
             case {"turns": list(), "reference": list()}:
@@ -230,6 +235,37 @@ def _crd3_cleaned(episode: dict[str, Any], name: str) -> RecordedConversation:
     told = " ".join(_crd3_synopsis(episode.get("METADATA", {})))
     summaries = (HumanSummary(told, 0, len(lines)),) if told else ()
     return RecordedConversation(name, "CRD3", lines, summaries=summaries)
+
+
+def _episode(episode: dict[str, Any], name: str, planted: Path) -> RecordedConversation:
+    """Read an episode in a flat form, and plant the facts of a file beside it, if there is one.
+
+    `planted`: `{"facts": [{"speaker", "text", "after_turn", "question", "answer", "update": {…}}]}`.
+    """
+    facts = json.loads(planted.read_text("utf-8"))["facts"] if planted.is_file() else []
+    after: dict[int, list[tuple[str, str, int, bool]]] = {}
+    for number, fact in enumerate(facts):
+        after.setdefault(fact["after_turn"], []).append((fact["speaker"], fact["text"], number, False))
+        if update := fact.get("update"):
+            after.setdefault(update["after_turn"], []).append((fact["speaker"], update["text"], number, True))
+    said: list[tuple[str, str]] = []
+    places: dict[tuple[int, bool], int] = {}
+    for turn in episode["turns"]:
+        said.append((" and ".join(str(each).title() for each in turn["who"]) or "Somebody", str(turn["text"]) or "…"))
+        for speaker, text, number, corrected in after.get(turn["id"], ()):
+            places[number, corrected] = len(said)
+            said.append((str(speaker).title(), str(text)))
+    lines = tuple(ConversationLine(who, text, STARTED_AT + at * _TURN_S) for at, (who, text) in enumerate(said))
+    questions = tuple(
+        ReferenceQuestion(
+            str(fact["question"]),
+            str(fact["update"]["answer"] if (number, True) in places else fact["answer"]),
+            (places[number, (number, True) in places],),
+            (places[number, False],) if (number, True) in places else (),
+        )
+        for number, fact in enumerate(facts)
+    )
+    return RecordedConversation(name, "CRD3", lines, questions=questions)
 
 
 def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[ConversationLine, ...]:

@@ -41,6 +41,7 @@ _LEAST_COVERED = 0.3
 _AS_MUCH = 0.4
 # 'No wait, I meant Friday.' corrects what the same person said so many turns before.
 _TAKEN_BACK_WITHIN = 3
+_TAKES_BACK_CHARS = 80
 # A hit shows this many turns before and after the turn that was found.
 _NEIGHBOURS = 1
 
@@ -126,6 +127,7 @@ class _Ranked:
     """A passage with its score, and what it corrects."""
 
     passage: Passage
+    ref: TurnRef | None
     score: float
     relevance: float
     likeness: float | None
@@ -137,6 +139,7 @@ class _Ranked:
     supersedes: list[TurnRef] = field(default_factory=list)
     # The last turn that must be shown, because it takes the found one back.
     through: int = -1
+    _statements: tuple[_Statement, ...] | None = None
 
     @classmethod
     def of(
@@ -154,8 +157,10 @@ class _Ranked:
         own = search_terms.weight_in(passage.own_terms)
         question = _question_before(passage)
         asked = frozenset(terms(_text_of(question))) if question is not None else frozenset()
+        source = passage.source
         return cls(
             passage,
+            TurnRef(passage.session_id, source.seq) if isinstance(source, Turn) else None,
             score,
             _relevance(passage, search_terms, own, alike),
             alike,
@@ -163,10 +168,11 @@ class _Ranked:
             own > 0.0 or question is not None or (alike is not None and alike >= LEAST_LIKENESS),
         )
 
-    @property
-    def ref(self) -> TurnRef | None:
-        source = self.passage.source
-        return TurnRef(self.passage.session_id, source.seq) if isinstance(source, Turn) else None
+    def statements(self, search_terms: SearchTerms) -> tuple[_Statement, ...]:
+        """Return what its turn says about the query. Read once, because each pair of passages asks."""
+        if self._statements is None:
+            self._statements = _statements(self.passage, search_terms)
+        return self._statements
 
     def as_hit(self, elsewhere: Collection[TurnRef | None]) -> RecallHit:
         """Return the hit. Neighbours in `elsewhere` are left out: other hits show them, or they were corrected."""
@@ -266,6 +272,7 @@ def _move_corrections_up(ranked: Sequence[_Ranked], search_terms: SearchTerms) -
     """Find which turns correct which others, and give a correction the score of what it corrects."""
     turns = {each.ref: each for each in ranked if isinstance(each.passage.source, Turn)}
     stated = [each for each in turns.values() if _is_spoken(each.passage.source)][:_COMPARED]
+    stated.sort(key=lambda each: (-each.passage.at, -each.passage.id))
     found = {each.ref: new for each in stated if (new := _latest(each, stated, search_terms, _replaces)) is not None}
     for old in turns.values():
         by = old.passage.replaced_by
@@ -298,17 +305,16 @@ def _latest(
 ) -> _Ranked | None:
     """Return the latest turn that says as much about the query as `old` and has a statement of which `judge` is true.
 
-    `judge` is given the later statement and the older one.
+    `stated`: latest first. `judge` is given the later statement and the older one.
     """
     if not old.covered or old.covered < _LEAST_COVERED * sum(search_terms.weights.values()):
         return None
-    later = [each for each in stated if _is_later(each, old) and each.covered >= _AS_MUCH * old.covered]
-    for new in sorted(later, key=lambda each: (-each.passage.at, -each.passage.id)):
-        if any(
-            judge(said, told)
-            for told in _statements(old.passage, search_terms)
-            for said in _statements(new.passage, search_terms)
-        ):
+    for new in stated:
+        if new.passage.at < old.passage.at:
+            return None
+        if new.covered < _AS_MUCH * old.covered or not _is_later(new, old):
+            continue
+        if any(judge(said, told) for told in old.statements(search_terms) for said in new.statements(search_terms)):
             return new
     return None
 
@@ -344,29 +350,34 @@ def _statements(passage: Passage, search_terms: SearchTerms) -> tuple[_Statement
         return ()
     question = _question_before(passage)
     asked = None if question is None or wanted.isdisjoint(terms(_text_of(question))) else meaning(_text_of(question))
+    said = [(part.speaker_id, sentence) for part in source.parts for sentence in sentences(part.text)]
+    if asked is None:
+        # Reading the terms of each sentence takes time, and most turns have only one.
+        if wanted.isdisjoint(passage.own_terms):
+            return ()
+        said = [each for each in said if len(said) == 1 or not wanted.isdisjoint(terms(each[1]))]
     found: list[_Statement] = []
-    for part in source.parts:
-        for sentence in sentences(part.text):
-            if asked is None and wanted.isdisjoint(terms(sentence)):
-                continue
-            said = meaning(sentence)
-            if asked is not None and said.announces:
-                said = replace(said, topics=said.topics | asked.topics, names=said.names | asked.names)
-            if not said.asks:
-                found.append(_Statement(part.speaker_id, said))
+    for speaker_id, sentence in said:
+        told = meaning(sentence)
+        if asked is not None and told.announces:
+            told = replace(told, topics=told.topics | asked.topics, names=told.names | asked.names)
+        if not told.asks:
+            found.append(_Statement(speaker_id, told))
     return tuple(found)
 
 
 def _taken_back_at(old: _Ranked, search_terms: SearchTerms) -> Seq | None:
     """Return the turn just after `old` in which the same person takes it back without repeating its subject."""
-    told = _statements(old.passage, search_terms)
+    told = old.statements(search_terms)
     for turn in old.passage.around:
         if old.ref is None or not old.ref.seq < turn.seq <= old.ref.seq + _TAKEN_BACK_WITHIN or not _is_spoken(turn):
             continue
         for part in turn.parts:
-            said = meaning(part.text)
-            if any(each.speaker_id == part.speaker_id and _takes_back(said, each.meaning) for each in told):
-                return turn.seq
+            own = [each.meaning for each in told if each.speaker_id == part.speaker_id]
+            if own and len(part.text) <= _TAKES_BACK_CHARS:
+                said = meaning(part.text)
+                if any(_takes_back(said, each) for each in own):
+                    return turn.seq
     return None
 
 
