@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from bot.memory.replay import ASSISTANTS
 from bot.memory.transcript import SaidLine, TranscriptError, parse_transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 # For transcripts without times: the seconds from one turn to the next.
@@ -81,10 +82,8 @@ def _parsed(text: str, path: Path) -> Iterator[RecordedConversation]:
                 yield _qmsum(whole, name)
             case {"TURNS": list()}:
                 yield _crd3_cleaned(whole, name)
-            case {"episode": str(), "turns": list()}:
-                yield _episode(whole, name, path.parent.with_name(f"{path.parent.name}_planted") / path.name)
             case {"episode": str(), "facts": list()}:
-                # Facts to plant into the episode of that name.
+                # Facts for `plant_facts`.
                 return
             case [{"TURNS": list(), "CHUNK": _}, *_]:
                 yield _crd3_aligned(whole, name)
@@ -237,35 +236,33 @@ def _crd3_cleaned(episode: dict[str, Any], name: str) -> RecordedConversation:
     return RecordedConversation(name, "CRD3", lines, summaries=summaries)
 
 
-def _episode(episode: dict[str, Any], name: str, planted: Path) -> RecordedConversation:
-    """Read an episode in a flat form, and plant the facts of a file beside it, if there is one.
+def plant_facts(conversation: RecordedConversation, facts: Sequence[dict[str, Any]]) -> RecordedConversation:
+    """Return the conversation with made-up facts said in it, and a question about each instead of its own questions.
 
-    `planted`: `{"facts": [{"speaker", "text", "after_turn", "question", "answer", "update": {…}}]}`.
+    `facts`: `{"speaker", "text", "after_turn", "question", "answer", "update": {"text", "after_turn", "answer"}}` each.
     """
-    facts = json.loads(planted.read_text("utf-8"))["facts"] if planted.is_file() else []
     after: dict[int, list[tuple[str, str, int, bool]]] = {}
     for number, fact in enumerate(facts):
         after.setdefault(fact["after_turn"], []).append((fact["speaker"], fact["text"], number, False))
         if update := fact.get("update"):
             after.setdefault(update["after_turn"], []).append((fact["speaker"], update["text"], number, True))
-    said: list[tuple[str, str]] = []
+    lines: list[ConversationLine] = []
     places: dict[tuple[int, bool], int] = {}
-    for turn in episode["turns"]:
-        said.append((" and ".join(str(each).title() for each in turn["who"]) or "Somebody", str(turn["text"]) or "…"))
-        for speaker, text, number, corrected in after.get(turn["id"], ()):
-            places[number, corrected] = len(said)
-            said.append((str(speaker).title(), str(text)))
-    lines = tuple(ConversationLine(who, text, STARTED_AT + at * _TURN_S) for at, (who, text) in enumerate(said))
+    for at, line in enumerate(conversation.lines):
+        lines.append(line)
+        for speaker, text, number, corrected in after.get(at, ()):
+            places[number, corrected] = len(lines)
+            lines.append(ConversationLine(speaker.title(), text, line.at))
     questions = tuple(
         ReferenceQuestion(
-            str(fact["question"]),
-            str(fact["update"]["answer"] if (number, True) in places else fact["answer"]),
+            fact["question"],
+            fact["update"]["answer"] if (number, True) in places else fact["answer"],
             (places[number, (number, True) in places],),
             (places[number, False],) if (number, True) in places else (),
         )
         for number, fact in enumerate(facts)
     )
-    return RecordedConversation(name, "CRD3", lines, questions=questions)
+    return replace(conversation, lines=tuple(lines), questions=questions, summaries=())
 
 
 def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[ConversationLine, ...]:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
 import pytest
 
 from benchmarks.memory.conversation import ConversationLine, RecordedConversation, ReferenceQuestion
 from benchmarks.memory.prompt_quotes import quotes_in_prompts
-from benchmarks.memory.transcripts import read_conversations
+from benchmarks.memory.transcripts import plant_facts
 from benchmarks.progress import NoProgress
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.asyncio
@@ -34,19 +28,14 @@ async def test_a_quoted_answer_counts() -> None:
     assert (figures["questions"], figures["answered"], figures["stale_alone"]) == (2, 0.5, 0.0)
 
 
-def test_facts_are_planted_into_an_episode(tmp_path: Path) -> None:
+def test_facts_are_planted_into_an_episode() -> None:
     """A planted fact stands after its turn, and its correction is the evidence of its question."""
-    (tmp_path / "talks").mkdir()
-    (tmp_path / "talks_planted").mkdir()
-    turns = [{"id": at, "who": ["ADA"], "text": f"Line {at}."} for at in range(4)]
+    lines = tuple(ConversationLine("Ada", f"Line {at}.", 6.0 * at) for at in range(4))
     update = {"after_turn": 2, "text": "Correction: 7702.", "answer": "7702", "stale_answer": "4411"}
     fact = {"speaker": "BOB", "after_turn": 0, "text": "The code is 4411.", "question": "The code?", "answer": "4411"}
-    (tmp_path / "talks" / "one.json").write_text(json.dumps({"episode": "one", "turns": turns}))
-    (tmp_path / "talks_planted" / "one.json").write_text(
-        json.dumps({"episode": "one", "facts": [fact | {"update": update}]})
-    )
-    (conversation,) = read_conversations(tmp_path)
-    assert [line.text for line in conversation.lines] == [
+    planted = plant_facts(RecordedConversation("one", "test", lines), [fact | {"update": update}])
+    assert [line.text for line in planted.lines] == [
         "Line 0.", "The code is 4411.", "Line 1.", "Line 2.", "Correction: 7702.", "Line 3."
     ]  # fmt: skip
-    assert conversation.questions == (ReferenceQuestion("The code?", "7702", (4,), (1,)),)
+    assert planted.lines[1].speaker == "Bob"
+    assert planted.questions == (ReferenceQuestion("The code?", "7702", (4,), (1,)),)
