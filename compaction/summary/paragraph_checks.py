@@ -18,6 +18,7 @@ from compaction.summary.port import MAX_SUMMARY_CHARS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from compaction.language.meaning import Meaning
     from compaction.model import Fact, Turn
 
 # What the facts that every summary must have may take of it.
@@ -126,27 +127,28 @@ class ParagraphCheck:
         told = [(name_words([clause]), said) for clause, said in clauses(text, everybody) if not said.asks]
         batch = [said for turn in self.turns for part in turn.parts for _, said in clauses(part.text, everybody)]
         for fact in self.standing:
-            stated = meaning(fact.text, everybody)
             subject = name_words([fact.subject or fact.speaker])
             others = everybody - subject - name_words([fact.speaker])
-            # A clause that may be about somebody else is no fault, nor is what was just said otherwise.
-            if (
-                any(
-                    subject <= words_said
-                    and not others & words_said
-                    and may_deny(said) != may_deny(stated)
-                    and contradicts(said, stated)
-                    for words_said, said in told
-                )
-                and not stated.asks
-                and not any(contradicts(said, stated) for said in batch)
-            ):
+            stated = [(name_words([clause]), said) for clause, said in clauses(fact.text, everybody)]
+            # Signs are compared clause by clause: 'Jonas has a car; Sami does not have one.' A clause that may be about
+            # somebody else is no fault, nor is what was just said otherwise.
+            if any(
+                self._is_opposite(said, claim)
+                for words_said, said in told
+                if subject <= words_said and not others & words_said
+                for words_claimed, claim in stated
+                if len(stated) == 1 or subject <= words_claimed
+            ) and not any(contradicts(said, claim) for said in batch for _, claim in stated):
                 return Fault(
                     "The model's summary says the opposite of a fact.",
                     "It says the opposite of this fact:",
                     plain(fact.attributed_text),
                 )
         return None
+
+    @staticmethod
+    def _is_opposite(said: Meaning, claim: Meaning) -> bool:
+        return not claim.asks and may_deny(said) != may_deny(claim) and contradicts(said, claim)
 
     def _missing(self, text: str) -> Fault | None:
         told = ToldText(text)
