@@ -188,7 +188,7 @@ class _Choice:
     def fill(self, candidates: Iterable[Candidate], most_chars: float) -> None:
         """Take the candidates in their order, as far as they fit and say something new."""
         for each in candidates:
-            if self.chars + each.chars <= most_chars and not self._said(each):
+            if each.about and self.chars + each.chars <= most_chars and not self._said(each):
                 self.add(each)
 
     def cover(self, candidates: Sequence[Candidate], most_chars: float, weights: Mapping[str, float]) -> None:

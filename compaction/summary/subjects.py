@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from compaction.language.language import Language
 
 _CAPITALISED = re.compile(r"[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:\s+(?:(?:of|the|von|der)\s+)?[^\W\d_a-zß-öø-ÿ][\w'’-]*)*")
+_WITHIN = re.compile(r"[\w,;:'’][ ]$")
 _POSSESSIVE = re.compile(r"['’]s?$")
 # The first of a list was said most often; each further one counts a little less.
 _RANK_STEP = 0.15
@@ -37,6 +38,9 @@ def count_names(texts: Iterable[str], names: frozenset[str], speakers: Iterable[
             while parts and _bare(parts[0]).casefold() not in names:
                 parts = parts[1:]
             written = _bare(" ".join(parts))
+            if len(parts) == 1 and not _WITHIN.search(text, 0, match.start()):
+                # A word that opens a sentence has its capital letter from that.
+                continue
             if parts and not {word.casefold() for word in written.split()} <= people:
                 counts[written] += 1
     return counts
