@@ -24,6 +24,6 @@ def mean_of_sum(total: float, whole: int) -> float | None:
     return round(total / whole, 4) if whole else None
 
 
-def share_of(count: int, whole: int) -> float | None:
+def share_of(count: float, whole: int) -> float | None:
     """Return `count / whole`, rounded for display, or None if `whole` is 0."""
     return round(count / whole, 4) if whole else None

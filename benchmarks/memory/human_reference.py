@@ -39,7 +39,8 @@ class ReferenceRecall:
     `entities_due`: names and numbers in people's summaries; `entities`: how many of them are in the injected text.
     `questions`: questions whose evidence has left the window. `answer_words`: the share of the answer's words in the
     injected text, summed over the questions. `answer_words_found`: the same for 1,200 characters of search results.
-    `evidence_found`: questions with a turn of their evidence among the first ten results.
+    `evidence_found`: questions with a turn of their evidence among the first ten results. `evidence_share`: the sum of
+    the shares of each question's evidence that are among these.
     """
 
     entities: int = 0
@@ -49,6 +50,7 @@ class ReferenceRecall:
     answer_words: float = 0.0
     answer_words_found: float = 0.0
     evidence_found: int = 0
+    evidence_share: float = 0.0
 
     def __add__(self, other: ReferenceRecall) -> ReferenceRecall:
         return ReferenceRecall(
@@ -59,6 +61,7 @@ class ReferenceRecall:
             self.answer_words + other.answer_words,
             self.answer_words_found + other.answer_words_found,
             self.evidence_found + other.evidence_found,
+            self.evidence_share + other.evidence_share,
         )
 
 
@@ -85,11 +88,13 @@ async def measure_reference_recall(
 async def _answered(question: ReferenceQuestion, text: str, retriever: Retriever | None) -> ReferenceRecall:
     quotes = [] if retriever is None else await retriever.search(question.text, limit=_QUOTES)
     shown = "\n".join(fit_summary_size([quote.text for quote in quotes]))
+    evidence = {quote.seq for quote in quotes}.intersection(question.evidence)
     return ReferenceRecall(
         questions=1,
         answer_words=_share_told(question.answer, text),
         answer_words_found=_share_told(question.answer, shown),
-        evidence_found=any(quote.seq in question.evidence for quote in quotes),
+        evidence_found=bool(evidence),
+        evidence_share=len(evidence) / len(set(question.evidence)),
     )
 
 

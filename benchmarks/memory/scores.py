@@ -83,6 +83,7 @@ def recall_scores(recall: ReferenceRecall, *, searched: bool) -> dict[str, Json]
     if searched:
         figures["answer_words_found"] = mean_of_sum(recall.answer_words_found, recall.questions)
         figures["evidence_in_first_ten"] = share_of(recall.evidence_found, recall.questions)
+        figures["evidence_turns_in_first_ten"] = share_of(recall.evidence_share, recall.questions)
     return figures
 
 
