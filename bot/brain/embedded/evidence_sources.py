@@ -6,6 +6,7 @@ contains nothing that a model would not have seen.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
@@ -32,6 +33,8 @@ def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> li
     return found
 
 
+# What code quotes in a summary: 'Ada said: "We rent the cabin."'
+_QUOTE = re.compile(r'(?:^|(?<=" ))([^":]+?) \w+: "([^"]+)"')
 _Found = tuple[str, EvidenceOrigin, str | None, float | None, float | None]
 
 
@@ -83,12 +86,11 @@ def _summarised(context: ModelContext, content: str, own_names: Collection[str])
     for rendered in session.summary.sentences if session.summary else ():
         if rendered.text not in content or rendered.speaker in own_names:
             continue
-        prefix = f"{rendered.speaker}: "
-        named = bool(rendered.speaker) and rendered.text.startswith(prefix)
-        text = rendered.text.removeprefix(prefix) if named else rendered.text
-        speaker = rendered.speaker if named else None
-        for sentence in sentences(text):
-            yield sentence, EvidenceOrigin.SUMMARY, speaker, session.summary_started_at, session.summary_ended_at
+        quotes = _QUOTE.findall(rendered.text) if rendered.speaker else [("", rendered.text)]
+        for speaker, text in quotes:
+            for sentence in sentences(text):
+                since, until = session.summary_started_at, session.summary_ended_at
+                yield sentence, EvidenceOrigin.SUMMARY, speaker or None, since, until
 
 
 def _after_clock(content: str) -> str:

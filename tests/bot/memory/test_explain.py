@@ -175,7 +175,10 @@ async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path)
         assert explained.summary
         for traced in explained.summary:
             assert traced.source.sentence is not None
-            assert traced.turns
+            if not traced.source.sentence.speaker:
+                # Code names what a stretch of the talk was about; that has a segment and no turn of its own.
+                assert traced.segments
+                continue
             for turn in traced.turns:
                 assert any(segment.start <= turn.seq < segment.end for segment in traced.segments)
                 (said,) = turn.parts

@@ -58,7 +58,9 @@ async def test_a_thousand_turns_lose_nothing() -> None:
     report = result.report()
     assert report["turns"] == 1000
     assert report["cursor"] == 940
-    assert [each.new_cursor for each in result.landed] == list(range(10, 941, 10))
+    # A chapter lands too, and leaves the cursor where it is.
+    folds = [each.new_cursor for each in result.landed if each.chapter_level is None]
+    assert folds == list(range(10, 941, 10))
     assert report["coverage"] == {
         "summarised": [[0, 939]],
         "verbatim": [[940, 999]],

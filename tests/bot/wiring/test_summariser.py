@@ -21,32 +21,37 @@ from tests.fakes.turn_store import InMemoryTurnStore
 
 TURNS = 80
 TALK = [SaidLine("Ada", f"We decided to hide parcel {n} in cabin {n % 9}.", 1e9 + 4 * n) for n in range(TURNS)]
+PREVIOUS = re.compile(r'<data from="the summary so far">\n(.+)\n</data>')
 NUMBERED = re.compile(r"^\[(\d+)\] \d\d:\d\d Ada: (.+)$", re.MULTILINE)
 
 
+def told(prompt: str) -> tuple[int, str, str]:
+    """Return the first turn of the batch with its number, and a summary that goes on from the one in the prompt."""
+    turns = prompt[prompt.rindex('<data from="the new turns">') :]
+    seq, said = NUMBERED.findall(turns)[0]
+    fact = said.replace("We", "Ada")
+    previous = PREVIOUS.search(prompt)
+    return int(seq), fact, f"{previous[1]} {fact}" if previous is not None else fact
+
+
 def keeps_record(call: ChatCall) -> str:
-    """Answer as a good model does: one fact from the first turn of the batch, in JSON."""
-    seq, said = NUMBERED.findall(call.messages[-1]["content"])[0]
-    fact = {"turn_seq": int(seq), "slot": "decision", "text": said, "supersedes": []}
-    return json.dumps({"gist": f"Ada talks about parcels from {said.split()[5]} on.", "facts": [fact]})
+    """Answer as a good model does: one fact from the first turn of the batch and the summary, in JSON."""
+    seq, fact, summary = told(call.messages[-1]["content"])
+    written = {"turns": [seq], "subject": "Ada", "kind": "decision", "text": fact, "importance": 2, "supersedes": []}
+    return json.dumps({"gist": f"Ada hides a parcel: {fact}", "facts": [written], "paragraph": summary})
 
 
 def keeps_record_in_lines(call: ChatCall) -> str:
     """Answer a prompt for plain lines correctly, and a prompt for JSON with plain text."""
-    if "turn number | slot" not in call.messages[0]["content"]:
+    if "turn numbers | " not in call.messages[0]["content"]:
         return "There is much to tell about the parcels."
-    seq, said = NUMBERED.findall(call.messages[-1]["content"])[0]
-    return f"gist: Ada talks about parcels from {said.split()[5]} on.\n{seq} | decision | {said}"
+    seq, fact, summary = told(call.messages[-1]["content"])
+    return f"gist: Ada hides a parcel.\nparagraph: {summary}\n{seq} | Ada | decision | 2 | {fact} | -"
 
 
 def retells(call: ChatCall) -> str:
     """Answer with the previous summary and the first turn of the batch."""
-    prompt = call.messages[-1]["content"]
-    heading, previous = prompt.split("\n")[:2]
-    _, said = NUMBERED.findall(prompt)[0]
-    # The first prompt has no previous summary, so it has no such section.
-    kept = f"{previous} " if heading.startswith("Previous summary") else ""
-    return f"Summary: {kept}Ada: {said}"
+    return f"Summary: {told(call.messages[-1]['content'])[2]}"
 
 
 async def fold_all(server: LocalChatServer, *, timeout_s: float = 5.0, strategy: Strategy = Strategy.LEDGER) -> Replay:
@@ -75,7 +80,7 @@ async def test_a_models_records_become_the_summary() -> None:
     async with LocalChatServer(ChatBehaviour(answer=keeps_record)) as server:
         result = await fold_all(server)
     assert [each.new_cursor for each in result.landed] == [10, 20]
-    assert "Ada: We decided to hide parcel 10 in cabin 1." in result.summary
+    assert "Ada decided to hide parcel 10 in cabin 1." in result.summary
     assert not any(each.degraded for each in result.landed)
     assert len(server.calls) == 2
     assert "response_format" in server.calls[0].body
@@ -103,7 +108,7 @@ async def test_a_model_that_keeps_to_no_json_is_asked_for_lines() -> None:
         result = await fold_all(server)
     assert len(result.failed) == 1
     assert [(each.new_cursor, each.degraded) for each in result.landed] == [(10, False), (20, False)]
-    assert "Ada: We decided to hide parcel 10 in cabin 1." in result.summary
+    assert "Ada decided to hide parcel 10 in cabin 1." in result.summary
 
 
 @pytest.mark.asyncio
@@ -111,9 +116,7 @@ async def test_a_model_retells_the_summary() -> None:
     """The recursive strategy asks for no structure, and its paragraph becomes the summary."""
     async with LocalChatServer(ChatBehaviour(answer=retells)) as server:
         result = await fold_all(server, strategy=Strategy.RECURSIVE)
-    assert (
-        result.summary == "Ada: We decided to hide parcel 0 in cabin 0. Ada: We decided to hide parcel 10 in cabin 1."
-    )
+    assert result.summary == "Ada decided to hide parcel 0 in cabin 0. Ada decided to hide parcel 10 in cabin 1."
     assert "response_format" not in server.calls[0].body
     assert result.failed == []
 
@@ -128,8 +131,9 @@ async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode, strategy: S
     """However the model fails, every turn is in the window or in the summary, and the reason is reported."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record, mode=mode)) as server:
         result = await fold_all(server, timeout_s=0.1, strategy=strategy)
-    assert result.failed
-    assert result.failed[0].error
+    # A paragraph that was cut off is used up to its last sentence.
+    assert result.failed or (mode, strategy) == (ChatMode.LENGTH, Strategy.RECURSIVE)
+    assert all(each.error for each in result.failed)
     assert result.covered is not None
     assert result.covered.missing == ()
 
