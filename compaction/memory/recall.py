@@ -285,8 +285,9 @@ def _move_corrections_up(ranked: Sequence[_Ranked], search_terms: SearchTerms) -
         assert ref is not None, "only turns are compared"
         new.score, new.relevance = max(new.score, old.score), max(new.relevance, old.relevance)
         last = new
-        while last.ref in found:
-            last = found[last.ref]
+        # At most so many steps: clocks that disagree between sessions could make a ring.
+        for _ in found:
+            last = found.get(last.ref, last)
         old.superseded_by = last.ref
         last.supersedes.append(ref)
     for old in stated:
