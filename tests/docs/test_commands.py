@@ -79,11 +79,13 @@ COMMANDS = commands()
 CURLS = [command for command in COMMANDS if command.startswith("curl ")]
 # The options of the benchmarks are checked here; tests/benchmarks runs the benchmarks.
 BENCHES = [command for command in COMMANDS if command.startswith("roomtone bench ")]
+# A person works with these for hours, so the tests run them without folds and without recorded answers.
+BY_HAND = [command for command in COMMANDS if command.startswith("python -m benchmarks.")]
 
 
 def test_every_command_has_its_proof() -> None:
     """Every command in the documentation is tested, and every command listed here is in the documentation."""
-    proven = {*RUN_HERE, *RUN_THERE, *SHOWN, *CONTAINER, *CURLS, *BENCHES}
+    proven = {*RUN_HERE, *RUN_THERE, *SHOWN, *CONTAINER, *CURLS, *BENCHES, *BY_HAND}
     unproven = {command: pages for command, pages in COMMANDS.items() if command not in proven}
     unproven = {command: pages for command, pages in unproven.items() if not command.startswith("CONTROL=")}
     assert unproven == {}
@@ -129,6 +131,24 @@ def test_a_benchmark_knows_its_options(command: str) -> None:
         env=environment(REPOSITORY / "data", TERM="dumb"),
     ).stdout
     assert [word for word in words if word.startswith("--") and word not in shown] == []
+
+
+@pytest.mark.parametrize("command", BY_HAND)
+def test_a_program_for_recordings_takes_what_the_page_says(command: str, tmp_path: Path) -> None:
+    """The program accepts the example, prints its result and ends well. Without folds it has nothing to do."""
+    words = [str(tmp_path / word) if word in {"DIR", "SHEET"} else word for word in shlex.split(command)[1:]]
+    words += ["--answers", str(tmp_path / "answers"), *(["--folds", "0"] if "DIR" in command else [])]
+    ended = subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+        env=environment(REPOSITORY / "data", TERM="dumb"),
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("0 ")
 
 
 def test_setting_up_is_one_target() -> None:
