@@ -84,10 +84,13 @@ def _summarised(context: ModelContext, content: str, own_names: Collection[str])
     """Yield the summary's sentences; all have the time range of the summary."""
     session = context.session
     for rendered in session.summary.sentences if session.summary else ():
-        if rendered.text not in content or rendered.speaker in own_names:
+        if rendered.text not in content:
             continue
-        quotes = _QUOTE.findall(rendered.text) if rendered.speaker else [("", rendered.text)]
-        for speaker, text in quotes:
+        quotes = _QUOTE.findall(rendered.text) if rendered.speaker else []
+        # A fact in a model's words has a speaker and no quote.
+        for speaker, text in quotes or [("", rendered.text)]:
+            if (speaker or rendered.speaker) in own_names:
+                continue
             for sentence in sentences(text):
                 since, until = session.summary_started_at, session.summary_ended_at
                 yield sentence, EvidenceOrigin.SUMMARY, speaker or None, since, until

@@ -23,7 +23,18 @@ from bot.llm.budget import MEMORY_SEARCH, Budget
 from bot.llm.port import ChatRole, OfferedTools
 from compaction.budget.messages import MessageToolCall
 from compaction.errors import ContextOverflowError
-from compaction.model import Mode, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from compaction.model import (
+    FactKind,
+    Mode,
+    Note,
+    NoteId,
+    RenderedSentence,
+    RenderedSummary,
+    Seq,
+    SessionId,
+    TurnKind,
+    TurnPart,
+)
 from compaction.payload import PartKind, coverage, data_part, is_kept_as_sent
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
@@ -201,6 +212,30 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
     assert (lisbon[0].since, lisbon[0].until) == (START + 7, START + 100)
     assert said[0].startswith("Earlier")
     assert "Ada said: I have decided that the town I want to visit is Lisbon." in said[0]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("speaker", "text", "evidence"),
+    [
+        ("Ada", 'Ada said: "I live in Porto. I row."', [("Ada", "I live in Porto."), ("Ada", "I row.")]),
+        ("Roomtone", 'Roomtone said: "Which town?" Ada said: "Porto."', [("Ada", "Porto.")]),
+        ("Ada", 'Ada said: "Which town?" Roomtone said: "Porto."', [("Ada", "Which town?")]),
+        ("Ada", "Ada lives in Porto.", [(None, "Ada lives in Porto.")]),
+        ("Roomtone", "Roomtone promised to remind Ada.", []),
+        ("", "They talked about Porto.", [(None, "They talked about Porto.")]),
+    ],
+)
+async def test_each_form_of_a_summary_sentence_is_evidence_of_whoever_said_it(
+    speaker: str, text: str, evidence: list[tuple[str | None, str]]
+) -> None:
+    """Quotes are their speakers' words, other sentences are nobody's, and the bot's own words are left out."""
+    summary = RenderedSummary(text, (RenderedSentence(text, (), (), FactKind.OTHER, speaker, START),))
+    async with a_talk() as talk:
+        context = talk.context(await talk.say("Bo", "Roomtone, where does Ada live?"))
+    parts = (data_part(PartKind.SUMMARY, text), *context.parts)
+    told = replace(context, session=replace(context.session, summary=summary), parts=parts)
+    assert [(item.speaker, item.text) for item in collect_evidence(told, own_names=OWN)] == evidence
 
 
 @pytest.mark.asyncio

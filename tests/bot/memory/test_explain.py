@@ -179,6 +179,7 @@ async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path)
                 # Code names what a stretch of the talk was about; that has a segment and no turn of its own.
                 assert traced.segments
                 continue
+            assert traced.turns
             for turn in traced.turns:
                 assert any(segment.start <= turn.seq < segment.end for segment in traced.segments)
                 (said,) = turn.parts
