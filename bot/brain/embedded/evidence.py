@@ -52,10 +52,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a question asks for: the stems of its words, its values, and the speakers that it names."""
+    """What a question asks for: the stems of its words, its values, and the speakers that it names.
+
+    `spelled`: its words that are values, as they were said: 'the fifteenth' is a day, and 'parcel 15' is not.
+    """
 
     stems: frozenset[str]
     values: frozenset[str]
+    spelled: frozenset[str]
     speakers: frozenset[str]
 
 
@@ -118,7 +122,8 @@ def _parse_question(question: str, speakers: set[str], ignore: Iterable[str], as
     named = {name for name in speakers if name_stems(name) & stems}
     if asker is not None and not named and read.own and not read.together:
         named = {asker}
-    return _Question(stems, read.values, frozenset(named))
+    spelled = frozenset(word for word in normalized_words(question) if meaning(word).values)
+    return _Question(stems, read.values, spelled, frozenset(named))
 
 
 def name_stems(speaker: str | None) -> frozenset[str]:
@@ -140,5 +145,7 @@ def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> f
         # The sentence only repeats the question's words, so it is no answer.
         return -0.5
     bonus = 0.3 if candidate.speaker in asked_for.speakers else 0.0
+    if asked_for.spelled.intersection(normalized_words(candidate.text)):
+        bonus += 0.3
     said = meaning(candidate.text)
     return bonus + 0.2 * bool(said.values - asked_for.values) + 0.1 * bool(said.names - asked_for.stems)

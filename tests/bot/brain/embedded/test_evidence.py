@@ -49,6 +49,20 @@ def test_the_fitting_sentence_is_found(question: str, answer: int) -> None:
     assert found.order == answer
 
 
+def test_a_number_in_the_words_of_the_question_counts_more() -> None:
+    """A day is not taken for another thing with the same number, although that sentence is newer and has a name."""
+    talk = [
+        ("Ada", "The landlord wants the rent of the workshop on the fifteenth."),
+        ("Dan", "Parcel 15 with the kettle was polished near the market by Dan."),
+    ]
+    found = best_match("Who wants to be paid on the fifteenth?", sentences(talk), ignore=NAMES)
+    assert found is not None
+    assert found.speaker == "Ada"
+    other_form = best_match("Which parcel has the number fifteen?", sentences(talk[1:]), ignore=NAMES)
+    assert other_form is not None
+    assert other_form.speaker == "Dan"
+
+
 GERMAN_TALK = [
     ("Ada", "Der Ersatzschlüssel liegt unter dem blauen Blumentopf."),
     ("Bo", "Der Zug nach Lissabon fährt am Freitag um sieben Uhr."),
