@@ -95,14 +95,14 @@ def _is_reasoning(text: str) -> bool:
 
 def may_become_skip(text: str) -> bool:
     """Return whether `text` so far could still become SKIP, in any case."""
-    bare = text.lstrip(_WRAPPING)
+    bare = text.lstrip(_PUNCTUATION)
     word = bare.rstrip(_PUNCTUATION).casefold()
     return SKIP.casefold().startswith(word) and (word == SKIP.casefold() or bare.casefold() == word)
 
 
 def begins_with_skip(text: str) -> bool:
     """Return whether `text` is SKIP followed by something: 'SKIP. They are talking to each other.'"""
-    bare = text.lstrip(_WRAPPING)
+    bare = text.lstrip(_PUNCTUATION)
     return bare.startswith(SKIP) and not bare[len(SKIP) : len(SKIP) + 1].isalnum()
 
 

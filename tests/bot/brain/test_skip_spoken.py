@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.brain.skip import is_skip, unless_spoken_skip
@@ -57,6 +57,7 @@ def test_sound_that_nobody_writes_down_is_heard() -> None:
     assert _heard(pieces) == (pieces, None)
 
 
+@example(".SKIP", 1)
 @given(st.text(alphabet="SKIPskip. abc", min_size=1, max_size=12), st.integers(1, 4))
 def test_an_answer_is_heard_whole_or_not_at_all(text: str, step: int) -> None:
     """A reply is heard whole or not at all, wherever its words are split, and SKIP is never heard."""

@@ -15,6 +15,7 @@ from bot.cli.app import run_command_line
 
 SMALL = ["--evenings", "1", "--folds", "5", "--turns", "100", "--search-turns", "100"]
 ALONE = ["--no-model", "--no-peers", "--no-embeddings"]
+PARTS = [word for part in ("speed", "search", "barge_in", "facts") for word in ("--part", part)]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,10 @@ def test_without_a_name_the_benchmarks_are_listed(capsys: pytest.CaptureFixture[
 def test_small_run_writes_its_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A benchmark prints its tables, writes its results as JSON, and ends with exit status 0 whatever was measured."""
     file = tmp_path / "out" / "memory.json"
-    assert run_command_line(["bench", "memory", *SMALL, *ALONE, "--json", str(file)]) == 0
+    assert (
+        run_command_line(["bench", "memory", *SMALL, *ALONE, *PARTS, "--answers", str(tmp_path), "--json", str(file)])
+        == 0
+    )
     told = json.loads(file.read_text("utf-8"))
     assert {"bench", "machine", "ours", "peers", "targets"} <= told.keys()
     assert told["bench"] == "memory"
