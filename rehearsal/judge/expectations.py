@@ -233,6 +233,10 @@ def _interrupted(expected: ExpectInterrupted, evidence: RunEvidence) -> tuple[bo
     return late_ms <= expected.within_ms, f"{how}, silent {late_ms:.0f} ms after 700 ms of {expected.by} were voiced"
 
 
+# The summary, and the facts about people that are drawn from the same segments.
+_MADE_OF_FOLDED_TURNS = frozenset({"summary", "participants"})
+
+
 def _only_in_summary(expected: ExpectFactOnlyInSummary, turns: Sequence[BotTurnReport]) -> tuple[bool, str]:
     payloads = [turn.payload for turn in turns if turn.answers == expected.to and turn.payload]
     if not payloads:
@@ -242,7 +246,7 @@ def _only_in_summary(expected: ExpectFactOnlyInSummary, turns: Sequence[BotTurnR
         holding = [part for part in payloads[-1] if contains_words(part.content, word)]
         if not any(part.kind == "summary" for part in holding):
             reasons.append(f'the summary does not hold "{word}"')
-        elsewhere = [describe_part(part) for part in holding if part.kind != "summary"]
+        elsewhere = [describe_part(part) for part in holding if part.kind not in _MADE_OF_FOLDED_TURNS]
         if elsewhere:
             reasons.append(f'"{word}" also stands in {", ".join(elsewhere)}')
     return not reasons, "; ".join(reasons) or f"the summary alone holds {', '.join(expected.words)}"
