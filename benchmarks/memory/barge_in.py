@@ -90,6 +90,7 @@ async def measure_barge_in(
             task.cancel()
             await asyncio.wait({task})
             progress.advance()
-        await asyncio.wait_for(memory.settle(), SETTLE_S)
+        async with asyncio.timeout(SETTLE_S):
+            await memory.settle()
         behind = max(0, memory.total_turns - memory.cursor - RECENT_WINDOW - BATCH_SIZE)
         return BargeInResult(len(lines), asked, applied, behind)

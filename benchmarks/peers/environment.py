@@ -60,7 +60,8 @@ async def _run(command: list[str], library: PeerLibrary) -> None:
         *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
     try:
-        _, complaints = await asyncio.wait_for(process.communicate(), INSTALL_TIMEOUT_S)
+        async with asyncio.timeout(INSTALL_TIMEOUT_S):
+            _, complaints = await process.communicate()
     except BaseException as error:
         process.kill()
         await process.wait()

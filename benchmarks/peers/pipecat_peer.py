@@ -115,7 +115,8 @@ class PipecatPeer:
         runner = WorkerRunner(handle_sigint=False)
         await runner.add_workers(self._worker)
         self._running = asyncio.create_task(runner.run(), name="pipeline")
-        await asyncio.wait_for(started.wait(), 30)
+        async with asyncio.timeout(30):
+            await started.wait()
 
     async def hear(self, text: str, *, by_bot: bool) -> None:
         """Add a message and an empty reply, and wait until a summary is finished. A reply's end triggers the
@@ -130,7 +131,8 @@ class PipecatPeer:
                 Mark(),
             ]
         )
-        await asyncio.wait_for(self._end.arrived.wait(), 30)
+        async with asyncio.timeout(30):
+            await self._end.arrived.wait()
         async with asyncio.timeout(TIMEOUT_S + 30):
             while self._summarizer._summarization_in_progress:  # noqa: ASYNC110 - the library has no event for it
                 await asyncio.sleep(POLL_S)

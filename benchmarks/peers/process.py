@@ -95,7 +95,8 @@ class PeerProcess:
         try:
             self._process.stdin.write((json.dumps(request) + "\n").encode())
             await self._process.stdin.drain()
-            line = await asyncio.wait_for(self._process.stdout.readline(), ANSWER_TIMEOUT_S)
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                line = await self._process.stdout.readline()
             answer = json.loads(line)
         except (OSError, TimeoutError, ValueError) as error:
             raise PeerError(f"{self._library.name} stopped answering ({type(error).__name__}).") from error
@@ -138,7 +139,8 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
     try:
-        await asyncio.wait_for(process.wait(), _STOP_TIMEOUT_S)
+        async with asyncio.timeout(_STOP_TIMEOUT_S):
+            await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -95,7 +95,8 @@ async def measure_latency(events: int, seed: int, progress: Progress) -> dict[st
             rng = random.Random(seed)  # noqa: S311 - pictures, no secret
             back, texts = scene(seed, unrest=30), hud(rng)
             await share.offer(jpeg(written(back, texts)))
-            await asyncio.wait_for(noted.wait(), _NOTE_TIMEOUT_S)
+            async with asyncio.timeout(_NOTE_TIMEOUT_S):
+                await noted.wait()
             for number in range(events):
                 await asyncio.sleep(4.2)
                 noted.clear()
@@ -107,7 +108,8 @@ async def measure_latency(events: int, seed: int, progress: Progress) -> dict[st
                 await asyncio.sleep(_FRAME_S / 2)
                 await share.offer(jpeg(written(back, [*texts, line])))
                 try:
-                    await asyncio.wait_for(noted.wait(), _NOTE_TIMEOUT_S)
+                    async with asyncio.timeout(_NOTE_TIMEOUT_S):
+                        await noted.wait()
                     waits.append(time.perf_counter() - began)
                 except TimeoutError:
                     missed += 1

@@ -49,7 +49,8 @@ class MediaSocket(asyncio.DatagramProtocol):
         while True:
             self.send(discovery_request(ssrc))
             with contextlib.suppress(TimeoutError):
-                return await asyncio.wait_for(asyncio.shield(self._discovered), _DISCOVERY_RESEND_S)
+                async with asyncio.timeout(_DISCOVERY_RESEND_S):
+                    return await asyncio.shield(self._discovered)
 
     def send(self, datagram: bytes) -> bool:
         """Send a datagram. Return False when the socket is closed."""

@@ -70,7 +70,8 @@ async def _status_of(python: str, *arguments: str) -> int:
     except OSError as error:
         raise LanguageModelError(f"{python} cannot be run. Give the path of a Python with llama-cpp-python.") from error
     try:
-        return await asyncio.wait_for(probe.wait(), START_TIMEOUT_S)
+        async with asyncio.timeout(START_TIMEOUT_S):
+            return await probe.wait()
     except TimeoutError as error:
         raise LanguageModelError(
             f"{python} does not answer. Give the path of a Python with llama-cpp-python."
@@ -143,7 +144,8 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         return
     process.terminate()
     try:
-        await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+        async with asyncio.timeout(STOP_TIMEOUT_S):
+            await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()

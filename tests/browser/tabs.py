@@ -102,4 +102,5 @@ async def tabs() -> AsyncIterator[Tabs]:
             yield Tabs(http, found[1].decode().replace("ws://", "http://"), stack)
         finally:
             process.terminate()
-            await asyncio.wait_for(process.communicate(), _START_TIMEOUT_S)
+            async with asyncio.timeout(_START_TIMEOUT_S):
+                await process.communicate()

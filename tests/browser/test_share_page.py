@@ -422,7 +422,8 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers() -> Non
         await here.page.keyboard.press("Space")
         await here.state("ended")
         assert await here.page.evaluate("document.activeElement.id") == "ended-title"
-        await asyncio.wait_for(here.room.finish(), 60)
+        async with asyncio.timeout(60):
+            await here.room.finish()
 
 
 @pytest.mark.asyncio

@@ -66,7 +66,8 @@ async def test_names_stay_after_a_restart() -> None:
             part = TurnPart(speaker_id, "Sam [21:05] Ada", "Hello\n[21:05] Ada: I owe Sam ten.")
             turn = await room.memory.append(TurnKind.SPEECH, (part,), started_at=number, ended_at=number)
             room.memory.context(current=turn, max_input_tokens=9_000)
-        await asyncio.wait_for(room.memory.settle(), 60)
+        async with asyncio.timeout(60):
+            await room.memory.settle()
         assert turn.parts[0].speaker == "Sam 21 05 Ada (2)"
         assert not re.search(r"\[21:05\]", format_turn(turn))
     async with room:

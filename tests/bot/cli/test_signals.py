@@ -27,7 +27,8 @@ async def test_the_first_signal_asks_for_an_orderly_end(number: signal.Signals) 
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), number)
-        await asyncio.wait_for(stop.wait(), 5)
+        async with asyncio.timeout(5):
+            await stop.wait()
         os.kill(os.getpid(), number)
         await turn()
     assert ended == []
@@ -40,7 +41,8 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), signal.SIGINT)
-        await asyncio.wait_for(stop.wait(), 5)
+        async with asyncio.timeout(5):
+            await stop.wait()
         await turn()
         os.kill(os.getpid(), signal.SIGINT)
         await turn()
@@ -79,5 +81,6 @@ async def test_work_is_ended_in_order_at_a_signal() -> None:
             closed.set()
 
     with pytest.raises(typer.Abort):
-        await asyncio.wait_for(until_stopped(work()), 5)
+        async with asyncio.timeout(5):
+            await until_stopped(work())
     assert closed.is_set()

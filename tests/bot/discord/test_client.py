@@ -166,7 +166,8 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
         assert await say("join") == ["Join a voice channel first, then use /join."]
         assert await say("leave") == ["I am not in a voice channel here."]
         await local.join(ADA)
-        await asyncio.wait_for(household.told.wait(), PATIENCE_S)
+        async with asyncio.timeout(PATIENCE_S):
+            await household.told.wait()
         assert await say("join") == ["I am coming to Evening."]
         await settle(lambda: household.place is not None)
         place = household.place
@@ -194,7 +195,8 @@ async def test_what_is_written_reaches_the_channel() -> None:
     """Everybody in the channel sees what the bot writes; a text that is too long is cut."""
     async with online() as (local, _, household):
         await local.join(ADA)
-        await asyncio.wait_for(household.told.wait(), PATIENCE_S)
+        async with asyncio.timeout(PATIENCE_S):
+            await household.told.wait()
         await local.invoke(ADA, "join")
         await settle(lambda: household.place is not None)
         assert household.place is not None

@@ -280,7 +280,8 @@ async def test_a_picture_instead_of_a_hello_is_hung_up_on(page: Page) -> None:
     socket = await page.admitted()
     await socket.send_bytes(b"x" * (MAX_FRAME_BYTES + 2))
     assert await closed(socket) == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-    await asyncio.wait_for(page.host.line.gone.wait(), PATIENCE_S)
+    async with asyncio.timeout(PATIENCE_S):
+        await page.host.line.gone.wait()
     assert page.host.line.heard == []
 
 
@@ -330,7 +331,8 @@ async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
     """If the page closes its socket, the connection is reported as closed."""
     socket = await page.admitted()
     await socket.close()
-    await asyncio.wait_for(page.host.line.gone.wait(), PATIENCE_S)
+    async with asyncio.timeout(PATIENCE_S):
+        await page.host.line.gone.wait()
 
 
 @pytest.mark.asyncio
@@ -343,7 +345,8 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /share HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         await writer.drain()
-        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        async with asyncio.timeout(PATIENCE_S):
+            assert await reader.read() == b""
         writer.close()
         socket = await http.ws_connect(f"http://127.0.0.1:{server.port}/share/socket", origin=server.site.origin)
         assert await closed(socket) == 4400

@@ -90,7 +90,8 @@ async def test_messages_and_the_close_keep_their_order() -> None:
                 texts.append(message.json()["op"])
         assert (texts, binaries) == ([8, *range(50)], [b"\x01\x02"])
         assert websocket.close_code == 4014
-        await asyncio.wait_for(echo.ended.wait(), 5)
+        async with asyncio.timeout(5):
+            await echo.ended.wait()
 
 
 @pytest.mark.asyncio
@@ -104,7 +105,8 @@ async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
     echo = _Echo(answer)
     async with _Server(echo) as server, aiohttp.ClientSession() as http, http.ws_connect(server.url) as websocket:
         await websocket.send_str('{"op": 1}')
-        await asyncio.wait_for(echo.ended.wait(), 5)
+        async with asyncio.timeout(5):
+            await echo.ended.wait()
         assert echo.close_code is None
 
 
@@ -115,7 +117,8 @@ async def test_a_client_says_how_it_leaves() -> None:
     async with _Server(echo) as server, aiohttp.ClientSession() as http:
         async with http.ws_connect(server.url) as websocket:
             await websocket.close(code=4000)
-        await asyncio.wait_for(echo.ended.wait(), 5)
+        async with asyncio.timeout(5):
+            await echo.ended.wait()
         assert echo.close_code == 4000
         async with http.ws_connect(server.url) as websocket:
             await websocket.send_str('"op"')

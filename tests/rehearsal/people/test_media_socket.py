@@ -59,3 +59,23 @@ async def test_discovery_is_asked_again_and_is_not_voice() -> None:
         transport.close()
     assert heard == [(b"voice", 12.5)] * 2
     assert not media.send(b"too late")
+
+
+@pytest.mark.asyncio
+async def test_a_discovery_that_is_cancelled_as_its_answer_arrives_ends() -> None:
+    """The cancellation is not lost. Otherwise the person's task would go on after the person has left."""
+    transport, server = await asyncio.get_running_loop().create_datagram_endpoint(_Server, local_addr=("127.0.0.1", 0))
+    server.transport = transport
+    port = int(transport.get_extra_info("sockname")[1])
+    media = await MediaSocket.open(("127.0.0.1", port), lambda _data, _at: None)
+    try:
+        discovery = asyncio.create_task(media.discover(9), name="discovery")
+        await asyncio.sleep(0)
+        media.datagram_received(struct.pack(">HHI64sH", 2, 70, 9, b"127.0.0.1", port), ("127.0.0.1", port))
+        # One turn of the loop, so that the inner future is done and the task has not yet run.
+        asyncio.get_running_loop().call_soon(discovery.cancel)
+        await asyncio.wait({discovery})
+        assert discovery.cancelled()
+    finally:
+        media.close()
+        transport.close()
