@@ -16,6 +16,7 @@ from compaction.language.meaning import Meaning, meaning, replaces, shared_share
 from compaction.language.text import as_sentence, plain, sentences
 from compaction.model import Fact, FactKind, Importance, Strategy
 from compaction.notes import condense_notes
+from compaction.summary.density import VALUE_WEIGHT, cost, density, substance
 from compaction.summary.port import (
     CHAPTER_FACTS,
     MAX_CHAPTER_GIST_CHARS,
@@ -38,11 +39,6 @@ if TYPE_CHECKING:
 
 # The most characters of facts per batch. A transcript of ten turns has about a thousand, so everything but filler fits.
 FACTS_CHARS = 1_000
-# Long sentences carry more information, but less than in proportion to their length. Measured in the design note.
-_LENGTH_EXPONENT = 0.7
-_LEAST_CHARS = 12
-# A name, number or day says more than another word.
-_VALUE_WEIGHT = 2.0
 # Sentences with a lower weight are chatter; a question has 0.8 of the weight of its words.
 _LEAST_WEIGHT = 1.0
 _LEAST_QUESTION_WEIGHT = 0.8
@@ -176,7 +172,7 @@ def extract_paragraph(request: FoldRequest) -> Fold:
         )
     ]
     room = MAX_SUMMARY_CHARS - len(newest) - 1
-    ranked = sorted(range(len(kept)), key=lambda place: -meaning(kept[place]).weight / _cost(kept[place]))
+    ranked = sorted(range(len(kept)), key=lambda place: -meaning(kept[place]).weight / cost(len(kept[place])))
     places: list[int] = []
     for place in ranked:
         if len(kept[place]) < room:
@@ -212,8 +208,7 @@ def _is_worth_keeping(statement: SpokenStatement) -> bool:
     says = statement.says
     if says.weight < (_LEAST_QUESTION_WEIGHT if says.asks else _LEAST_WEIGHT):
         return False
-    worth = len(says.topics) + _VALUE_WEIGHT * len(says.values | says.names)
-    return worth + (says.weight > _LEAST_WEIGHT or says.own or says.asks) >= _LEAST_WORTH
+    return substance(says) + (says.weight > _LEAST_WEIGHT or says.own or says.asks) >= _LEAST_WORTH
 
 
 def _is_news(statement: SpokenStatement, told: Iterable[Meaning]) -> bool:
@@ -237,7 +232,7 @@ def _term_weights(said: Sequence[Meaning]) -> Callable[[Meaning], float]:
         rare = fsum(log(1.0 + len(said) / counts[term]) / whole for term in says.topics if counts[term])
         # Names that come again are who and what the talk is about.
         named = fsum(1.0 + log(counts[term]) / whole for term in says.names if counts[term])
-        return rare + _VALUE_WEIGHT * (named + len(says.values))
+        return rare + VALUE_WEIGHT * (named + len(says.values))
 
     return weigh
 
@@ -246,7 +241,7 @@ def _choose(
     said: Sequence[SpokenStatement], weigh: Callable[[Meaning], float], *, room: int, most: int
 ) -> list[SpokenStatement]:
     """Return the best statements in the order of talk, within so many characters."""
-    worth = {each.position: each.says.weight * weigh(each.says) / _cost(each.text) for each in said}
+    worth = {each.position: each.says.weight * weigh(each.says) / cost(len(each.text)) for each in said}
     left = sorted(said, key=lambda each: (-worth[each.position], each.position))[:_SHORTLIST]
     left = [each for each in left if not any(_takes_place(later, each) for later in left)]
     first, last = min(worth, default=0), max(worth, default=0)
@@ -344,9 +339,4 @@ def _in_order(facts: Sequence[Fact], room: int) -> str:
 
 def _density(fact: Fact) -> float:
     says = meaning(fact.text)
-    worth = len(says.topics) + _VALUE_WEIGHT * len(says.names | says.values)
-    return fact.importance * says.weight * worth / _cost(fact.text)
-
-
-def _cost(text: str) -> float:
-    return float(max(len(text), _LEAST_CHARS) ** _LENGTH_EXPONENT)
+    return fact.importance * says.weight * density(says, fact.text)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from compaction.language.text import as_sentence, sentences, whole_sentences
 from compaction.model import FactKind, RenderedSentence, RenderedSummary, Segment, SegmentId, Seq
 from compaction.summary.paragraph import Candidate, Stretch, compose, fact_candidate, gist_candidate
-from compaction.summary.paragraph_checks import ToldText
 from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS, ChapterPart, ChapterRequest, KnownFact
 from compaction.summary.subjects import subjects_in
 
@@ -62,6 +61,7 @@ class SegmentLedger:
         self._facts: list[tuple[Candidate, ...]] = []
         self._ranked: list[Candidate] = []
         self._by_ref: dict[str, Candidate] = {}
+        self._known: dict[str, KnownFact] = {}
         self._superseded: set[str] = set()
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
@@ -141,6 +141,7 @@ class SegmentLedger:
         other._facts = [*self._facts]
         other._ranked = [*self._ranked]
         other._by_ref = self._by_ref.copy()
+        other._known = self._known.copy()
         other._superseded = {*self._superseded}
         other._roster = {*self._roster}
         other._span = self._span
@@ -152,7 +153,11 @@ class SegmentLedger:
         """Add one segment. A closing segment changes nothing, because its turns are not folded."""
         if segment.closing:
             return
-        facts = tuple(fact_candidate(segment, index, fact) for index, fact in enumerate(segment.facts) if fact.text)
+        said = [(number, fact) for number, fact in enumerate(segment.facts) if fact.text]
+        facts = tuple(fact_candidate(segment, number, fact) for number, fact in said)
+        for number, fact in said:
+            ref = f"{segment.id}#{number}"
+            self._known[ref] = KnownFact(ref, fact, _label(segment, number))
         if segment.is_recursive:
             self._last_recursive = len(self._segments)
         self._segments.append(segment)
@@ -173,28 +178,12 @@ class SegmentLedger:
 
     # -- for the summariser -------------------------------------------------------------------------------------
 
-    def known_facts(self, previous: str | None = None) -> tuple[KnownFact, ...]:
-        """Return the standing facts that a new batch may supersede, oldest first: the newest, and the weightiest.
-
-        `previous`: the paragraph that may say them already.
-        """
-        standing = [
-            (place, number)
-            for place, facts in enumerate(self._facts)
-            for number, each in enumerate(facts)
-            if self._holds(each)
-        ]
-        newest = standing[-_NEWEST_KNOWN:]
-        older = [
-            each for each in standing[:-_NEWEST_KNOWN] if self._facts[each[0]][each[1]].importance == _MUST_NOT_BE_LOST
-        ]
-        told = ToldText(previous or "")
-        found: list[KnownFact] = []
-        for place, number in (*older[-_WEIGHTIEST_KNOWN:], *newest):
-            ref = self._facts[place][number].refs[0]
-            fact = self._segments[place].facts[int(ref.rpartition("#")[2])]
-            found.append(KnownFact(ref, fact, _label(self._segments[place], ref), told.tells(fact)))
-        return tuple(found)
+    def known_facts(self) -> tuple[KnownFact, ...]:
+        """Return the standing facts that a new batch may supersede, oldest first: the newest, and the weightiest."""
+        standing = [each for each in self.candidates() if self._holds(each)]
+        older = [each for each in standing[:-_NEWEST_KNOWN] if each.importance == _MUST_NOT_BE_LOST]
+        chosen = (*older[-_WEIGHTIEST_KNOWN:], *standing[-_NEWEST_KNOWN:])
+        return tuple(self._known[each.refs[0]] for each in chosen)
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Return every fact that a summary could tell, superseded ones too, in the order of talk."""
@@ -204,8 +193,7 @@ class SegmentLedger:
         """Return all facts of later segments, in order."""
         return tuple(fact for each in self._segments[self._position(segment_id) + 1 :] for fact in each.facts)
 
-    @cached_property
-    def next_chapter(self) -> ChapterDue | None:
+    def chapter_due(self) -> ChapterDue | None:
         """Return the next chapter to make: of the highest level that has one, the earliest; None if none waits.
 
         Whether its segments must be repaired first is for the caller to judge.
@@ -218,10 +206,6 @@ class SegmentLedger:
                 first, last = waiting[0], waiting[CHAPTER_PARTS - 1]
                 return ChapterDue(level, first.start, last.end, first.started_at, last.ended_at)
         return None
-
-    def chapter_due(self) -> ChapterDue | None:
-        """Return `next_chapter`."""
-        return self.next_chapter
 
     def chapter_request(self, due: ChapterDue) -> ChapterRequest:
         """Return the request for this chapter."""
@@ -253,7 +237,7 @@ class SegmentLedger:
                 for each in facts:
                     ref = each.refs[0]
                     if self._holds(each) and (chapter is None or ref in chapter.refs):
-                        yield KnownFact(ref, segment.facts[int(ref.rpartition("#")[2])], _label(segment, ref))
+                        yield self._known[ref]
 
     # -- the summary --------------------------------------------------------------------------------------------
 
@@ -323,9 +307,8 @@ def _rank(candidate: Candidate) -> tuple[float, float, tuple[str, ...]]:
     return (-candidate.worth, -candidate.at, candidate.refs)
 
 
-def _label(segment: Segment, ref: str) -> str:
+def _label(segment: Segment, number: int) -> str:
     """Return a fact's name in prompts: its first turn, with a letter if earlier facts of the segment have that turn."""
-    number = int(ref.rpartition("#")[2])
     fact = segment.facts[number]
     before = sum(
         each.turn_seq == fact.turn_seq and (each.note_id is None) == (fact.note_id is None)

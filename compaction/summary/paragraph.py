@@ -18,6 +18,7 @@ from compaction.language.languages import language_of
 from compaction.language.meaning import Meaning, meaning
 from compaction.language.text import as_sentence, ends_a_sentence, words
 from compaction.model import FactKind, RenderedSentence, RenderedSummary
+from compaction.summary.density import VALUE_WEIGHT, cost, density
 from compaction.summary.port import MAX_FACT_CHARS
 from compaction.summary.subjects import language_of_texts, rank_weights, subjects_in, subjects_sentence
 
@@ -40,9 +41,6 @@ _WORTH_OF_KIND = {
     FactKind.DOING: 0.7,
     FactKind.OTHER: 0.6,
 }
-# Long sentences hold more, but less than in proportion.
-_LENGTH_EXPONENT = 0.7
-_VALUE_WEIGHT = 2.0
 # One person's two sentences that share this much of what they are about say the same; the later one stays.
 _SAME = 0.75
 # Beside the speaker and the words: ' said: ""', and as much again for an answer.
@@ -92,7 +90,7 @@ def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
         segment_id=segment.id,
         turn_seqs=() if fact.note_id is not None else fact.turns,
         refs=(f"{segment.id}#{index}",),
-        worth=_worth(said, fact.text) * _WORTH_OF_IMPORTANCE[importance] * _WORTH_OF_KIND[fact.kind],
+        worth=density(said, fact.text) * _WORTH_OF_IMPORTANCE[importance] * _WORTH_OF_KIND[fact.kind],
         about=said.about,
         chars=len(text) + 1 + (len(fact.speaker) + _QUOTE_CHARS if quoted else 0),
     )
@@ -101,14 +99,9 @@ def fact_candidate(segment: Segment, index: int, fact: Fact) -> Candidate:
 def gist_candidate(segment_id: SegmentId, turn_seqs: tuple[Seq, ...], at: float, text: str) -> Candidate:
     """Return the candidate of one sentence of a segment's or chapter's gist."""
     said = meaning(text)
-    worth = _worth(said, text)
+    worth = density(said, text)
     chars = len(text) + 1
     return Candidate(text, "", False, FactKind.OTHER, 2, said, at, segment_id, turn_seqs, (), worth, said.about, chars)
-
-
-def _worth(said: Meaning, text: str) -> float:
-    about = len(said.topics) + _VALUE_WEIGHT * len(said.names | said.values)
-    return about / float(max(12, len(text)) ** _LENGTH_EXPONENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +204,7 @@ class _Choice:
 
     def _gain(self, candidate: Candidate, weights: Mapping[str, float]) -> float:
         new = sum(weights.get(each, 0.0) for each in candidate.about - self._covered)
-        return new * _WORTH_OF_IMPORTANCE[candidate.importance] / float(candidate.chars**_LENGTH_EXPONENT)
+        return new * _WORTH_OF_IMPORTANCE[candidate.importance] / cost(candidate.chars)
 
     def _said(self, candidate: Candidate) -> bool:
         return any(_same(candidate, each) for each in self.chosen)
@@ -260,7 +253,7 @@ def _weights(part: Sequence[Stretch]) -> dict[str, float]:
     """Return how much each name, value and topic of a part of the time counts: what is spoken of often counts more."""
     counts = Counter(concept for stretch in part for each in (*stretch.told, *stretch.facts) for concept in each.about)
     names = {name for stretch in part for each in (*stretch.told, *stretch.facts) for name in each.meaning.names}
-    return {each: log(1.0 + count) * (_VALUE_WEIGHT if each in names else 0.5) for each, count in counts.items()}
+    return {each: log(1.0 + count) * (VALUE_WEIGHT if each in names else 0.5) for each, count in counts.items()}
 
 
 def _subjects(part: Sequence[Stretch], named: set[str], max_chars: int) -> Candidate | None:
@@ -270,7 +263,7 @@ def _subjects(part: Sequence[Stretch], named: set[str], max_chars: int) -> Candi
     """
     untold = [stretch for stretch in part if not stretch.told and stretch.facts]
     weights = rank_weights((stretch.subjects, stretch.batches) for stretch in untold)
-    weights = Counter({name: weight for name, weight in weights.items() if name not in named})
+    weights = {name: weight for name, weight in weights.items() if name not in named}
     if not weights:
         return None
     first = untold[0].facts[0]

@@ -32,13 +32,12 @@ class KnownFact:
     """A standing fact of an earlier segment, which a new one may supersede.
 
     `ref`: `segment_id#index`. `label`: its name in prompts, the number of its turn, with a letter if the turn has more
-    facts (`57`, `57b`). `in_previous`: the paragraph before says it already.
+    facts (`57`, `57b`).
     """
 
     ref: str
     fact: Fact
     label: str = ""
-    in_previous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

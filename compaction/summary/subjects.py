@@ -7,7 +7,7 @@ without reading the turns again. Pure.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from compaction.language.languages import LANGUAGES, language_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from compaction.language.language import Language
 
 _CAPITALISED = re.compile(r"[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:\s+(?:(?:of|the|von|der)\s+)?[^\W\d_a-zß-öø-ÿ][\w'’-]*)*")
+# What stands before a word inside a sentence: two characters.
 _WITHIN = re.compile(r"[\w,;:'’][ ]$")
 _POSSESSIVE = re.compile(r"['’]s?$")
 # The first of a list was said most often; each further one counts a little less.
@@ -38,7 +39,7 @@ def count_names(texts: Iterable[str], names: frozenset[str], speakers: Iterable[
             while parts and _bare(parts[0]).casefold() not in names:
                 parts = parts[1:]
             written = _bare(" ".join(parts))
-            if len(parts) == 1 and not _WITHIN.search(text, 0, match.start()):
+            if len(parts) == 1 and not _WITHIN.search(text[max(0, match.start() - 2) : match.start()]):
                 # A word that opens a sentence has its capital letter from that.
                 continue
             if parts and not {word.casefold() for word in written.split()} <= people:
@@ -70,13 +71,13 @@ def subjects_in(gist: str) -> list[str]:
     return []
 
 
-def rank_weights(gists: Iterable[tuple[Sequence[str], float]]) -> Counter[str]:
+def rank_weights(gists: Iterable[tuple[Sequence[str], float]]) -> dict[str, float]:
     """Return the weight of each name in these lists, each with the number of batches that it stands for."""
-    weights: Counter[str] = Counter()
+    weights: defaultdict[str, float] = defaultdict(float)
     for names, batches in gists:
         for rank, name in enumerate(names):
-            weights[name] += batches / (1.0 + _RANK_STEP * rank)  # type: ignore[assignment]
-    return weights
+            weights[name] += batches / (1.0 + _RANK_STEP * rank)
+    return dict(weights)
 
 
 def language_of_texts(texts: Sequence[str]) -> Language:

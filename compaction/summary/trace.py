@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning
-from compaction.language.text import sentences
+from compaction.language.text import sentences, words
 from compaction.model import RenderedSentence
 from compaction.summary.ledger import SegmentLedger
 
@@ -51,15 +51,15 @@ def trace_sentences(
     made = {} if rendered is None else {each.text: each for each in rendered.sentences if each.segment_ids}
     if rendered is not None and rendered.text == summary and len(made) == len(rendered.sentences):
         return tuple(SentenceSource(each.text, each) for each in rendered.sentences)
-    known = [(each, meaning(each.text)) for each in ledger.candidates()]
+    known = ledger.candidates()
     return tuple(SentenceSource(text, made.get(text) or _found(text, known)) for text in sentences(summary))
 
 
-def _found(text: str, known: Sequence[tuple[Candidate, Meaning]]) -> RenderedSentence | None:
+def _found(text: str, known: Sequence[Candidate]) -> RenderedSentence | None:
     """Return the sentence with the facts that it tells, the best first; None without any."""
     told = meaning(text)
-    words = {word.strip(".,;:!?\"'’()").removesuffix("'s").casefold() for word in text.split()}
-    scored = [(_share(told, words, said, each.speaker if each.quoted else ""), each) for each, said in known]
+    spoken = {word.removesuffix("'s") for word in words(text)}
+    scored = [(_share(told, spoken, each.meaning, each.speaker if each.quoted else ""), each) for each in known]
     best = sorted((entry for entry in scored if entry[0] >= _SHARED), key=lambda entry: -entry[0])[:_MOST_SOURCES]
     if not best:
         return None
@@ -76,9 +76,9 @@ def _found(text: str, known: Sequence[tuple[Candidate, Meaning]]) -> RenderedSen
     )
 
 
-def _share(told: Meaning, words: set[str], said: Meaning, speaker: str) -> float:
+def _share(told: Meaning, spoken: set[str], said: Meaning, speaker: str) -> float:
     """Return how much of a fact a sentence tells, 0.0 to 1.0; none if a value or the quoted speaker is missing."""
-    if not said.values <= told.values or (speaker and not words & {speaker.casefold(), speaker.split()[0].casefold()}):
+    if not said.values <= told.values or (speaker and not spoken & {speaker.casefold(), speaker.split()[0].casefold()}):
         return 0.0
-    shared = (said.topics & told.topics) | (said.values & told.values) | {name for name in said.names if name in words}
+    shared = (said.topics & told.topics) | (said.values & told.values) | {name for name in said.names if name in spoken}
     return len(shared) / len(said.about) if len(shared) >= min(_LEAST_SHARED, len(said.about)) and said.about else 0.0

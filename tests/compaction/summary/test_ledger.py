@@ -354,10 +354,3 @@ def test_labels_name_facts_by_their_turn() -> None:
     """A fact's label is its first turn, with a letter if the turn has several facts."""
     ledger = SegmentLedger([batch(0, fact(1, "The code is 4411."), fact(1, "We leave."), fact(2, "Bob drives."))])
     assert [known.label for known in ledger.known_facts()] == ["1", "1b", "2"]
-
-
-def test_known_facts_tell_what_the_paragraph_says_already() -> None:
-    """A fact is marked if the paragraph has its person, its values and most of what else it is about."""
-    ledger = SegmentLedger([batch(0, fact(1, "My gate code is 4411."), fact(2, "I'm allergic to nuts."))])
-    marked = ledger.known_facts("Ada's gate code is 4411.")
-    assert [known.in_previous for known in marked] == [True, False]
