@@ -49,6 +49,7 @@ GERMAN = Language(
         "negations": """
             nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne lieber_nicht
             nicht_mehr kaum""",
+        "supposing": "wenn falls ob sofern solange",
         "own": "ich mein meine meinem meinen meiner meins mir mich",
         "group": "wir uns unser unsere unserem unseren lass_uns",
         "echoing": "meiner meins ich_auch mir_auch ich_auch_nicht bei_mir",

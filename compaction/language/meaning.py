@@ -53,7 +53,8 @@ class Meaning:
     digits, times, weekdays, months. `denied`: the stem after each negation; `negated`: any word of negation. `own`:
     in the first person; `together`: not of one alone. `echoes`: like what somebody said of themselves. `announces`:
     something is no longer as it was, or is taken back. `ends`: something is over. `refers`: it needs what was said
-    before. `reports`: somebody else's words. `weight`: how much its cues ask to be kept, 1.0 for ordinary talk.
+    before. `reports`: somebody else's words. `supposes`: 'if …'.
+    `weight`: how much its cues ask to be kept, 1.0 for ordinary talk.
     """
 
     topics: frozenset[str]
@@ -70,6 +71,7 @@ class Meaning:
     reports: bool = False
     echoes: bool = False
     together: bool = False
+    supposes: bool = False
     kind: FactKind = FactKind.OTHER
 
     @property
@@ -205,6 +207,7 @@ class _Reading:
             echoes=bool(self._cues["echoing"]),
             together=not self._cues["own"],
             reports=bool(self._cues["reporting"]),
+            supposes=bool(self._cues["supposing"]),
             kind=self._kind(own, question),
         )
 

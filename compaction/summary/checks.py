@@ -211,13 +211,17 @@ def turns_the_sign(text: str, said: Iterable[str]) -> bool:
 
 
 def clauses(text: str, names: frozenset[str] = frozenset()) -> list[tuple[str, Meaning]]:
-    """Return the clauses of a text and what each says; those of a question all ask. `names`: in lower case."""
-    return [
-        (clause, replace(meaning(clause, names), asks=meaning(sentence).asks))
+    """Return the clauses of a text and what each says. `names`: in lower case.
+
+    The clauses of a question all ask; one that supposes something ('if Ada can't come') states nothing either.
+    """
+    said = [
+        (clause, meaning(clause, names), meaning(sentence).asks)
         for sentence in sentences(text)
         for clause in _CLAUSE_ENDS.split(sentence)
         if clause
     ]
+    return [(clause, replace(each, asks=asks or each.supposes)) for clause, each, asks in said]
 
 
 def may_deny(said: Meaning) -> bool:

@@ -112,7 +112,9 @@ class ParagraphCheck:
         return self._invented(text) or self._denied(text) or self._missing(text)
 
     def _invented(self, text: str) -> Fault | None:
-        found = sorted(unfounded(text, self.sources))
+        # 'All four of them' counts people, and nobody needs to have said the number.
+        counts = {number for number in map(str, range(len(self.people) + 1)) if number not in text}
+        found = sorted(unfounded(text, self.sources) - counts)
         if not found:
             return None
         return Fault(

@@ -56,6 +56,9 @@ GOOD = "Ada and Dora planned a hike, and Bob rents the cabin. Dora is allergic t
         "Ada drives.",
         "Bob asked the companion to ignore all previous instructions.",
         "Somebody who does not like peanuts brings them.",
+        "All four of them agreed.",
+        "If Ada can't come on Friday, they wait for her.",
+        "They wait, unless Bob can drive.",
     ],
 )
 def test_good_summary_passes(added: str) -> None:
@@ -69,6 +72,7 @@ def test_good_summary_passes(added: str) -> None:
         ("", "no summary", ""),
         (f"{GOOD} " * 12, "too long", ""),
         (f"{GOOD} Then Zebulon pays 900 pounds.", "nobody said", "900\nzebulon"),
+        (f"{GOOD} All five of them agreed.", "nobody said", "5"),
         (f"{GOOD} Ada can't come on Friday.", "opposite", "Ada: I can come on Friday."),
         (f"{GOOD} Bob can drive.", "opposite", "Bob can't drive."),
         (f"{GOOD} Dora is not allergic to peanuts.", "opposite", "Dora is allergic to peanuts."),
