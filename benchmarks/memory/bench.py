@@ -18,6 +18,7 @@ from benchmarks.memory.blind import read_verdicts
 from benchmarks.memory.cases import measure_cases
 from benchmarks.memory.conversation_sets import ConversationSets
 from benchmarks.memory.dependencies import find_embedder, find_endpoint, find_pythons
+from benchmarks.memory.prompt_quotes import quotes_in_prompts
 from benchmarks.memory.race import Race, measure_baselines
 from benchmarks.memory.reply_path import measure_reply_path
 from benchmarks.memory.roomtone_search import open_roomtone_search
@@ -112,7 +113,7 @@ class _Measuring:
             machine=self.machine,
             ours=dict(self.ours),
             peers=dict(self.peers),
-            targets=memory_targets(self.ours),
+            targets=memory_targets(self.ours, self.peers),
             remarks=(*self.remarks, *more),
         )
 
@@ -152,6 +153,18 @@ class _Measuring:
             side = self.peers if retriever_name.startswith("plain") else self.ours
             side[f"search: {retriever_name}"] = figures
         self.part_done()
+        for origin, conversations in self.material.asked().items():
+            for kind, embedder in {"full text": None, "full text and meaning": self.embedder}.items():
+                if embedder is not None or kind == "full text":
+                    quoted = await quotes_in_prompts(conversations, embedder, self.progress)
+                    self.quotes(kind)[origin] = quoted
+        self.part_done()
+
+    def quotes(self, kind: str) -> dict[str, Json]:
+        """Return the entry of the report for quotes in prompts that this kind of search found."""
+        entry = self.ours.setdefault(f"quotes in prompts: {kind}", {})
+        assert isinstance(entry, dict)
+        return entry
 
     async def _measure_cases(self, entrant: SystemSpec) -> None:
         figures = await measure_cases(entrant, self.options.answers, self.progress)

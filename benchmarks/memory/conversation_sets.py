@@ -11,7 +11,7 @@ from benchmarks.memory.evaluation import folds_possible, turns_needed
 from benchmarks.memory.options import checkpoints
 from benchmarks.memory.recorded_answers import recorded_folds
 from benchmarks.memory.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.transcripts import read_conversations
+from benchmarks.memory.transcripts import read_conversations, read_planted
 from benchmarks.memory.written_conversations import LONG, NAMES, read_written
 
 if TYPE_CHECKING:
@@ -61,6 +61,15 @@ class ConversationSets:
             if folds:
                 sets[each.origin].append(PlannedConversation(each, checkpoints(folds)))
         return sets
+
+    def asked(self) -> dict[str, list[RecordedConversation]]:
+        """Return the supplied conversations with questions whose evidence is known, those with planted facts too."""
+        planted = read_planted(self._options.transcripts) if self._options.transcripts is not None else []
+        asked: dict[str, list[RecordedConversation]] = defaultdict(list)
+        for each in (*(each for conversations in self._brought.values() for each in conversations), *planted):
+            if any(question.evidence for question in each.questions):
+                asked[each.origin].append(each)
+        return dict(asked)
 
     def sets(self, *, needs_model: bool) -> dict[str, list[PlannedConversation]]:
         """Return the sets of conversations. Systems that need a language model get fewer and shorter conversations."""

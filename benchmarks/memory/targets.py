@@ -18,6 +18,9 @@ _TOLD_AFTER = 20
 _ANSWERED = f"roomtone, {MODEL}"
 # Supplied conversations with people's summaries.
 _PEOPLE = ("CRD3", "QMSum")
+_QUESTIONS = "LoCoMo"
+_QUOTED = ("quotes in prompts: full text and meaning", "CRD3, planted")
+_HELD_OUT = TemplateSet.HELD_OUT.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +75,25 @@ _ROWS = (
         for who, share, model in (("extractive", 0.35, ""), (_ANSWERED, 0.45, MODEL))
     ),
     _Row(
+        "answers among the quotes of a prompt, planted facts", ">= 95 %", 0.95,
+        (*_QUOTED, "answered"), (*_QUOTED, "questions"), unit="questions", model="",
+    ),
+    _Row(
+        "only an outdated answer among the quotes", "<= 2 %", 0.02,
+        (*_QUOTED, "stale_alone"), (*_QUOTED, "questions"), unit="questions", least=False, model="",
+    ),
+    _Row(
         "making the text, 1,000 segments, median CPU ms", "<= 5 ms", 5.0, ("reply_path", "rendering", "cpu_ms", "p50"),
         ("reply_path", "rendering", "segments"), unit="segments", least=False, model="",
     ),
 )  # fmt: skip
 
 
-def memory_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
-    """Return every target with its measured value, or a note that this run could not measure it."""
+def memory_targets(ours: dict[str, Json], peers: dict[str, Json] | None = None) -> tuple[Target, ...]:
+    """Return every target with its measured value, or a note that this run could not measure it.
+
+    `peers`: the figures of other systems, for the targets that compare.
+    """
     return (
         _kept_answers(ours),
         _right_facts(ours),
@@ -92,10 +106,12 @@ def memory_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
             0.5,
             _sample(ours, ("blind", "pairs"), "pairs", MODEL),
         ),
+        *_evidence(_last_search(ours), _last_search(peers or {})),
+        _outdated_first(_last_search(ours)),
         at_least(
             "facts told or found after 20 folds, held-out templates",
             ">= 95 %",
-            _best_search(ours),
+            _number(_last_search(ours), _HELD_OUT, str(_TOLD_AFTER), "told_or_found"),
             0.95,
         ),
         at_most("invented names in our summaries", "0", _count_of(ours, "invented_names"), 0),
@@ -185,9 +201,28 @@ def _search_p95(ours: dict[str, Json]) -> float | None:
     return _number(ours, "search_speed", "p95_ms") if fused is None else fused
 
 
-def _best_search(ours: dict[str, Json]) -> float | None:
-    """Return the share of facts that the summary or the last search has. The last search is the most complete one."""
-    searches = [name for name in ours if name.startswith("search: ")]
-    if not searches:
-        return None
-    return _number(ours, searches[-1], TemplateSet.HELD_OUT.value, str(_TOLD_AFTER), "told_or_found")
+def _last_search(figures: dict[str, Json]) -> Json:
+    """Return the figures of the last search. It is the most complete one."""
+    return next((figures[name] for name in reversed(figures) if name.startswith("search: ")), None)
+
+
+def _evidence(ours: Json, plain: Json) -> Iterator[Target]:
+    """Yield the targets about people's questions: the evidence is among the first ten results."""
+    count = _number(ours, _QUESTIONS, "people", "questions")
+    sample = "" if count is None else f"{count:.0f} questions"
+    for name, key, least in (
+        ("questions with evidence", "evidence_in_first_ten", 0.78),
+        ("evidence turns", "evidence_turns_in_first_ten", 0.72),
+    ):
+        found, plainly = (_number(figures, _QUESTIONS, "people", key) for figures in (ours, plain))
+        more = None if found is None or plainly is None else found - plainly
+        yield at_least(f"{name} among the first ten, {_QUESTIONS}", f">= {least:.0%}", found, least, sample)
+        yield at_least(f"{name} among the first ten, beyond plain BM25, {_QUESTIONS}", "> 0", more, 1e-4, sample)
+
+
+def _outdated_first(search: Json) -> Target:
+    path = (_HELD_OUT, str(_TOLD_AFTER))
+    count = _number(search, *path, "corrected")
+    sample = "" if count is None else f"{count:.0f} corrected facts"
+    stale = _number(search, *path, "old_value_first")
+    return at_most("an outdated value first in the search, held-out templates", "<= 5 %", stale, 0.05, sample)

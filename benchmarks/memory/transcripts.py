@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,28 @@ def read_conversations(folder: Path) -> list[RecordedConversation]:
     if not conversations:
         raise TranscriptFormatError(f"{folder} holds no conversation (.json or .jsonl). It should hold {_FORMATS}.")
     return conversations
+
+
+def read_planted(folder: Path) -> list[RecordedConversation]:
+    """Return the conversations of a directory for which it also has a file of facts, with these facts said in them.
+
+    Raises TranscriptFormatError as `read_conversations` does, and for facts without a conversation of their name.
+    """
+    facts: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(folder.rglob("*.json")):
+        with suppress(ValueError, OSError):
+            match json.loads(path.read_text("utf-8")):
+                case {"episode": str(episode), "facts": list(planted)}:
+                    facts[episode] = planted
+    if not facts:
+        return []
+    conversations = {each.name: each for each in read_conversations(folder)}
+    try:
+        return [plant_facts(conversations[episode], planted) for episode, planted in facts.items()]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TranscriptFormatError(
+            f"The facts in {folder} belong to no conversation there, or a part of one is missing ({error})."
+        ) from error
 
 
 def read_conversation_file(path: Path) -> list[RecordedConversation]:
@@ -262,7 +285,9 @@ def plant_facts(conversation: RecordedConversation, facts: Sequence[dict[str, An
         )
         for number, fact in enumerate(facts)
     )
-    return replace(conversation, lines=tuple(lines), questions=questions, summaries=())
+    return replace(
+        conversation, origin=f"{conversation.origin}, planted", lines=tuple(lines), questions=questions, summaries=()
+    )
 
 
 def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[ConversationLine, ...]:

@@ -39,6 +39,31 @@ def test_whole_run_meets_or_misses_each_target() -> None:
     assert [target.value for target in targets] == [0.97, 1, 2, 0.8, 60.0]
 
 
+def test_search_is_compared_with_plain_search() -> None:
+    """Evidence and outdated values are those of the most complete search, and plain search is the measure."""
+    ours: dict[str, Json] = {
+        "search: words": {"LoCoMo": {"people": {"questions": 70, "evidence_in_first_ten": 0.2}}},
+        "search: words and meaning": {
+            "LoCoMo": {"people": {"questions": 70, "evidence_in_first_ten": 0.8, "evidence_turns_in_first_ten": 0.7}},
+            "held_out": {"20": {"corrected": 50, "old_value_first": 0.1}},
+        },
+        "quotes in prompts: full text and meaning": {
+            "CRD3, planted": {"questions": 60, "answered": 0.96, "stale_alone": 0.0}
+        },
+    }
+    peers: dict[str, Json] = {
+        "search: plain": {"LoCoMo": {"people": {"evidence_in_first_ten": 0.7, "evidence_turns_in_first_ten": 0.7}}}
+    }
+    met = {each.name: (each.met, each.value, each.sample) for each in memory_targets(ours, peers)}
+    assert met["questions with evidence among the first ten, LoCoMo"] == (True, 0.8, "70 questions")
+    assert met["questions with evidence among the first ten, beyond plain BM25, LoCoMo"] == (True, 0.1, "70 questions")
+    assert met["evidence turns among the first ten, LoCoMo"] == (False, 0.7, "70 questions")
+    assert met["evidence turns among the first ten, beyond plain BM25, LoCoMo"] == (False, 0.0, "70 questions")
+    assert met["an outdated value first in the search, held-out templates"] == (False, 0.1, "50 corrected facts")
+    assert met["answers among the quotes of a prompt, planted facts"] == (True, 0.96, "60 questions")
+    assert met["only an outdated answer among the quotes"] == (True, 0.0, "60 questions")
+
+
 def test_recorded_answers_are_judged_with_their_sample() -> None:
     """Each row of the measures names what was counted."""
     text: dict[str, Json] = {"kept": 0.95, "speaker_right": 1.0, "facts": 61, "small_talk": 0.2}
