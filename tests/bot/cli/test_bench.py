@@ -13,7 +13,7 @@ import pytest
 
 from bot.cli.app import run_command_line
 
-SMALL = ["--evenings", "1", "--folds", "5", "--turns", "100", "--search-turns", "100"]
+SMALL = ["--evenings", "1", "--folds", "2", "--turns", "100", "--search-turns", "100"]
 ALONE = ["--no-model", "--no-peers", "--no-embeddings"]
 PARTS = [word for part in ("speed", "search", "barge_in", "facts") for word in ("--part", part)]
 
