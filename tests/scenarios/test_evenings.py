@@ -1,4 +1,4 @@
-"""The bundled scenario `evening` on a good network, on a bad network, with speech-to-speech, and without compaction."""
+"""The bundled scenario `evening`, with speech-to-speech and without compaction too, and people on a bad network."""
 
 from __future__ import annotations
 
@@ -67,17 +67,19 @@ def assert_latency_is_told_by_stage(good: Outcome) -> None:
 
 
 def test_a_rough_network_loses_nobody(tmp_path: Path) -> None:
-    """With 5 % loss, 5 % padding and 5 % reordering, every line is still heard and nothing is raised."""
+    """With 5 % loss, 5 % padding and 5 % reordering, every line is still heard and nothing is raised, although people
+    talk over each other.
+    """
     worse = ("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05")
-    rough = Program.rehearse(tmp_path, "evening", *worse).wait()
+    rough = Program.rehearse(tmp_path, "crowd", *worse).wait()
     assert rough.expectation("every_utterance_heard_once")["passed"], rough.printed
     assert rough.expectation("attributed")["passed"]
     assert rough.expectation("nothing_raised")["passed"], rough.expectation("nothing_raised")["detail"]
     assert rough.expectation("dave_failures")["passed"]
     packets = rough.report["packets"]
-    assert packets["padded"] > 50
-    assert packets["lost"] > 50
-    assert packets["concealed"] + packets["recovered"] > 50
+    assert packets["padded"] > 25
+    assert packets["lost"] > 25
+    assert packets["concealed"] + packets["recovered"] > 25
 
 
 def test_a_speech_to_speech_model_knows_what_was_folded(tmp_path: Path) -> None:
