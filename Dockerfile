@@ -19,7 +19,7 @@ COPY voice voice
 RUN uv sync --frozen --no-dev --all-extras --no-editable
 
 FROM python:3.11-slim-bookworm
-RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone /app/data
+RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone -m 0700 /app/data
 WORKDIR /app
 COPY --from=build --chown=root:root /app/.venv /app/.venv
 ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1

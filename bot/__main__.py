@@ -18,7 +18,10 @@ THREAD_SWITCH_S = 0.001
 def main() -> None:
     sys.setswitchinterval(THREAD_SWITCH_S)
     # Imported here, after the environment is set.
+    from bot import private_files
     from bot.cli.app import run_command_line
+
+    os.umask(private_files.UMASK)
 
     sys.exit(run_command_line(sys.argv[1:]))
 

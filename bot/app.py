@@ -22,6 +22,7 @@ from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_con
 from bot.discord.commands.watch import add_watch_commands
 from bot.health import DegradedPart, Health
 from bot.participation.guild_participation import GuildParticipations
+from bot.private_files import mend_permissions
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
-    from bot.settings import RoomSettings
+    from bot.settings import RoomSettings, StorageSettings
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.wiring.settings import BotSettings
@@ -83,6 +84,7 @@ async def running_bot(
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     clock = clock or SystemClock()
+    _make_private(settings.storage)
     async with AsyncExitStack() as stack:
         health = Health(clock)
         stores = await open_stores(stack, settings, clock)
@@ -123,6 +125,20 @@ async def running_bot(
             await _rejoin(client, supervisor, stores.sessions, settings.room)
         stack.enter_context(low_latency_interpreter())
         yield RunningBot(client, supervisor, metronome)
+
+
+def _make_private(storage: StorageSettings) -> None:
+    """Close the data folder of an older Roomtone to other users of the machine."""
+    mended = mend_permissions(storage.data_dir)
+    if mended.count:
+        log.info("permissions_mended", count=mended.count)
+    if mended.refused:
+        log.warning(
+            "permissions_not_mended",
+            count=len(mended.refused),
+            path=str(mended.refused[0]),
+            remedy="Make the user that runs the bot the owner of the data folder.",
+        )
 
 
 def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:

@@ -15,6 +15,7 @@ import sys
 import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,6 +23,7 @@ import structlog
 from pydantic import SecretStr
 
 from bot.errors import BotError
+from bot.private_files import make_private_folder, open_private
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
@@ -129,6 +131,10 @@ class LogFile(logging.handlers.RotatingFileHandler):
         finally:
             self.release()
 
+    def _open(self) -> TextIOWrapper:
+        # Binary first, because open() with an opener has no precise type.
+        return TextIOWrapper(open(self.path, "ab", opener=open_private), encoding=self.encoding)
+
     def emit(self, record: logging.LogRecord) -> None:
         try:
             line = self.format(record) + self.terminator
@@ -161,7 +167,7 @@ class LogFile(logging.handlers.RotatingFileHandler):
                 if (here.st_dev, here.st_ino) == (ours.st_dev, ours.st_ino):
                     return
             self._close_stream()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.path.parent)
 
     def _close_stream(self) -> None:
         stream, self.stream = self.stream, None

@@ -309,6 +309,18 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
     return Finding("data", Status.OK, detail)
 
 
+def check_user(*, root: bool) -> Finding:
+    """Check that the bot will not run with all rights."""
+    if not root:
+        return Finding("user", Status.OK, "not root")
+    return Finding(
+        "user",
+        Status.WARNING,
+        "root: a mistake in a library or tool could reach everything on this machine",
+        "Run the bot as a user of its own that owns the data folder; the Docker image does.",
+    )
+
+
 def check_database(path: Path) -> Finding:
     """Check the database, if there is one already."""
     try:

@@ -31,8 +31,10 @@ from bot.cli.checks import (
     check_rehearsal,
     check_screens,
     check_turns,
+    check_user,
     check_voice,
 )
+from bot.private_files import runs_as_root
 from config.errors import ConfigError
 from config.load import load
 from config.schema import Settings
@@ -81,6 +83,7 @@ def run_checks() -> list[Finding]:
         *asyncio.run(_check_mcp(settings)),
         check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),
         check_data_dir(settings.storage),
+        check_user(root=runs_as_root()),
         check_database(settings.storage.database_path),
         check_ports(),
         check_rehearsal(),

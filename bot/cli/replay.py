@@ -113,9 +113,10 @@ async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, m
 
 def _write(result: Replay, path: Path) -> None:
     from bot.errors import SetupError
+    from bot.private_files import write_private_text
 
     try:
-        path.write_text(json.dumps(result.report(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write_private_text(path, json.dumps(result.report(), indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise SetupError(
             f"The report could not be written to {path}: {error.strerror or error}. "

@@ -35,16 +35,27 @@ def command() -> None:
     asyncio.run(_run(settings))
 
 
+AS_ROOT = (
+    "The bot runs as root, so a mistake in a library or tool could reach everything on this machine. Run it as a user "
+    "of its own that owns the data folder; the Docker image does."
+)
+
+
 async def _run(settings: Settings) -> None:
+    import structlog
+
     from bot.app import running_bot
     from bot.cli.environment import local_zone, logging_from_settings
     from bot.cli.signals import stop_on_signals
     from bot.events import ignore_event
+    from bot.private_files import runs_as_root
     from bot.wiring.settings import BotSettings
 
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     stop = asyncio.Event()
     with logging_from_settings(settings) as logs, stop_on_signals(stop):
+        if runs_as_root():
+            structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         typer.echo("Starting: loading the recogniser and the voice, then connecting to Discord …")
         async with running_bot(parts, observe=ignore_event, zone=local_zone()) as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import ModelError, ModelSourceError
 from bot.models.sources import DirectorySource
+from bot.private_files import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +64,7 @@ class ModelDirectory:
             raise ModelError(_describe_disk_error(exc, self.directory)) from exc
 
     def _check_space(self, entry: ModelEntry) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.directory)
         free_mb = shutil.disk_usage(self.directory).free / 1e6
         needed_mb = entry.size_mb * _FREE_SPACE_FACTOR
         if free_mb < needed_mb:

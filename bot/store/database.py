@@ -19,6 +19,7 @@ from sqlalchemy import URL, event
 from sqlalchemy.exc import MissingGreenlet
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from bot.private_files import make_private_files, make_private_folder
 from bot.store.failures import FAILURES, store_failure
 from bot.store.migrations import MIGRATIONS, migrate, too_new
 from bot.store.reader import ThreadedReader
@@ -123,7 +124,8 @@ async def open_database(
     Raises `StoreError`, with the remedy, if the file cannot be opened, is damaged, or was written by a newer Roomtone.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
+        make_private_files(path)
     except OSError as exc:
         raise store_failure(exc, path.parent) from exc
     engine = create_async_engine(

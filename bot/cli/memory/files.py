@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.errors import BotError
+from bot.private_files import make_private_folder, write_private_text
 
 if TYPE_CHECKING:
     from bot.memory.admin import SegmentOverview
@@ -106,8 +107,8 @@ def _write(folder: Path, overview: SegmentOverview) -> int:
 
 def _write_json(path: Path, content: object) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        make_private_folder(path.parent)
+        write_private_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
         raise ExchangeFileError(

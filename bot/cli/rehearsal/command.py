@@ -149,9 +149,10 @@ def _shown(
 
 def _save(picture: str, path: Path) -> None:
     from bot.errors import SetupError
+    from bot.private_files import write_private_text
 
     try:
-        path.write_text(picture, encoding="utf-8")
+        write_private_text(path, picture)
     except OSError as error:
         raise SetupError(
             f"The picture could not be saved as {path}: {error.strerror or error}. Name a file in a folder that exists "

@@ -32,6 +32,7 @@ from bot.cli.checks import (
     check_recogniser,
     check_rehearsal,
     check_turns,
+    check_user,
     check_voice,
 )
 from bot.errors import BotError
@@ -80,6 +81,14 @@ def test_packages() -> None:
 
     finding = check_packages(version_of)
     assert is_missing(finding, detail="discord.py 2.8.0, 2.7.1 is needed; davey is absent", remedy="uv sync")
+
+
+def test_root_is_warned_of() -> None:
+    """A bot that runs as root gets a warning with the remedy."""
+    assert check_user(root=False).status == "ok"
+    warned = check_user(root=True)
+    assert warned.status == "warning"
+    assert "user of its own" in warned.remedy
 
 
 def test_opus() -> None:

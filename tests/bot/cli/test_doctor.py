@@ -71,6 +71,7 @@ def test_json_holds_every_finding() -> None:
         "language model",
         "screens",
         "data",
+        "user",
         "database",
         "network",
         "rehearsal",

@@ -1,0 +1,111 @@
+"""Private files: what Roomtone writes can be read only by the user that runs it.
+
+Files get mode 0600 and folders 0700, whatever the umask. `bot/__main__` also sets `UMASK`, for what libraries and child
+processes write.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+UMASK = 0o077
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+# What Roomtone keeps in its data folder. Of a folder that also holds other things, only these are mended.
+_OWN = ("roomtone.db*", "logs", "logs/roomtone.jsonl*")
+
+
+@dataclass(frozen=True, slots=True)
+class MendedFiles:
+    """What `mend_permissions` did. `refused`: paths that stay readable for others."""
+
+    count: int
+    refused: tuple[Path, ...]
+
+
+def make_private_folder(path: Path) -> None:
+    """Create a folder and its missing parents with mode 0700. Existing ones stay as they are. Raises `OSError`."""
+    if not path.is_dir():
+        make_private_folder(path.parent)
+        path.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a file as `open` does, with mode 0600 also if it exists already. For the `opener` of `open`."""
+    descriptor = os.open(path, flags, FILE_MODE)
+    # Files of another user, and devices, cannot be changed; they can still be written.
+    with suppress(OSError):
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, FILE_MODE)
+    return descriptor
+
+
+def write_private_text(path: Path, text: str) -> None:
+    """Write a text file with mode 0600. Raises `OSError`, and `UnicodeEncodeError` for a text that is not Unicode."""
+    with open(path, "w", encoding="utf-8", opener=open_private) as file:
+        file.write(text)
+
+
+def make_private_files(database: Path) -> None:
+    """Create a SQLite database with mode 0600, so that SQLite makes its journals alike, and mend existing ones.
+
+    Raises `OSError` if the database cannot be created.
+    """
+    with suppress(PermissionError):
+        os.close(open_private(str(database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC))
+    for journal in database.parent.glob(f"{database.name}-*"):
+        with suppress(OSError):
+            _mend(journal)
+
+
+def mend_permissions(data_dir: Path) -> MendedFiles:
+    """Take the rights of other users from the data folder and everything in it. Links are not followed.
+
+    If the data folder also holds the home or the working directory, only Roomtone's own files in it are mended. A
+    folder that does not exist needs nothing.
+    """
+    if not data_dir.is_dir():
+        return MendedFiles(0, ())
+    found = _own_files(data_dir) if _is_shared(data_dir) else _all_files(data_dir)
+    count, refused = 0, []
+    for path in found:
+        try:
+            count += _mend(path)
+        except OSError:
+            refused.append(path)
+    return MendedFiles(count, tuple(refused))
+
+
+def runs_as_root() -> bool:
+    """Return whether this process has all rights. Always False where the system has no user ids."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _is_shared(data_dir: Path) -> bool:
+    here = data_dir.resolve()
+    return any(place.resolve().is_relative_to(here) for place in (Path.home(), Path.cwd()))
+
+
+def _own_files(data_dir: Path) -> list[Path]:
+    return [path for pattern in _OWN for path in sorted(data_dir.glob(pattern))]
+
+
+def _all_files(data_dir: Path) -> list[Path]:
+    found = [data_dir]
+    for folder, folders, files in os.walk(data_dir):
+        found += [Path(folder, name) for name in (*folders, *files)]
+    return found
+
+
+def _mend(path: Path) -> bool:
+    """Take the rights of others from one file or folder. Returns whether it had any."""
+    mode = path.lstat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or not mode & _OTHERS:
+        return False
+    path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+    return True

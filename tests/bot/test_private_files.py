@@ -1,0 +1,152 @@
+"""What Roomtone writes can be read only by its own user."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from bot import private_files
+from bot.cli.memory.files import _write_json
+from bot.logs import configured_logging, log_path
+from bot.private_files import MendedFiles, make_private_folder, mend_permissions, write_private_text
+from bot.settings import LogsSettings
+from bot.store.database import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """Return the permission bits of everything below `folder`, by relative path."""
+    return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+async def test_all_that_is_written_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    """Database, journals, logs and exports have 0600 and their folders 0700 with every umask."""
+    data = tmp_path / "new" / "data"
+    with umask(mask), configured_logging(LogsSettings(), data_dir=data, console=io.StringIO(), max_file_bytes=200):
+        async with open_database(data / "roomtone.db") as database:
+            await database.rows("SELECT 1")
+            for number in range(5):
+                structlog.get_logger().info("fact_told", number=number)
+            _write_json(data / "export" / "session.json", {"gist": "said"})
+            found = modes(tmp_path)
+    assert {"new/data/roomtone.db-wal", "new/data/roomtone.db-shm", "new/data/logs/roomtone.jsonl.1"} <= set(found)
+    for name, mode in found.items():
+        assert mode == (0o700 if (tmp_path / name).is_dir() else 0o600), name
+
+
+@pytest.mark.asyncio
+async def test_an_existing_database_is_mended_when_it_is_opened(tmp_path: Path) -> None:
+    """A database and its journals that others could read become private when any command opens them."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path):
+        for name in ("roomtone.db", "roomtone.db-wal", "roomtone.db-shm"):
+            (tmp_path / name).chmod(0o644)
+        async with open_database(path):
+            assert set(modes(tmp_path).values()) == {0o600}
+
+
+def test_existing_files_are_mended_at_the_start(tmp_path: Path) -> None:
+    """The data folder and everything in it lose the rights of others; links and what they lead to are left alone."""
+    outside = tmp_path / "outside"
+    outside.write_text("x")
+    outside.chmod(0o644)
+    data = tmp_path / "data"
+    (data / "logs").mkdir(parents=True)
+    for name in ("roomtone.db", "logs/roomtone.jsonl.3", "copy.db"):
+        (data / name).write_text("x")
+        (data / name).chmod(0o664)
+    (data / "link").symlink_to(outside)
+    for folder in (data, data / "logs"):
+        folder.chmod(0o755)
+    assert mend_permissions(data) == MendedFiles(5, ())
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    assert modes(data) == modes(data) | {
+        "logs": 0o700,
+        "roomtone.db": 0o600,
+        "logs/roomtone.jsonl.3": 0o600,
+        "copy.db": 0o600,
+    }
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o644
+    assert mend_permissions(data) == MendedFiles(0, ())
+    assert mend_permissions(tmp_path / "absent") == MendedFiles(0, ())
+
+
+def test_a_folder_with_other_things_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the data folder is the home or the working directory, only Roomtone's own files in it are mended."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("roomtone.db", "public.html"):
+        (tmp_path / name).write_text("x")
+        (tmp_path / name).chmod(0o644)
+    assert mend_permissions(Path()) == MendedFiles(1, ())
+    assert modes(tmp_path) == {"roomtone.db": 0o600, "public.html": 0o644}
+
+
+def test_what_cannot_be_mended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose mode may not be changed is named, and the others are mended."""
+    data = tmp_path / "data"
+    make_private_folder(data)
+    for name in ("a", "b"):
+        (data / name).write_text("x")
+        (data / name).chmod(0o644)
+    mend = private_files._mend
+
+    def refuse(path: Path) -> bool:
+        if path.name == "a":
+            raise PermissionError
+        return mend(path)
+
+    monkeypatch.setattr(private_files, "_mend", refuse)
+    assert mend_permissions(data) == MendedFiles(1, (data / "a",))
+
+
+def test_a_file_written_again_becomes_private(tmp_path: Path) -> None:
+    """Writing to a file that others could read makes it private."""
+    path = tmp_path / "report.json"
+    path.write_text("old")
+    path.chmod(0o644)
+    write_private_text(path, "new")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
+
+
+def test_a_log_that_others_could_read_becomes_private(tmp_path: Path) -> None:
+    """The current log file is mended when it is opened."""
+    path = log_path(tmp_path)
+    path.parent.mkdir()
+    path.touch()
+    path.chmod(0o644)
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_command_sets_the_umask() -> None:
+    """The `roomtone` command sets a private umask, which its child processes inherit."""
+    script = (
+        "import os, bot.cli.app as app, bot.__main__ as command\n"
+        "app.run_command_line = lambda arguments: print(oct(os.umask(0))) or 0\n"
+        "command.main()"
+    )
+    with umask(0o000):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "0o77"
