@@ -70,7 +70,8 @@ def visible(text: str) -> str:
 
     Line feeds and tabs stay, and so do joiners inside a word of a script that is spelt with them.
     """
-    if not text.isprintable():
+    # Line feeds are looked past, because reading each character of a summary would take most of a payload's time.
+    if not text.replace("\n", "").isprintable():
         text = "".join(map(_printable, text.replace("\r\n", "\n")))
     return text if text.isascii() else _STRAY_JOINER.sub("", _BLANKS.sub("", text))
 
