@@ -54,7 +54,10 @@ class DroppedFile:
 
 
 class Chat(Protocol):
-    """The text chat of one room, for tools: the voice channel's own chat and the channel that notices go to."""
+    """The voice channel's own chat, used by a tool with the permissions of the person who asks.
+
+    Each call works out anew what that person may do, and raises `ChatError` for what they may not do themselves.
+    """
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
         """Return the newest files, newest first. Raises `ChatError`."""
@@ -86,7 +89,7 @@ class Link(Protocol):
 
 
 class Place(Protocol):
-    """One voice channel of one guild, and the text channel beside it."""
+    """One voice channel of one guild, with its own text chat."""
 
     @property
     def guild_id(self) -> int:
@@ -104,15 +107,14 @@ class Place(Protocol):
     def guild_name(self) -> str:
         """Return the guild's name, for the recogniser's glossary."""
 
-    @property
-    def chat(self) -> Chat:
-        """Return the text chat, for tools."""
+    def chat_for(self, asker_id: int | None) -> Chat:
+        """Return the text chat with the permissions of one member, for tools. None: nobody asked."""
 
     def members(self) -> Sequence[Person]:
         """Return the members of the channel now, without the bot itself."""
 
     async def write(self, sentence: str) -> None:
-        """Write into the text channel. A failure is logged and not raised, because nothing depends on it."""
+        """Write into the text chat. A failure is logged and not raised, because nothing depends on it."""
 
     def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]

@@ -1,4 +1,7 @@
-"""Implements `bot.channel.port.Chat` for Discord: reads posted files and posts messages.
+"""Implements `bot.channel.port.Chat` for Discord: reads posted files and posts messages for one member.
+
+The bot may see channels that the member may not, so each call first asks Discord for the member and works out what they
+may do in this channel now. What they may not do themselves, the bot does not do for them.
 
 Without the message content intent (discord.message_content), Discord shows a bot only the files of messages that
 mention it.
@@ -7,7 +10,7 @@ mention it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import discord
 
@@ -16,36 +19,60 @@ from bot.channel.port import ChatError, DroppedFile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Messages of each channel that are searched for files.
+    from voice.transport.link import VoiceChannel
+
+# Messages that are searched for files.
 MOST_MESSAGES = 50
 TIMEOUT_S = 8.0
+# Asking who somebody is takes a tenth of a second; a tool has 8 to 12 s for everything.
+ASKER_TIMEOUT_S = 2.0
 # Discord's limit for one message.
 MESSAGE_CHARS = 2000
 
 _NO_RIGHT = "I may not {what} in this channel's chat. Give me the right {right} there."
+_NO_RIGHT_OF_ASKER = (
+    "Who asks may not {what} in this channel's chat, so I don't do it for them. A moderator can give them the right "
+    "{right} there."
+)
+_NOBODY_ASKS = "I use the chat only for one person who asks, and I can't tell who that is."
 _FAILED = "Discord did not let me {what} in this channel's chat just now. Try again."
 
 
-class DiscordChat:
-    """The chat of a voice channel, and the text channel for notices, which may be the same."""
+class _Use(NamedTuple):
+    """One use of the chat. `what` completes `I may not …`; the permissions have Discord's names."""
 
-    def __init__(self, voice_channel: discord.abc.Messageable, text_channel: discord.abc.Messageable) -> None:
-        self._text_channel = text_channel
-        self._channels = (voice_channel,) if voice_channel is text_channel else (voice_channel, text_channel)
+    what: str
+    right: str
+    permissions: discord.Permissions
+
+
+_READ = _Use(
+    "read what people dropped",
+    "Read Message History",
+    discord.Permissions(view_channel=True, read_message_history=True),
+)
+_WRITE = _Use("write", "Send Messages", discord.Permissions(view_channel=True, send_messages=True))
+
+
+class DiscordChat:
+    """A voice channel's own chat, used with the permissions of one member. `asker_id`: the member; None: nobody."""
+
+    def __init__(self, channel: VoiceChannel, *, asker_id: int | None) -> None:
+        self._channel = channel
+        self._asker_id = asker_id
         # The files listed last, by id.
         self._attachments: dict[int, discord.Attachment] = {}
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
-        found: dict[int, tuple[DroppedFile, discord.Attachment]] = {}
+        await self._require(_READ)
+        found: list[tuple[DroppedFile, discord.Attachment]] = []
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                for channel in self._channels:
-                    async for message in channel.history(limit=MOST_MESSAGES):
-                        for attachment in message.attachments:
-                            found[attachment.id] = (_dropped(message, attachment), attachment)
+                async for message in self._channel.history(limit=MOST_MESSAGES):
+                    found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
         except (discord.DiscordException, OSError, TimeoutError) as error:
-            raise _translated(error, "read what people dropped", "Read Message History") from error
-        newest = sorted(found.values(), key=lambda each: each[0].at, reverse=True)[:most]
+            raise _translated(error, _READ) from error
+        newest = sorted(found, key=lambda each: each[0].at, reverse=True)[:most]
         self._attachments = {file.id: attachment for file, attachment in newest}
         return [file for file, _ in newest]
 
@@ -57,17 +84,35 @@ class DiscordChat:
             async with asyncio.timeout(TIMEOUT_S):
                 content = await attachment.read()
         except (discord.DiscordException, OSError, TimeoutError) as error:
-            raise _translated(error, f"read {file.name}", "Read Message History") from error
+            raise _translated(error, _READ._replace(what=f"read {file.name}")) from error
         if len(content) > max_bytes:
             raise ChatError(f"{file.name} is larger than Discord says.")
         return content
 
     async def post(self, text: str) -> None:
+        await self._require(_WRITE)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await self._text_channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
+                await self._channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
         except (discord.DiscordException, OSError, TimeoutError) as error:
-            raise _translated(error, "write", "Send Messages") from error
+            raise _translated(error, _WRITE) from error
+
+    async def _require(self, use: _Use) -> None:
+        """Raise `ChatError` unless the asker may do this themselves now.
+
+        The member is fetched anew: discord.py is not told of changed roles without a privileged intent.
+        """
+        if self._asker_id is None:
+            raise ChatError(_NOBODY_ASKS)
+        try:
+            async with asyncio.timeout(ASKER_TIMEOUT_S):
+                member = await self._channel.guild.fetch_member(self._asker_id)
+        except discord.NotFound as error:
+            raise ChatError(_NOBODY_ASKS) from error
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            raise _translated(error, use) from error
+        if not use.permissions <= self._channel.permissions_for(member):
+            raise ChatError(_NO_RIGHT_OF_ASKER.format(what=use.what, right=use.right))
 
 
 def _dropped(message: discord.Message, attachment: discord.Attachment) -> DroppedFile:
@@ -81,6 +126,6 @@ def _dropped(message: discord.Message, attachment: discord.Attachment) -> Droppe
     )
 
 
-def _translated(error: Exception, what: str, right: str) -> ChatError:
+def _translated(error: Exception, use: _Use) -> ChatError:
     sentence = _NO_RIGHT if isinstance(error, discord.Forbidden) else _FAILED
-    return ChatError(sentence.format(what=what, right=right))
+    return ChatError(sentence.format(what=use.what, right=use.right))

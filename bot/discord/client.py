@@ -123,11 +123,11 @@ class RoomtoneClient(discord.Client):
             await take_the_stage(member, stage, here)
 
     def place(self, guild_id: int, channel_id: int) -> Place | None:
-        """Return a voice channel by its ids, with its own chat as the text channel; None if it does not exist."""
+        """Return a voice channel by its ids; None if it does not exist."""
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(self, channel, channel, self._metronome)
+            return DiscordPlace(self, channel, self._metronome)
         return None
 
 

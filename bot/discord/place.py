@@ -31,22 +31,19 @@ MESSAGE_CHARS = 2000
 
 
 class DiscordPlace:
-    """One voice or stage channel, and the text channel its notices go to. Implements `bot.channel.port.Place`."""
+    """One voice or stage channel with its own chat. Implements `bot.channel.port.Place`."""
 
     def __init__(
         self,
         client: discord.Client,
         channel: VoiceChannel,
-        text_channel: discord.abc.Messageable,
         metronome: Metronome | None = None,
     ) -> None:
         """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own."""
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
-        self._text_channel = text_channel
         self._metronome = metronome
-        self._chat = DiscordChat(channel, text_channel)
 
     @property
     def guild_id(self) -> int:
@@ -64,9 +61,8 @@ class DiscordPlace:
     def guild_name(self) -> str:
         return self._channel.guild.name
 
-    @property
-    def chat(self) -> DiscordChat:
-        return self._chat
+    def chat_for(self, asker_id: int | None) -> DiscordChat:
+        return DiscordChat(self._channel, asker_id=asker_id)
 
     @property
     def _channel(self) -> VoiceChannel:
@@ -87,7 +83,7 @@ class DiscordPlace:
     async def write(self, sentence: str) -> None:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await self._text_channel.send(sentence[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
+                await self._channel.send(sentence[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
 

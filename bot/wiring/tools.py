@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.screen import ScreenView
     from bot.brain.tools.settings import ToolsSettings
     from bot.brain.tools.tool import RoomTool
-    from bot.channel.port import Place
+    from bot.channel.port import Chat, Place
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
@@ -64,11 +64,16 @@ class Toolset:
         if settings.memory:
             room = RoomRecall(self._recall, here, reach=self._reach, accesses=self._accesses)
             tools += memory_tools(room, zone=self._zone, now=self._clock.now)
-        if settings.attachments:
-            tools.append(attachment_tool(place.chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone))
-        if settings.link_words:
-            tools.append(link_tool(place.chat, words=settings.link_words))
         screen = self._screens(place)
         if screen is not None:
             tools.append(screen_tool(screen))
-        return Toolbox(tools, more=self._more)
+        return Toolbox(tools, more=self._more, personal=lambda asker: self._chat_tools(place.chat_for(asker.user_id)))
+
+    def _chat_tools(self, chat: Chat) -> Sequence[RoomTool]:
+        """Return the tools that use the chat with the permissions of the person who asks."""
+        tools: list[RoomTool] = []
+        if self._settings.attachments:
+            tools.append(attachment_tool(chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone))
+        if self._settings.link_words:
+            tools.append(link_tool(chat, words=self._settings.link_words))
+        return tools

@@ -73,12 +73,18 @@ class FakePlace:
         self.people = list(people)
         self.written: list[str] = []
         self.chat = FakeChat()
+        self.asked_by: list[int | None] = []
         self.links: list[FakeLink] = []
         self.refuse: LinkError | None = None
 
     def members(self) -> Sequence[Person]:
         """Return the people in the channel."""
         return tuple(self.people)
+
+    def chat_for(self, asker_id: int | None) -> FakeChat:
+        """Return the chat, and record who asks."""
+        self.asked_by.append(asker_id)
+        return self.chat
 
     async def write(self, sentence: str) -> None:
         """Store a sentence that the bot writes."""

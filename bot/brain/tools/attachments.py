@@ -1,6 +1,7 @@
 """The tool `read_attachment`: reads text files that people posted in the channel's chat, page by page.
 
-It reads only the newest files of this channel, only text, and only up to a size limit.
+It reads only the newest files of this channel, only text, and only up to a size limit; and only for somebody in the
+channel who may read them there themselves.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError
+from bot.brain.tools.tool import MAX_CHARS, Permission, RoomTool, ToolError
 from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def attachment_tool(chat: Chat, *, max_bytes: int, zone: tzinfo) -> RoomTool:
         "log, notes or a document they posted.",
         SCHEMA,
         read,
+        permission=Permission.MEMBERS,
         timeout_s=TIMEOUT_S,
     )
 

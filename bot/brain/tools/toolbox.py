@@ -34,18 +34,30 @@ MOST_SIDE_EFFECTS = 2
 
 
 class Toolbox:
-    """The tools of a room. `more`: returns tools that can change, such as those of MCP servers."""
+    """The tools of a room. `more`: returns tools that can change, such as those of MCP servers. `personal`: returns the
+    tools that act with the permissions of the person who asks.
+    """
 
-    def __init__(self, tools: Sequence[RoomTool] = (), *, more: Callable[[], Sequence[RoomTool]] = tuple) -> None:
+    def __init__(
+        self,
+        tools: Sequence[RoomTool] = (),
+        *,
+        more: Callable[[], Sequence[RoomTool]] = tuple,
+        personal: Callable[[Asker], Sequence[RoomTool]] = lambda _: (),
+    ) -> None:
         self._own = tuple(tools)
         self._more = more
+        self._personal = personal
         # The calls and results of the last questions.
         self.exchanges = ToolExchanges()
 
-    def tools(self) -> tuple[RoomTool, ...]:
-        """Return all tools that can be called now, for any asker. The first of two with the same name wins."""
+    def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
+        """Return all tools that can be called now, made for `asker` but without asking whether they may.
+
+        The first of two with the same name wins.
+        """
         named: dict[str, RoomTool] = {}
-        for tool in (*self._own, *self._more()):
+        for tool in (*self._own, *self._personal(asker), *self._more()):
             if tool.available():
                 named.setdefault(tool.name, tool)
         return tuple(named.values())
@@ -54,7 +66,7 @@ class Toolbox:
         """Return the offers of all tools that may run for `asker` now."""
         return tuple(
             ToolOffer(tool.name, tool.description, tool.parameters)
-            for tool in self.tools()
+            for tool in self.tools(asker)
             if refusal(tool, asker) is None
         )
 
@@ -89,7 +101,7 @@ class QuestionTools:
         """Run one tool call and return its result for the model, bounded and marked as data. Never raises."""
         await self._released.wait()
         started = time.monotonic()
-        tool = next((each for each in self._toolbox.tools() if each.name == call.name), None)
+        tool = next((each for each in self._toolbox.tools(self._asker) if each.name == call.name), None)
         if tool is None:
             outcome, output = "unknown", f"There is no tool {call.name[:60]!r}."
         else:

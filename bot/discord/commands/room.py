@@ -84,9 +84,8 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, metronome: Metro
         await _answer(interaction, f"I may not connect and speak in {channel.name}. Give my role both permissions.")
         return
     await _answer(interaction, f"I am coming to {channel.name}.")
-    text_channel = interaction.channel if isinstance(interaction.channel, discord.abc.Messageable) else None
     try:
-        await rooms.join(DiscordPlace(interaction.client, channel, text_channel or channel, metronome))
+        await rooms.join(DiscordPlace(interaction.client, channel, metronome))
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=str(error))
         await _add(interaction, f"I could not join {channel.name}. {error}")

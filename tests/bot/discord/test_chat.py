@@ -17,7 +17,7 @@ from bot.discord.chat import DiscordChat
 from bot.discord.client import connected
 from rehearsal.discord import payloads
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,13 +45,39 @@ class Attachment:
         return self.content
 
 
+MEMBER = SimpleNamespace(id=1)
+READS_AND_WRITES = discord.Permissions(view_channel=True, read_message_history=True, send_messages=True)
+
+
+class Guild:
+    """A guild in which Discord is asked for a member. `error`: what it answers instead."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.error: Exception | None = None
+
+    async def fetch_member(self, user_id: int) -> Any:
+        """Return the member."""
+        self.asked.append(user_id)
+        if self.error is not None:
+            raise self.error
+        return MEMBER
+
+
 @dataclass
 class Channel:
-    """A text channel with messages, newest first, that records what is sent."""
+    """A voice channel with messages, newest first, that records what is sent. `allowed`: the asker's permissions."""
 
     messages: list[Any] = field(default_factory=list)
     sent: list[tuple[str, discord.AllowedMentions]] = field(default_factory=list)
     error: Exception | None = None
+    allowed: discord.Permissions = field(default_factory=lambda: READS_AND_WRITES)
+    guild: Guild = field(default_factory=Guild)
+
+    def permissions_for(self, member: Any) -> discord.Permissions:
+        """Return what the asker may do here."""
+        assert member is MEMBER
+        return self.allowed
 
     async def history(self, *, limit: int) -> AsyncIterator[Any]:
         """Yield the newest messages."""
@@ -76,27 +102,85 @@ def message(minute: int, *attachments: Attachment) -> Any:
     )
 
 
-def chat(voice: Channel, text: Channel | None = None) -> DiscordChat:
-    """Return the chat of these channels."""
-    return DiscordChat(voice, text or voice)  # type: ignore[arg-type]
+def chat(channel: Channel, *, asker_id: int | None = 1) -> DiscordChat:
+    """Return the channel's chat with the permissions of one member."""
+    return DiscordChat(channel, asker_id=asker_id)  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio
-async def test_files_of_both_channels_newest_first() -> None:
-    """The files of the voice and the text channel are listed newest first. If both are the same channel, each is listed
-    once.
-    """
-    voice = Channel([message(5, Attachment(1, "b.txt", b"bb", "text/plain")), message(1, Attachment(2, "a.txt", b"a"))])
-    text = Channel([message(3, Attachment(3, "c.txt", b"ccc"))])
-    both = chat(voice, text)
-    files = await both.files(most=2)
+async def test_files_newest_first() -> None:
+    """The files of the channel are listed newest first, at most as many as wanted."""
+    channel = Channel(
+        [
+            message(3, Attachment(3, "c.txt", b"ccc")),
+            message(5, Attachment(1, "b.txt", b"bb", "text/plain")),
+            message(1, Attachment(2, "a.txt", b"a")),
+        ]
+    )
+    own = chat(channel)
+    files = await own.files(most=2)
     assert [(file.name, file.size_bytes, file.content_type, file.by) for file in files] == [
         ("b.txt", 2, "text/plain", "Ada"),
         ("c.txt", 3, "", "Ada"),
     ]
     assert files[0].at == datetime(2025, 10, 9, 9, 5, tzinfo=UTC).timestamp()
-    assert await both.fetch(files[1], max_bytes=10) == b"ccc"
-    assert len(await chat(voice).files(most=9)) == 2
+    assert await own.fetch(files[1], max_bytes=10) == b"ccc"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("allowed", "reads", "writes"),
+    [
+        (READS_AND_WRITES, True, True),
+        (discord.Permissions.all(), True, True),
+        (discord.Permissions(view_channel=True, read_message_history=True), True, False),
+        (discord.Permissions(view_channel=True, send_messages=True), False, True),
+        (discord.Permissions(read_message_history=True, send_messages=True), False, False),
+        (discord.Permissions(view_channel=True), False, False),
+        (discord.Permissions.none(), False, False),
+    ],
+)
+async def test_the_askers_permissions_decide_each_time(allowed: discord.Permissions, reads: bool, writes: bool) -> None:
+    """The bot reads and writes only for somebody who may do so there now; who may not learns which right is missing."""
+    channel = Channel([message(1, Attachment(1, "a.txt", b"a"))], allowed=allowed)
+    own = chat(channel)
+    if reads:
+        assert len(await own.files(most=9)) == 1
+    else:
+        with pytest.raises(ChatError, match=r"Who asks may not read.*Read Message History"):
+            await own.files(most=9)
+    if writes:
+        await own.post("x")
+    else:
+        with pytest.raises(ChatError, match=r"Who asks may not write.*Send Messages"):
+            await own.post("x")
+    assert len(channel.sent) == writes
+    assert channel.guild.asked == [1, 1], "Discord is asked about the member each time"
+    channel.allowed = discord.Permissions.none()
+    with pytest.raises(ChatError, match="Who asks may not"):
+        await own.files(most=9)
+    with pytest.raises(ChatError, match="Who asks may not"):
+        await own.post("x")
+
+
+@pytest.mark.asyncio
+async def test_without_a_member_who_asks_nothing_is_read_or_written() -> None:
+    """If nobody asks, or they are no member any more, or Discord does not say, the chat is not used."""
+    channel = Channel([message(1, Attachment(1, "a.txt", b"a"))])
+    gone = discord.NotFound(SimpleNamespace(status=404, reason="no"), "Unknown Member")  # type: ignore[arg-type]
+    for asker_id, error, told in (
+        (None, None, "one person"),
+        (1, gone, "one person"),
+        (1, OSError("the network is gone"), "Try again"),
+        (1, TimeoutError(), "Try again"),
+    ):
+        channel.guild.error = error
+        own = chat(channel, asker_id=asker_id)
+        with pytest.raises(ChatError, match=told):
+            await own.files(most=9)
+        with pytest.raises(ChatError, match=told):
+            await own.post("x")
+    assert channel.sent == []
 
 
 @pytest.mark.asyncio
@@ -114,9 +198,9 @@ async def test_refusals_name_the_right() -> None:
     """If Discord forbids an action, the error names the missing permission; other errors say to try again."""
     channel = Channel(error=FORBIDDEN)
     own = chat(channel)
-    with pytest.raises(ChatError, match="Read Message History"):
+    with pytest.raises(ChatError, match=r"I may not.*Read Message History"):
         await own.files(most=1)
-    with pytest.raises(ChatError, match="Send Messages"):
+    with pytest.raises(ChatError, match=r"I may not.*Send Messages"):
         await own.post("x")
     channel.error = OSError("the network is gone")
     with pytest.raises(ChatError, match="Try again"):
@@ -126,47 +210,57 @@ async def test_refusals_name_the_right() -> None:
 @pytest.mark.asyncio
 async def test_a_post_mentions_nobody() -> None:
     """A post never mentions anybody and is cut to Discord's limit of 2,000 characters."""
-    voice, text = Channel(), Channel()
-    await chat(voice, text).post("@everyone " + "x" * 3_000)
-    ((sent, mentions),) = text.sent
+    channel = Channel()
+    await chat(channel).post("@everyone " + "x" * 3_000)
+    ((sent, mentions),) = channel.sent
     assert len(sent) == 2_000
     assert (mentions.everyone, mentions.users, mentions.roles) == (False, False, False)
-    assert voice.sent == []
 
 
 @pytest.mark.asyncio
 async def test_over_the_wire() -> None:
-    """With the real discord.py, a file from the voice channel's chat can be read, and a post can be sent."""
+    """With the real discord.py, a file from the voice channel's chat can be read, and a post can be sent there.
+
+    The text channel in which somebody typed /join is neither read nor written, and who is no member gets nothing.
+    """
 
     async def notes(request: web.Request) -> web.Response:
         return web.Response(body=b"The gate code is 4411.")
 
-    files = TestServer(_app(notes))
+    files, household = TestServer(_app(notes)), FakeHousehold()
     async with (
         files,
         LocalDiscord() as local,
-        connected(settings_for(local), FakeHousehold()) as client,
+        connected(settings_for(local), household) as client,
     ):
         channel = local.guild.voice_channels[0]
-        dropped = {"id": "77", "filename": "notes.txt", "size": 22, "url": str(files.make_url("/notes.txt"))}
-        local._state.add_message(
-            payloads.message(
-                local.guild,
-                message_id=local._state.snowflake(),
-                channel_id=channel.id,
-                author_id=ADA,
-                content="Look!",
-                extra={"attachments": [dropped | {"proxy_url": "", "content_type": "text/plain; charset=utf-8"}]},
+        for name, channel_id in (("notes.txt", channel.id), ("moderators.txt", local.guild.text_channel.id)):
+            dropped = {"id": str(channel_id), "filename": name, "size": 22, "url": str(files.make_url("/notes.txt"))}
+            local._state.add_message(
+                payloads.message(
+                    local.guild,
+                    message_id=local._state.snowflake(),
+                    channel_id=channel_id,
+                    author_id=ADA,
+                    content="Look!",
+                    extra={"attachments": [dropped | {"proxy_url": "", "content_type": "text/plain; charset=utf-8"}]},
+                )
             )
-        )
-        place = client.place(local.guild.id, channel.id)
+        await local.join(ADA)
+        await settle(lambda: client.guilds[0].get_channel(channel.id).members)  # type: ignore[union-attr]
+        await local.invoke(ADA, "join", channel_id=local.guild.text_channel.id)
+        await settle(lambda: household.place is not None)
+        place = household.place
         assert place is not None
-        own = place.chat
+        own = place.chat_for(ADA)
         (file,) = await own.files(most=5)
         assert (file.name, file.size_bytes, file.by) == ("notes.txt", 22, local.guild.member(ADA).name)
         assert await own.fetch(file, max_bytes=1_000) == b"The gate code is 4411."
         await own.post("https://maps.example")
-        assert [each.content for each in local._state.messages()] == ["Look!", "https://maps.example"]
+        written = [(each.channel_id, each.content) for each in local._state.messages()]
+        assert written[2:] == [(channel.id, "https://maps.example")]
+        with pytest.raises(ChatError, match="one person"):
+            await place.chat_for(7).files(most=5)
 
 
 def _app(notes: Any) -> web.Application:

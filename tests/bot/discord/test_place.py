@@ -39,7 +39,7 @@ async def test_what_is_said_goes_by_the_process_that_sends(monkeypatch: pytest.M
     metronome, source = cast("Any", object()), cast("Any", object())
     channel: Any = SimpleNamespace(id=600, guild=SimpleNamespace(id=500))
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordPlace(client, channel, channel, metronome)
+    place = DiscordPlace(client, channel, metronome)
     async with place.connect(source, lambda _: None, excludes={7}.__contains__):
         (link,) = links
     assert link.given["metronome"] is metronome

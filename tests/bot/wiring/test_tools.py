@@ -53,7 +53,7 @@ async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *
 )
 async def test_tools_are_as_the_settings_want(settings: dict[str, object], names: set[str]) -> None:
     """Each tool can be switched off."""
-    assert {tool.name for tool in (await toolbox(FakePlace(), settings)).tools()} == names
+    assert {tool.name for tool in (await toolbox(FakePlace(), settings)).tools(ADA)} == names
 
 
 @pytest.mark.asyncio
@@ -69,6 +69,7 @@ async def test_they_reach_their_own_room() -> None:
     assert "milk" in await use.run(MessageToolCall("c", "read_attachment", "{}"))
     assert "is posted" in await use.run(MessageToolCall("c", "post_link", MAP))
     assert len(place.chat.posted) == 1
+    assert set(place.asked_by) == {1}, "the chat is used with the permissions of who asks"
     assert "did not ask" in await box.for_asker(replace(ADA, words="Hello.")).run(
         MessageToolCall("c", "post_link", MAP)
     )

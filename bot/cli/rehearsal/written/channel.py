@@ -82,8 +82,11 @@ class WrittenChannel:
         """Remove a person, if present."""
         self._people = [each for each in self._people if each != person]
 
+    def chat_for(self, asker_id: int | None) -> SilentChat:
+        return self.chat
+
     async def write(self, sentence: str) -> None:
-        """Record a message to the text channel."""
+        """Record a message to the chat."""
         self.chat.posted.append(sentence)
 
     @asynccontextmanager
