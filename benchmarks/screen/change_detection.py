@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image, ImageDraw
 
-from benchmarks.screen.synthetic_screens import ScreenText, chat, hud, jpeg, scene, written
+from benchmarks.screen.synthetic_screens import ScreenText, chat, hud, jpeg, own_frame, scene, written
 from benchmarks.stats import share_of
-from voice.screen.frame import check_frame
 from voice.screen.frame_diff import ChangeKind, compare_frames
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def measure_change_detection(scenes: int, seed: int, progress: Progress) -> dict
     progress.step("gate", total=len(pairs))
     tried, right = Counter[str](), Counter[str]()
     for each in pairs:
-        verdict = compare_frames(check_frame(each.before).luma, check_frame(each.after).luma)
+        verdict = compare_frames(own_frame(each.before).luma, own_frame(each.after).luma)
         tried[each.kind] += 1
         right[each.kind] += verdict.change in each.right
         progress.advance()

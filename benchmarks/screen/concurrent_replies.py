@@ -14,6 +14,7 @@ from bot.clock import SystemClock
 from bot.screen.readers import OcrOnlyReaders
 from bot.screen.share import Share
 from config.load import load
+from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
 from voice.screen.settings import ScreenSettings
 
@@ -60,11 +61,11 @@ async def _sharing(progress: Progress, *, wanted: bool) -> AsyncIterator[None]:
         jpeg(written(scene(number), [ScreenText(60 + 70 * number, 40 + 60 * number, 28, f"Wave {number * 37}")]))
         for number in range(_PICTURES)
     ]
-    async with OcrReader() as reader:
+    async with OcrReader() as reader, FrameDecoder() as decoder:
         share = Share(
             "Ada",
             "a window",
-            readers=OcrOnlyReaders(reader),
+            readers=OcrOnlyReaders(reader, decoder),
             settings=ScreenSettings(),
             clock=SystemClock(),
             on_note=note,

@@ -14,6 +14,7 @@ from benchmarks.stats import mean_of_sum, percentile
 from bot.clock import SystemClock
 from bot.screen.readers import OcrOnlyReaders
 from bot.screen.share import Share
+from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.frame_diff import WHOLE, Box
 from voice.screen.ocr import OcrReader
 from voice.screen.port import VisionError, VisionRequest
@@ -80,11 +81,11 @@ async def measure_latency(events: int, seed: int, progress: Progress) -> dict[st
         noted.set()
 
     progress.step("event to note", total=events)
-    async with OcrReader() as reader:
+    async with OcrReader() as reader, FrameDecoder() as decoder:
         share = Share(
             "Ada",
             "a window",
-            readers=OcrOnlyReaders(reader),
+            readers=OcrOnlyReaders(reader, decoder),
             settings=ScreenSettings(),
             clock=SystemClock(),
             on_note=note,

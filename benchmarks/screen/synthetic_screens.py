@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from voice.screen.frame import assemble_frame, check_header
+from voice.screen.picture_worker import decode_luma
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
+
+    from voice.screen.frame import ScreenFrame
 
 SIZE = (1280, 720)
 # The JPEG quality of the page's pictures.
@@ -84,3 +89,8 @@ def jpeg(image: Image.Image, *, quality: int = QUALITY) -> bytes:
     file = io.BytesIO()
     image.save(file, "JPEG", quality=quality)
     return file.getvalue()
+
+
+def own_frame(data: bytes) -> ScreenFrame:
+    """Check and decode a picture of our own in this process."""
+    return assemble_frame(data, check_header(data), decode_luma(data))

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from voice.circuit_breaker import CircuitBreaker
+from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
 from voice.screen.port import NoPictureError, VisionError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from bot.llm.settings import LlmSettings
     from compaction.settings import BudgetSettings
+    from voice.screen.frame import ScreenFrame
     from voice.screen.port import LatestRequest, VisionReader, VisionReading, VisionRequest
     from voice.screen.settings import ScreenSettings
 
@@ -49,6 +51,9 @@ class ScreenReaders(Protocol):
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`."""
 
+    async def check(self, data: bytes) -> ScreenFrame:
+        """Check and decode a picture. See `FrameDecoder.decode`."""
+
     async def unload(self) -> None:
         """Free everything that can be loaded again. Called when nobody shares any more."""
 
@@ -58,8 +63,9 @@ class OcrOnlyReaders:
 
     by_model = False
 
-    def __init__(self, ocr: OcrReader) -> None:
+    def __init__(self, ocr: OcrReader, decoder: FrameDecoder) -> None:
         self._ocr = ocr
+        self._decoder = decoder
 
     @property
     def limitation(self) -> str:
@@ -70,8 +76,13 @@ class OcrOnlyReaders:
         """See `ScreenReaders.read`."""
         return await self._ocr.read(latest, urgent=urgent)
 
+    async def check(self, data: bytes) -> ScreenFrame:
+        """See `ScreenReaders.check`."""
+        return await self._decoder.decode(data)
+
     async def unload(self) -> None:
-        """End the OCR process."""
+        """End the processes that decode and read."""
+        await self._decoder.rest()
         await self._ocr.rest()
 
 
@@ -84,6 +95,7 @@ class ModelWithOcrFallback(OcrOnlyReaders):
         self,
         model: VisionReader,
         ocr: OcrReader,
+        decoder: FrameDecoder,
         *,
         monotonic: Callable[[], float],
         most_per_hour: int = 0,
@@ -91,7 +103,7 @@ class ModelWithOcrFallback(OcrOnlyReaders):
     ) -> None:
         """`most_per_hour`: looks of the model in any hour, 0 for no limit. `urgent_timeout_s`: limit of urgent
         reads."""
-        super().__init__(ocr)
+        super().__init__(ocr, decoder)
         self._model = model
         self._monotonic = monotonic
         self._most_per_hour = most_per_hour
@@ -185,9 +197,9 @@ async def open_readers(
     screen: ScreenSettings, llm: LlmSettings, budget: BudgetSettings, *, monotonic: Callable[[], float]
 ) -> AsyncIterator[ScreenReaders]:
     """Open the readers that the settings choose. Nothing is loaded before somebody shares."""
-    async with OcrReader(busy_share=screen.busy_share) as ocr:
+    async with OcrReader(busy_share=screen.busy_share) as ocr, FrameDecoder() as decoder:
         if not screen.model:
-            yield OcrOnlyReaders(ocr)
+            yield OcrOnlyReaders(ocr, decoder)
             return
         # Imported here, because the library takes a second to load.
         from bot.llm.budget import Budget
@@ -198,4 +210,6 @@ async def open_readers(
         where = screen.base_url or llm.base_url
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
         async with OpenAIVision(endpoint, Budget(budget, Estimator(screen.model))) as model:
-            yield ModelWithOcrFallback(model, ocr, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour)
+            yield ModelWithOcrFallback(
+                model, ocr, decoder, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour
+            )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from voice.screen.frame import FrameRefusedError, check_frame
+from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
 from voice.screen.note_schedule import LookIntervals, PendingChange
 from voice.screen.notes import NoteTaker, ReadFrame, ScreenNote, ScreenNoteReason
@@ -36,7 +36,10 @@ FAILURE_PAUSE_S = 5.0
 # Refused pictures that a page may send by accident, for example because of a fast clock.
 _OFFENCES = 30.0
 _OFFENCES_FORGIVEN_PER_S = 0.5
+TAKEN = "taken"
 DROPPED = "dropped"
+# No process could be started to decode the picture, which is not the page's fault.
+UNDECODED = "undecoded"
 # A change of screen starts over with an immediate look and a note, but not more often than this.
 CHANGE_SPACING_S = 5.0
 
@@ -134,13 +137,13 @@ class Share:
     # -- pictures ---------------------------------------------------------------------------------------------
 
     async def offer(self, data: bytes) -> str:
-        """Take a picture. Returns `taken`, `dropped` (too many), or the reason for refusing it.
+        """Take a picture. Returns `taken`, `dropped` (too many), `undecoded`, or the reason for refusing it.
 
-        Raises `MisbehavedError` if too many pictures were not taken.
+        Raises `MisbehavedError` if too many pictures were dropped or refused.
         """
         outcome = await self._check_picture(data)
         self.counts[outcome] += 1
-        if outcome != "taken" and not self._offences.take(self._clock.monotonic()):
+        if outcome not in {TAKEN, UNDECODED} and not self._offences.take(self._clock.monotonic()):
             raise MisbehavedError
         return outcome
 
@@ -148,17 +151,19 @@ class Share:
         if not self._bucket.take(self._clock.monotonic()):
             return DROPPED
         try:
-            # In a thread, because it takes some milliseconds, in which audio packets may arrive.
-            frame = await asyncio.to_thread(check_frame, data)
+            frame = await self._readers.check(data)
         except FrameRefusedError as error:
             return error.reason.value
+        except VisionError as error:
+            self._report_trouble(str(error))
+            return UNDECODED
         self._frame, self._shown, self._stale = frame, True, False
         verdict = self._gate.look(frame.luma)
         if verdict.change is not ChangeKind.SAME:
             self.counts["changed"] += 1
             self._pending = self._pending.with_verdict(verdict)
             self._changed.set()
-        return "taken"
+        return TAKEN
 
     # -- reading -------------------------------------------------------------------------------------------
 

@@ -1,20 +1,19 @@
-"""Validates a picture of a shared screen, and makes the small grey copy for change detection.
+"""Checks the header of a picture of a shared screen, without decoding it. Pure.
 
-Pictures come from browsers, which an attacker may control. Nothing is trusted before it is checked, and the check must
-be cheap for any input.
+Pictures come from browsers, which an attacker may control. The process that holds the bot's token only counts: it walks
+the segments of the header, with limits, and never hands the file to a decoder. `voice.screen.frame_decoder` has the
+picture decoded in another process.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
-import warnings
+import struct
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,13 +27,29 @@ MIN_SIDE_PX: Final = 32
 LUMA_WIDTH: Final = 320
 LUMA_HEIGHT: Final = 180
 
+# Browsers write about ten segments before the first scan, and some more for a colour profile. A file of 400 KB has room
+# for 100,000 empty ones, which cost a decoder 140 ms.
+MAX_SEGMENTS: Final = 64
+# A picture straight from a browser has one scan, or one for each colour. Each further scan makes the decoder process
+# the whole picture again, and thousands of scans fit into a small file. The marker's two bytes never occur within a
+# scan's data.
+_MAX_SCANS: Final = 4
 _JPEG_START: Final = b"\xff\xd8\xff"
 _JPEG_END: Final = b"\xff\xd9"
-# The marker that begins a scan. A picture straight from a browser has one scan, or one for each colour. Each further
-# scan makes the decoder process the whole picture again, and thousands of scans fit into a small file. The marker's two
-# bytes never occur within a scan's data.
 _SCAN: Final = b"\xff\xda"
-_MAX_SCANS: Final = 4
+# The second byte of the marker that begins a segment (ITU T.81, table B.1).
+_START_OF_SCAN: Final = 0xDA
+_SEQUENTIAL: Final = frozenset({0xC0, 0xC1})
+_PROGRESSIVE: Final = 0xC2
+# Frame headers of coding processes that no browser writes: lossless, hierarchical, arithmetic. 0xC4, 0xC8 and 0xCC in
+# between are tables.
+_OTHER_FRAMES: Final = frozenset(range(0xC3, 0xD0)) - {0xC4, 0xC8, 0xCC}
+# Markers without a length. None of them belongs before the first scan.
+_STANDALONE: Final = frozenset({0x00, 0x01, *range(0xD0, 0xDA), 0xFF})
+_APP2: Final = 0xE2
+# An APP2 segment that begins so lists further pictures in the same file.
+_MULTI_PICTURE: Final = b"MPF\0"
+_SIDES: Final = struct.Struct(">BHHB")
 _HASH_CHARS: Final = 16
 
 
@@ -46,6 +61,7 @@ class FrameRefusal(StrEnum):
     NOT_JPEG = "not_jpeg"
     WRONG_SIZE = "wrong_size"
     MANY_FRAMES = "many_frames"
+    MANY_SEGMENTS = "many_segments"
     PROGRESSIVE = "progressive"
     DAMAGED = "damaged"
 
@@ -56,6 +72,14 @@ class FrameRefusedError(Exception):
     def __init__(self, reason: FrameRefusal) -> None:
         super().__init__(reason.value)
         self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSize:
+    """The sides of a picture in pixels, as its header says."""
+
+    width: int
+    height: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,10 +93,10 @@ class ScreenFrame:
     hash: str
 
 
-def check_frame(data: bytes) -> ScreenFrame:
-    """Decode and check the picture file `data`. Raises `FrameRefusedError`.
+def check_header(data: bytes) -> FrameSize:
+    """Return the size of the picture file `data`, from at most `MAX_SEGMENTS` segments. Raises `FrameRefusedError`.
 
-    Takes about 3 ms for 1280x720, and never more than about 20 ms. Thread-safe.
+    Takes less than a millisecond for any input. The picture itself may still be damaged.
     """
     if not data:
         raise FrameRefusedError(FrameRefusal.EMPTY)
@@ -82,43 +106,59 @@ def check_frame(data: bytes) -> ScreenFrame:
         raise FrameRefusedError(FrameRefusal.NOT_JPEG)
     if data.count(_SCAN) > _MAX_SCANS:
         raise FrameRefusedError(FrameRefusal.PROGRESSIVE)
-    # If the end of a file is missing, Pillow fills that part of the picture with grey and reports no error.
+    # If the end of a file is missing, decoders fill that part of the picture with grey and report no error.
     if not data.rstrip(b"\0").endswith(_JPEG_END):
         raise FrameRefusedError(FrameRefusal.DAMAGED)
-    try:
-        with warnings.catch_warnings():
-            # Pillow warns about a header with many pixels. The sides are checked below, before any pixel is decoded.
-            warnings.simplefilter("ignore")
-            return _decoded(data)
-    except FrameRefusedError:
-        raise
-    except Image.DecompressionBombError as error:
-        raise FrameRefusedError(FrameRefusal.WRONG_SIZE) from error
-    except UnidentifiedImageError as error:
-        raise FrameRefusedError(FrameRefusal.NOT_JPEG) from error
-    except Exception as error:
-        # A hostile file can make the decoder raise almost anything (OSError, ValueError, struct.error, SyntaxError, …).
-        raise FrameRefusedError(FrameRefusal.DAMAGED) from error
+    return _walk(data)
 
 
-def _decoded(data: bytes) -> ScreenFrame:
-    with Image.open(io.BytesIO(data), formats=["JPEG"]) as image:
-        width, height = image.size
-        if not (MIN_SIDE_PX <= width <= MAX_SIDE_PX and MIN_SIDE_PX <= height <= MAX_SIDE_PX):
-            raise FrameRefusedError(FrameRefusal.WRONG_SIZE)
-        if image.format != "JPEG" or getattr(image, "n_frames", 1) != 1:
-            raise FrameRefusedError(FrameRefusal.MANY_FRAMES)
-        if image.info.get("progressive"):
-            raise FrameRefusedError(FrameRefusal.PROGRESSIVE)
-        # Decode at an eighth, a quarter or a half of the size, whichever is the smallest that is still large enough.
-        # This takes a quarter of the time.
-        image.draft("L", (LUMA_WIDTH, LUMA_HEIGHT))
-        image.load()
-        small = image.convert("L").resize((LUMA_WIDTH, LUMA_HEIGHT), Image.Resampling.BOX)
+def assemble_frame(data: bytes, size: FrameSize, luma: bytes) -> ScreenFrame:
+    """Return the frame of a checked picture. `luma`: its grey copy, row by row. Raises `FrameRefusedError`."""
+    if len(luma) != LUMA_WIDTH * LUMA_HEIGHT:
+        raise FrameRefusedError(FrameRefusal.DAMAGED)
     return ScreenFrame(
         jpeg=data,
-        width=width,
-        height=height,
-        luma=np.asarray(small, dtype=np.uint8),
+        width=size.width,
+        height=size.height,
+        luma=np.frombuffer(luma, dtype=np.uint8).reshape(LUMA_HEIGHT, LUMA_WIDTH),
         hash=hashlib.sha256(data).hexdigest()[:_HASH_CHARS],
     )
+
+
+def _walk(data: bytes) -> FrameSize:
+    """Walk the segments up to the first scan and return the size that the frame header says."""
+    size: FrameSize | None = None
+    at = len(_JPEG_START) - 1
+    for _ in range(MAX_SEGMENTS):
+        # Browsers put no fill bytes between segments, so each begins where the one before ends.
+        if at + 4 > len(data) or data[at] != 0xFF or data[at + 1] in _STANDALONE:
+            raise FrameRefusedError(FrameRefusal.NOT_JPEG if size is None else FrameRefusal.DAMAGED)
+        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
+        body, at = data[at + 4 : at + 2 + length], at + 2 + length
+        if length < 2 or at > len(data):
+            raise FrameRefusedError(FrameRefusal.DAMAGED)
+        if marker == _PROGRESSIVE:
+            raise FrameRefusedError(FrameRefusal.PROGRESSIVE)
+        if marker == _APP2 and body.startswith(_MULTI_PICTURE):
+            raise FrameRefusedError(FrameRefusal.MANY_FRAMES)
+        if marker == _START_OF_SCAN:
+            if size is None:
+                raise FrameRefusedError(FrameRefusal.DAMAGED)
+            return size
+        if marker in _SEQUENTIAL and size is None:
+            size = _frame_size(body)
+        elif marker in _SEQUENTIAL or marker in _OTHER_FRAMES:
+            raise FrameRefusedError(FrameRefusal.DAMAGED)
+    raise FrameRefusedError(FrameRefusal.MANY_SEGMENTS)
+
+
+def _frame_size(body: bytes) -> FrameSize:
+    """Return the size from the frame header's `body`: precision, height, width, colours, then three bytes a colour."""
+    if len(body) < _SIDES.size:
+        raise FrameRefusedError(FrameRefusal.DAMAGED)
+    precision, height, width, colours = _SIDES.unpack_from(body)
+    if precision != 8 or colours not in {1, 3} or len(body) != _SIDES.size + 3 * colours:
+        raise FrameRefusedError(FrameRefusal.DAMAGED)
+    if not (MIN_SIDE_PX <= width <= MAX_SIDE_PX and MIN_SIDE_PX <= height <= MAX_SIDE_PX):
+        raise FrameRefusedError(FrameRefusal.WRONG_SIZE)
+    return FrameSize(width, height)

@@ -1,20 +1,15 @@
 """Reads the text on screens by OCR, without a language model.
 
-The model runs in its own process (`ocr_worker`). If a picture makes it hang or crash, only that process ends, and it
-does not block the event loop. The process starts with the first picture. After each picture it pauses in proportion to
+The model runs in a process of its own (`picture_worker`). If a picture makes it hang or crash, only that process ends,
+and the event loop goes on. The process starts with the first picture. After each picture it pauses in proportion to
 the time that reading took, so a constantly moving game costs a share of a core instead of a whole core.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
-import struct
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
@@ -22,12 +17,13 @@ import structlog
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine, clean_lines
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionSource
+from voice.screen.worker_process import READ_TEXT, WorkerBrokeOffError, WorkerHungError, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from types import TracebackType
 
-    from voice.screen.port import LatestRequest, VisionRequest
+    from voice.screen.port import LatestRequest
 
 log = structlog.get_logger()
 
@@ -36,19 +32,11 @@ START_TIMEOUT_S: Final = 40.0
 # A full screen takes half a second on an idle core. If it takes more than ten times as long, the process hangs or the
 # machine is busy. A restart makes a busy machine busier, so the timeout doubles with each failure in a row.
 READ_TIMEOUT_S: Final = 8.0
-_STOP_TIMEOUT_S: Final = 2.0
 # The share of one core that reading may use while pictures keep changing.
 BUSY_SHARE: Final = 0.3
 # After this many failures in a row, reading is not tried again for this many seconds.
 _MOST_FAILURES: Final = 3
 _REST_AFTER_FAILURES_S: Final = 60.0
-# Enough for 200 lines of 300 characters.
-_MAX_ANSWER_BYTES: Final = 1_000_000
-_LENGTH: Final = struct.Struct(">I")
-WORKER: Final = (sys.executable, "-P", str(Path(__file__).with_name("ocr_worker.py")))
-# The environment variables that the process gets. Pictures may be hostile, so it gets no tokens and keys.
-_ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH")
-
 MISSING: Final = (
     "Reading screens needs the part 'screen'. Install it with `pip install 'roomtone[screen]'`, or name a vision model "
     "(screen.model)."
@@ -65,21 +53,19 @@ class OcrReader:
     def __init__(
         self,
         *,
-        command: Sequence[str] = WORKER,
+        command: Sequence[str] = READ_TEXT,
         timeout_s: float = READ_TIMEOUT_S,
         start_timeout_s: float = START_TIMEOUT_S,
         busy_share: float = BUSY_SHARE,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._command = command
+        self._process = WorkerProcess(command, start_timeout_s=start_timeout_s)
         self._timeout_s = timeout_s
-        self._start_timeout_s = start_timeout_s
         self._rest_factor = 1 / busy_share - 1
         self._monotonic = monotonic
         self._sleep = sleep
         self._turn = asyncio.Lock()
-        self._process: asyncio.subprocess.Process | None = None
         self._rested_at = float("-inf")
         self._failures = 0
         self._given_up_until = float("-inf")
@@ -96,12 +82,12 @@ class OcrReader:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        await self._kill()
+        await self._process.kill()
 
     @property
     def running(self) -> bool:
         """Return whether the process is running."""
-        return self._process is not None and self._process.returncode is None
+        return self._process.running
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`. An urgent reading skips the pause after earlier readings, but waits for its turn."""
@@ -112,7 +98,7 @@ class OcrReader:
         finally:
             self._readers -= 1
             if self._last_one and not self._readers:
-                await self._kill()
+                await self._process.kill()
 
     async def rest(self) -> None:
         """End the process to free its memory, because nobody shares a screen any more.
@@ -123,7 +109,7 @@ class OcrReader:
         if self._readers:
             self._last_one = True
         else:
-            await self._kill()
+            await self._process.kill()
 
     async def _in_turn(self, latest: LatestRequest, *, urgent: bool) -> VisionReading:
         while True:
@@ -153,94 +139,41 @@ class OcrReader:
         return VisionReading(VisionSource.OCR, _lines(answer))
 
     async def _read(self, latest: LatestRequest) -> dict[str, Any]:
-        process = await self._started()
+        await self._start()
         look = latest()
-        answer: dict[str, Any] | None = None
+        boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
         timeout_s = self._timeout_s * 2**self._failures
         try:
-            async with asyncio.timeout(timeout_s):
-                answer = await _asked(process, look)
-        except TimeoutError as error:
+            answer = await self._process.ask(json.dumps({"boxes": boxes}).encode(), look.jpeg, timeout_s=timeout_s)
+        except WorkerHungError as error:
             log.warning("screen_reader_hung", timeout_s=timeout_s)
             raise VisionError("Reading the screen took too long; the reader was started again.") from error
-        except (OSError, EOFError, ValueError) as error:
+        except WorkerBrokeOffError as error:
             raise VisionError("The screen reader broke off; it was started again.") from error
-        finally:
-            # After a timeout or a cancellation, the late answer would be mistaken for the next one.
-            if answer is None:
-                await self._kill()
         if "error" in answer:
             raise VisionError(f"The screen could not be read ({answer['error']}).")
         return answer
 
-    async def _started(self) -> asyncio.subprocess.Process:
-        """Return the process, and start it if needed. Raises `VisionError`."""
-        if self._process is not None and self._process.returncode is None:
-            return self._process
+    async def _start(self) -> None:
+        """Start the process unless it runs. Raises `VisionError`."""
+        if self._process.running:
+            return
         began_at = self._monotonic()
         try:
-            process = self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"OMP_NUM_THREADS": "1"},
-            )
-            async with asyncio.timeout(self._start_timeout_s):
-                told = await _answer(process)
-        except (OSError, EOFError, ValueError, TimeoutError) as error:
-            await self._kill()
+            told = await self._process.start()
+        except WorkerBrokeOffError as error:
             raise VisionError("The screen reader could not be started.") from error
-        except BaseException:
-            await self._kill()
-            raise
         if told.get("ready") is not True:
-            await self._kill()
+            await self._process.kill()
             missing = told.get("error") == "missing"
             raise VisionError(MISSING if missing else f"The screen reader could not be loaded ({told.get('error')}).")
         log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
-        return process
 
     def _failed(self) -> None:
         self._failures += 1
         if self._failures >= _MOST_FAILURES:
             self._failures = 0
             self._given_up_until = self._monotonic() + _REST_AFTER_FAILURES_S
-
-    async def _kill(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        # A killed process ends within milliseconds, unless the machine is stalled.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_STOP_TIMEOUT_S):
-                await asyncio.shield(process.wait())
-        if process.stdin is not None:
-            process.stdin.close()
-
-
-async def _asked(process: asyncio.subprocess.Process, look: VisionRequest) -> dict[str, Any]:
-    assert process.stdin is not None, "started with pipes"
-    boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
-    header = json.dumps({"boxes": boxes}).encode()
-    process.stdin.write(_LENGTH.pack(len(header)) + header + _LENGTH.pack(len(look.jpeg)) + look.jpeg)
-    await process.stdin.drain()
-    return await _answer(process)
-
-
-async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
-    """Return the next answer. Raises EOFError (as `IncompleteReadError`) or ValueError if the answer is invalid."""
-    assert process.stdout is not None, "started with pipes"
-    size = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))[0]
-    if size > _MAX_ANSWER_BYTES:
-        raise ValueError("an answer without end")
-    told = json.loads(await process.stdout.readexactly(size))
-    if not isinstance(told, dict):
-        raise ValueError("no answer")  # noqa: TRY004 - the same trouble as any other that is no answer
-    return told
 
 
 def _cpu_s(answer: dict[str, Any]) -> float:

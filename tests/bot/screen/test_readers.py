@@ -12,6 +12,7 @@ from bot.screen.readers import FIRST_OPEN_S, ModelWithOcrFallback, OcrOnlyReader
 from compaction.settings import BudgetSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
+from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
 from voice.screen.settings import ScreenSettings
@@ -46,7 +47,7 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     """If the model fails, OCR reads the picture, and the model is not asked for a while, longer each time."""
     now = 0.0
     model, ocr = Stub(VisionSource.MODEL), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: now)
     assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
     model.trouble = "It did not answer in time."
     for rest_s in (FIRST_OPEN_S, 2 * FIRST_OPEN_S):
@@ -85,7 +86,7 @@ class Stalling(Stub):
 async def test_who_asks_is_told_the_text_in_time() -> None:
     """For a question, a model that stalls is given up early. The next question does not wait for that model."""
     model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
     assert readers.limitation == "Only the text is read at present: The vision model did not answer within 0.01 s."
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
@@ -98,7 +99,7 @@ async def test_a_first_look_has_the_models_own_time() -> None:
     no failure.
     """
     model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
     await until(lambda: model.asked)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
@@ -115,7 +116,7 @@ async def test_one_outage_is_one_failure() -> None:
     """
     now = 0.0
     model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: now)
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: now)
     looks = [asyncio.create_task(readers.read(lambda: LOOK)) for _ in range(4)]
     await until(lambda: model.asked)
     model.fails.set()
@@ -129,7 +130,7 @@ async def test_one_outage_is_one_failure() -> None:
 async def test_an_hour_has_so_many_looks() -> None:
     """After the hourly limit of model looks, OCR reads until an hour after the first look."""
     clock, model, ocr = FakeClock(), Stub(VisionSource.MODEL), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=clock.monotonic, most_per_hour=2)
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=clock.monotonic, most_per_hour=2)
     for wait_s, source in (
         (0, VisionSource.MODEL),
         (10, VisionSource.MODEL),
@@ -149,7 +150,7 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     read by OCR.
     """
     model, ocr = Stub(VisionSource.MODEL), Stub()
-    readers = ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0, most_per_hour=1)
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0, most_per_hour=1)
 
     def gone() -> VisionRequest:
         raise NoPictureError("The share is over.")
@@ -175,8 +176,8 @@ async def test_when_both_fail_it_is_told() -> None:
     model, ocr = Stub(VisionSource.MODEL), Stub()
     model.trouble, ocr.trouble = "slow", "missing"
     with pytest.raises(VisionError, match="missing"):
-        await ModelWithOcrFallback(model, ocr, monotonic=lambda: 0.0).read(lambda: LOOK)
-    alone = OcrOnlyReaders(ocr)
+        await ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0).read(lambda: LOOK)
+    alone = OcrOnlyReaders(ocr, FrameDecoder())
     assert not alone.by_model
     with pytest.raises(VisionError, match="missing"):
         await alone.read(lambda: LOOK)

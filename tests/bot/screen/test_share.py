@@ -239,6 +239,19 @@ async def test_bad_pictures_and_floods_are_refused() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_page_is_not_blamed_for_a_decoder_that_does_not_start() -> None:
+    """If no picture can be decoded, the page is told so once and its share goes on until pictures are decoded again."""
+    sharing = Sharing()
+    sharing.readers.undecodable = "No process could be started."
+    for _ in range(60):
+        assert await sharing.share.offer(PICTURES["dark"]) == "undecoded"
+        sharing.clock.advance(1)
+    assert sharing.troubles == ["No process could be started."]
+    sharing.readers.undecodable = ""
+    assert await sharing.share.offer(PICTURES["dark"]) == "taken"
+
+
+@pytest.mark.asyncio
 async def test_who_asks_is_answered_from_the_latest_picture() -> None:
     """A question gets the text of the latest picture or the model's answer, and makes a note with the reason ASKED."""
     sharing = Sharing()

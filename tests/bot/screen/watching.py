@@ -15,7 +15,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
-from tests.voice.screen.screens import jpeg, screen
+from tests.voice.screen.screens import jpeg, own_frame, screen
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 from voice.screen.port import VisionError, VisionReading, VisionSource
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
+    from voice.screen.frame import ScreenFrame
     from voice.screen.port import LatestRequest, VisionRequest
 
 EVENING = SessionId("evening")
@@ -47,6 +48,7 @@ class FakeReaders:
         self.texts: list[str] = []
         self.words = ""
         self.trouble: str | None = None
+        self.undecodable = ""
         self.looks: list[VisionRequest] = []
         self.urgent: list[bool] = []
         self.limitation = ""
@@ -69,6 +71,12 @@ class FakeReaders:
         if self.by_model:
             return VisionReading(VisionSource.MODEL, description=self.words)
         return VisionReading(VisionSource.OCR, self._lines())
+
+    async def check(self, data: bytes) -> ScreenFrame:
+        """Check and decode the picture in this process, unless `undecodable` is set."""
+        if self.undecodable:
+            raise VisionError(self.undecodable)
+        return own_frame(data)
 
     async def unload(self) -> None:
         """Count the call."""

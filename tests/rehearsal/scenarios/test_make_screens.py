@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from rehearsal.scenarios.make_screens import FOLDER, SCREENS, draw_screen
-from voice.screen.frame import check_frame
+from tests.voice.screen.screens import own_frame
 from voice.screen.frame_diff import ChangeKind, compare_frames
 
 
@@ -18,7 +18,7 @@ from voice.screen.frame_diff import ChangeKind, compare_frames
 def test_a_picture_is_what_is_drawn(name: str) -> None:
     """Each picture equals the drawing, except for JPEG artefacts, and the bot accepts it."""
     data = (FOLDER / name).read_bytes()
-    frame = check_frame(data)
+    frame = own_frame(data)
     assert (frame.width, frame.height) == (1280, 720)
     with Image.open(io.BytesIO(data)) as image:
         small = [np.asarray(each.convert("L").resize((64, 36)), int) for each in (image, draw_screen(SCREENS[name]))]
@@ -27,7 +27,7 @@ def test_a_picture_is_what_is_drawn(name: str) -> None:
 
 def test_each_picture_is_news() -> None:
     """The second picture differs from the first in its text, and the third shows another scene."""
-    lumas = [check_frame((FOLDER / name).read_bytes()).luma for name in sorted(SCREENS)]
+    lumas = [own_frame((FOLDER / name).read_bytes()).luma for name in sorted(SCREENS)]
     changes = [compare_frames(before, after).change for before, after in itertools.pairwise(lumas)]
     assert changes[0] in {ChangeKind.TEXT, ChangeKind.VISUAL}
     assert changes[1] is ChangeKind.CUT

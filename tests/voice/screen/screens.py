@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+
+from voice.screen.frame import assemble_frame, check_header
+from voice.screen.picture_worker import decode_luma
+
+if TYPE_CHECKING:
+    from voice.screen.frame import ScreenFrame
 
 SIZE = (1280, 720)
 HUD = (
@@ -32,3 +39,8 @@ def jpeg(image: Image.Image, *, quality: int = 70, **options: object) -> bytes:
     file = io.BytesIO()
     image.save(file, "JPEG", quality=quality, **options)
     return file.getvalue()
+
+
+def own_frame(data: bytes) -> ScreenFrame:
+    """Check and decode a picture of our own in this process."""
+    return assemble_frame(data, check_header(data), decode_luma(data))

@@ -1,4 +1,4 @@
-"""Browser pictures are accepted; anything else is refused with a reason."""
+"""Browser pictures are accepted; anything else is refused with a reason, from a bounded part of the header."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tests.voice.screen.screens import jpeg, screen
+from tests.voice.screen.screens import jpeg, own_frame, screen
 from voice.screen.frame import (
     LUMA_HEIGHT,
     LUMA_WIDTH,
     MAX_FRAME_BYTES,
+    MAX_SEGMENTS,
     MAX_SIDE_PX,
     FrameRefusal,
     FrameRefusedError,
-    check_frame,
+    check_header,
 )
 
 GOOD = jpeg(screen())
+SIZE_AT = GOOD.index(b"\xff\xc0")
+SCAN_AT = GOOD.index(b"\xff\xda")
+EMPTY_SEGMENT = b"\xff\xe1\0\2"
 
 
 def refusal(data: bytes) -> FrameRefusal:
     with pytest.raises(FrameRefusedError) as caught:
-        check_frame(data)
+        check_header(data)
     return caught.value.reason
 
 
@@ -45,25 +49,30 @@ def promising(width: int, height: int) -> bytes:
     return bytes(data)
 
 
+def stuffed(segments: bytes) -> bytes:
+    """Return the picture with more bytes at the beginning of its header."""
+    return GOOD[:2] + segments + GOOD[2:]
+
+
 def test_a_picture_is_taken() -> None:
     """A picture is accepted with its size, a grey copy for change detection, and a hash."""
-    frame = check_frame(GOOD)
+    frame = own_frame(GOOD)
     assert (frame.width, frame.height) == (1280, 720)
     assert frame.luma.shape == (LUMA_HEIGHT, LUMA_WIDTH)
     assert frame.luma.dtype == np.uint8
     assert abs(float(frame.luma.mean()) - 90) < 20
-    assert frame.hash != check_frame(jpeg(screen(scene=2))).hash
+    assert frame.hash != own_frame(jpeg(screen(scene=2))).hash
     assert len(frame.hash) == 16
 
 
 def test_a_tall_window_is_taken() -> None:
     """A tall picture is accepted, because the limit applies to its longer side."""
-    assert check_frame(jpeg(screen().resize((700, 1280)))).height == 1280
+    assert own_frame(jpeg(screen().resize((700, 1280)))).height == 1280
 
 
 def test_grey_is_a_picture_too() -> None:
     """A grey picture is accepted, although browsers send colours."""
-    assert check_frame(jpeg(screen().convert("L"))).width == 1280
+    assert own_frame(jpeg(screen().convert("L"))).width == 1280
 
 
 @pytest.mark.parametrize(
@@ -86,6 +95,16 @@ def test_grey_is_a_picture_too() -> None:
         (promising(MAX_SIDE_PX + 1, 720), FrameRefusal.WRONG_SIZE),
         (jpeg(Image.new("RGB", (1300, 700))), FrameRefusal.WRONG_SIZE),
         (jpeg(Image.new("RGB", (16, 16))), FrameRefusal.WRONG_SIZE),
+        (jpeg(screen().convert("CMYK")), FrameRefusal.DAMAGED),
+        (stuffed(EMPTY_SEGMENT * MAX_SEGMENTS), FrameRefusal.MANY_SEGMENTS),
+        (b"\xff\xd8" + EMPTY_SEGMENT * 99_999 + b"\xff\xd9", FrameRefusal.MANY_SEGMENTS),
+        (stuffed(b"\xff" * 100_000), FrameRefusal.NOT_JPEG),
+        (stuffed(b"\xff\xe0\xff\xff"), FrameRefusal.NOT_JPEG),
+        (stuffed(b"\xff\xe0\0\1"), FrameRefusal.DAMAGED),
+        (stuffed(b"\xff\xc3\0\2"), FrameRefusal.DAMAGED),
+        (stuffed(b"\xff\xc0\0\2"), FrameRefusal.DAMAGED),
+        (stuffed(GOOD[SIZE_AT:SCAN_AT]), FrameRefusal.DAMAGED),
+        (GOOD[:SIZE_AT] + GOOD[SCAN_AT:], FrameRefusal.DAMAGED),
     ],
 )
 def test_a_bad_picture_is_refused_with_its_reason(data: bytes, reason: FrameRefusal) -> None:
@@ -102,16 +121,36 @@ def test_several_pictures_in_one_are_refused() -> None:
     assert refusal(file.getvalue()) is FrameRefusal.MANY_FRAMES
 
 
-@settings(max_examples=60, deadline=None)
+class CountedBytes(bytes):
+    """Counts how often a part of the file is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, key):  # type: ignore[no-untyped-def]
+        """Count, then look."""
+        self.looks += 1
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("segments", [EMPTY_SEGMENT * 90_000, b"\xff" * 300_000, b"\xff\xfe\0\3x" * 60_000])
+def test_a_header_of_100_000_segments_costs_no_more_than_64(segments: bytes) -> None:
+    """The check looks at a bounded number of places, however many segments a file has."""
+    data = CountedBytes(stuffed(segments)[: MAX_FRAME_BYTES - 2] + b"\xff\xd9")
+    with pytest.raises(FrameRefusedError):
+        check_header(data)
+    assert data.looks <= 6 * MAX_SEGMENTS
+
+
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=30), st.data())
 def test_no_damage_does_more_than_be_refused(changes: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Damaged bytes, also in the header, give a picture or a refusal and never another error."""
+    """Whatever bytes of a file are damaged, the check returns a size or refuses, and raises nothing else."""
     broken = bytearray(GOOD)
     for at, value in changes:
         broken[at] = value
     broken[data.draw(st.integers(0, 700))] = data.draw(st.integers(0, 255))
     try:
-        frame = check_frame(bytes(broken))
+        size = check_header(bytes(broken))
     except FrameRefusedError:
         return
-    assert frame.luma.shape == (LUMA_HEIGHT, LUMA_WIDTH)
+    assert max(size.width, size.height) <= MAX_SIDE_PX

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tests.voice.screen.screens import HUD, jpeg, screen
-from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH, check_frame
+from tests.voice.screen.screens import HUD, jpeg, own_frame, screen
+from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH
 from voice.screen.frame_diff import WHOLE, Box, ChangeDetector, ChangeKind, compare_frames, merge_boxes
 
 GREY = np.full((LUMA_HEIGHT, LUMA_WIDTH), 100, np.uint8)
@@ -21,7 +21,7 @@ def with_text(*texts: tuple[int, int, str]) -> tuple[tuple[int, int, str], ...]:
 
 
 def seen(texts: tuple[tuple[int, int, str], ...] = HUD, *, quality: int = 70, scene: int = 1) -> np.ndarray:
-    return check_frame(jpeg(screen(texts, scene=scene), quality=quality)).luma
+    return own_frame(jpeg(screen(texts, scene=scene), quality=quality)).luma
 
 
 def test_the_first_picture_is_read_whole() -> None:
@@ -38,7 +38,7 @@ def test_the_first_picture_is_read_whole() -> None:
         (seen(with_text((860, 340, "[Ada] the healer is down"))), ChangeKind.TEXT),
         (seen((*HUD[:1], (60, 640, "Winter Soldier  HP 12"), *HUD[2:])), ChangeKind.TEXT),
         (seen(scene=2), ChangeKind.VISUAL),
-        (check_frame(jpeg(screen((), scene=3, brightness=200))).luma, ChangeKind.CUT),
+        (own_frame(jpeg(screen((), scene=3, brightness=200))).luma, ChangeKind.CUT),
     ],
     ids=["still", "requantised", "chat line", "health figure", "moving", "cut"],
 )

@@ -1,19 +1,26 @@
-"""The program that reads pictures in its own process. `voice.screen.ocr` starts it, sends requests and kills it.
+"""The program that decodes pictures in its own process. `voice.screen.worker_process` starts, asks and kills it.
 
-It imports nothing of Roomtone, has no secrets and opens no network connection. Requests come on stdin: the length of a
-header (four bytes, big-endian), the header (JSON: `boxes`), the length of a picture, the picture. Answers go to stdout:
-a length and JSON. The program ends when stdin ends.
+It imports nothing of Roomtone, has no secrets and opens no network connection. With the argument `text` it reads the
+text of pictures, and a request has two parts: JSON (`boxes`) and the picture. With `luma` it makes the small grey copy
+for change detection, and a request is the picture alone. Each part comes on stdin after its length (four bytes,
+big-endian). Answers go to stdout: a length and JSON. The program ends when stdin ends.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
 import struct
 import sys
 import time
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from PIL import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LENGTH: Final = struct.Struct(">I")
 # Reading has a lower priority than speech.
@@ -28,6 +35,10 @@ _PARAMETERS: Final = {
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
+# The size of the grey copy (`voice.screen.frame`).
+_LUMA_SIZE: Final = (320, 180)
+# Decoding a picture of 1280x1280 takes 10 MB, besides 150 MB of address space for Python and Pillow.
+_LUMA_ADDRESS_SPACE_BYTES: Final = 512 * 1024 * 1024
 
 
 def main() -> None:
@@ -37,22 +48,61 @@ def main() -> None:
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
+    reads_text = sys.argv[1:] == ["text"]
     try:
-        engine = _engine()
+        handle = _text_reader() if reads_text else _luma
     except ImportError:
         _answer(answers, {"error": "missing"})
         return
     except Exception as error:  # noqa: BLE001 - whatever it is, it must reach who started this
         _answer(answers, {"error": type(error).__name__})
         return
+    _limit(None if reads_text else _LUMA_ADDRESS_SPACE_BYTES)
     _answer(answers, {"ready": True})
-    while (header := _part(sys.stdin.buffer)) is not None and (picture := _part(sys.stdin.buffer)) is not None:
+    while (request := _request(sys.stdin.buffer, 2 if reads_text else 1)) is not None:
         try:
             began_s = time.process_time()
-            lines = _read(engine, picture, json.loads(header)["boxes"])
-            _answer(answers, {"lines": lines, "cpu_s": time.process_time() - began_s})
+            _answer(answers, handle(*request) | {"cpu_s": time.process_time() - began_s})
         except Exception as error:  # noqa: BLE001 - one picture's trouble is not the next one's
             _answer(answers, {"error": type(error).__name__})
+
+
+def _limit(address_space_bytes: int | None) -> None:
+    """Forbid this process to write files and core dumps, and to take more memory than a picture needs."""
+    try:
+        import resource
+    except ImportError:
+        # Windows has no such limits.
+        return
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}
+    if address_space_bytes is not None:
+        limits[resource.RLIMIT_AS] = address_space_bytes
+    for limit, value in limits.items():
+        resource.setrlimit(limit, (value, value))
+
+
+def decode_luma(picture: bytes) -> bytes:
+    """Return the grey copy of a picture, one byte for each pixel, in rows. Raises any error for a hostile picture."""
+    with Image.open(io.BytesIO(picture), formats=["JPEG"]) as image:
+        # Decode at an eighth, a quarter or a half of the size, whichever is the smallest that is still large enough.
+        # This takes a quarter of the time.
+        image.draft("L", _LUMA_SIZE)
+        image.load()
+        return image.convert("L").resize(_LUMA_SIZE, Image.Resampling.BOX).tobytes()
+
+
+def _luma(picture: bytes) -> dict[str, object]:
+    return {"luma": base64.b64encode(decode_luma(picture)).decode()}
+
+
+def _text_reader() -> Callable[..., dict[str, object]]:
+    """Load the model and return what reads a picture with it."""
+    engine = _engine()
+
+    def read(header: bytes, picture: bytes) -> dict[str, object]:
+        return {"lines": _read(engine, picture, json.loads(header)["boxes"])}
+
+    return read
 
 
 def _engine() -> Any:
@@ -66,7 +116,6 @@ def _engine() -> Any:
 def _read(engine: Any, picture: bytes, boxes: list[list[float]]) -> list[list[object]]:
     """Return [text, left, top, right, bottom, score] of each line in the areas `boxes`, in fractions of the picture."""
     import numpy as np
-    from PIL import Image
 
     with Image.open(io.BytesIO(picture), formats=["JPEG"]) as image:
         pixels = np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
@@ -91,6 +140,12 @@ def _read(engine: Any, picture: bytes, boxes: list[list[float]]) -> list[list[ob
                 ]
             )
     return lines
+
+
+def _request(requests: IO[bytes], parts: int) -> list[bytes] | None:
+    """Return the parts of the next request, or None at the end."""
+    request = [part for _ in range(parts) if (part := _part(requests)) is not None]
+    return request if len(request) == parts else None
 
 
 def _part(requests: IO[bytes]) -> bytes | None:

@@ -1,0 +1,101 @@
+"""Has pictures of shared screens decoded in another process, for change detection.
+
+The decoder is the part that a hostile picture attacks, so it runs without the bot's token, with limits on memory and
+time (`voice.screen.picture_worker`). It takes a few milliseconds a picture and does not wait for the reader of text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from typing import TYPE_CHECKING, Final, Self
+
+import structlog
+
+from voice.screen.frame import FrameRefusal, FrameRefusedError, assemble_frame, check_header
+from voice.screen.port import VisionError
+from voice.screen.worker_process import DECODE, WorkerBrokeOffError, WorkerHungError, WorkerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from voice.screen.frame import ScreenFrame
+
+log = structlog.get_logger()
+
+# Python and Pillow load in 0.2 s, or in some seconds on a busy machine.
+START_TIMEOUT_S: Final = 20.0
+# A full picture takes about 3 ms, a hostile one of the permitted size 20 ms. The rest is for a busy machine.
+DECODE_TIMEOUT_S: Final = 3.0
+
+
+class FrameDecoder:
+    """Checks and decodes pictures, one at a time. `command`: the program that decodes.
+
+    *Ownership*: an async context manager. It owns the process and kills it on exit, when it hangs, and when a call is
+    cancelled. The process starts with the first picture.
+    """
+
+    def __init__(
+        self,
+        *,
+        command: Sequence[str] = DECODE,
+        timeout_s: float = DECODE_TIMEOUT_S,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
+        self._process = WorkerProcess(command, start_timeout_s=start_timeout_s)
+        self._timeout_s = timeout_s
+        self._turn = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._process.kill()
+
+    @property
+    def running(self) -> bool:
+        """Return whether the process is running."""
+        return self._process.running
+
+    async def decode(self, data: bytes) -> ScreenFrame:
+        """Check and decode the picture file `data`.
+
+        Raises `FrameRefusedError` if something is wrong with the picture, and `VisionError` if no process can be
+        started to decode it.
+        """
+        size = check_header(data)
+        async with self._turn:
+            answer = await self._ask(data)
+        luma = answer.get("luma")
+        try:
+            return assemble_frame(data, size, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
+        except binascii.Error as error:
+            raise FrameRefusedError(FrameRefusal.DAMAGED) from error
+
+    async def rest(self) -> None:
+        """End the process to free its memory, because nobody shares a screen any more."""
+        async with self._turn:
+            await self._process.kill()
+
+    async def _ask(self, data: bytes) -> dict[str, object]:
+        if not self._process.running:
+            await self._start()
+        try:
+            return await self._process.ask(data, timeout_s=self._timeout_s)
+        except (WorkerHungError, WorkerBrokeOffError) as error:
+            log.warning("picture_broke_decoder", reason=type(error).__name__, byte_count=len(data))
+            raise FrameRefusedError(FrameRefusal.DAMAGED) from error
+
+    async def _start(self) -> None:
+        try:
+            ready = (await self._process.start()).get("ready") is True
+        except WorkerBrokeOffError as error:
+            raise VisionError("The process that decodes pictures could not be started.") from error
+        if not ready:
+            await self._process.kill()
+            raise VisionError("The process that decodes pictures could not be started.")

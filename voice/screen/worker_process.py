@@ -1,0 +1,129 @@
+"""Starts, asks and kills the process that decodes or reads pictures (`voice.screen.picture_worker`).
+
+Pictures may be hostile, so they are decoded in a process that has no tokens and keys. If a picture makes it hang or
+crash, only that process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from voice.errors import VoiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STOP_TIMEOUT_S: Final = 2.0
+# Enough for 200 lines of 300 characters, or for a small grey picture.
+_MAX_ANSWER_BYTES: Final = 1_000_000
+_LENGTH: Final = struct.Struct(">I")
+_PROGRAM: Final = (sys.executable, "-P", str(Path(__file__).with_name("picture_worker.py")))
+READ_TEXT: Final = (*_PROGRAM, "text")
+DECODE: Final = (*_PROGRAM, "luma")
+# The environment variables that the process gets: no tokens and keys.
+_ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH")
+
+
+class WorkerBrokeOffError(VoiceError):
+    """The process could not be started, died, or sent something that is no answer."""
+
+
+class WorkerHungError(VoiceError):
+    """The process did not answer in time. It has been killed."""
+
+
+class WorkerProcess:
+    """One process, started by `start` and replaced after it died. `command`: the program.
+
+    *Ownership*: it owns the process; the caller ends it with `kill`. One call at a time.
+    """
+
+    def __init__(self, command: Sequence[str], *, start_timeout_s: float) -> None:
+        self._command = command
+        self._start_timeout_s = start_timeout_s
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def running(self) -> bool:
+        """Return whether the process is running."""
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> dict[str, Any]:
+        """Start the process and return its first answer. Raises `WorkerBrokeOffError`."""
+        await self.kill()
+        try:
+            process = self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"OMP_NUM_THREADS": "1"},
+            )
+            async with asyncio.timeout(self._start_timeout_s):
+                return await _answer(process)
+        except (OSError, EOFError, ValueError, TimeoutError) as error:
+            await self.kill()
+            raise WorkerBrokeOffError("The process that handles pictures could not be started.") from error
+        except BaseException:
+            await self.kill()
+            raise
+
+    async def ask(self, *parts: bytes, timeout_s: float) -> dict[str, Any]:
+        """Send a request and return the answer. Raises `WorkerHungError` and `WorkerBrokeOffError`.
+
+        *Cancellation* kills the process, because a late answer would be mistaken for the next one.
+        """
+        assert self._process is not None, "start comes first"
+        answer: dict[str, Any] | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await _asked(self._process, parts)
+        except TimeoutError as error:
+            raise WorkerHungError(f"A picture was not handled within {timeout_s:g} s.") from error
+        except (OSError, EOFError, ValueError) as error:
+            raise WorkerBrokeOffError("The process that handles pictures broke off.") from error
+        finally:
+            if answer is None:
+                await self.kill()
+        return answer
+
+    async def kill(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        # A killed process ends within milliseconds, unless the machine is stalled.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_TIMEOUT_S):
+                await asyncio.shield(process.wait())
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+async def _asked(process: asyncio.subprocess.Process, parts: Sequence[bytes]) -> dict[str, Any]:
+    assert process.stdin is not None, "started with pipes"
+    process.stdin.write(b"".join(_LENGTH.pack(len(part)) + part for part in parts))
+    await process.stdin.drain()
+    return await _answer(process)
+
+
+async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
+    """Return the next answer. Raises EOFError (as `IncompleteReadError`) or ValueError if the answer is invalid."""
+    assert process.stdout is not None, "started with pipes"
+    size = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))[0]
+    if size > _MAX_ANSWER_BYTES:
+        raise ValueError("an answer without end")
+    told = json.loads(await process.stdout.readexactly(size))
+    if not isinstance(told, dict):
+        raise ValueError("no answer")  # noqa: TRY004 - the same trouble as any other that is no answer
+    return told
