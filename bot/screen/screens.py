@@ -214,6 +214,11 @@ class ScreenPageConnection:
         return self._welcome
 
     @property
+    def link(self) -> str:
+        """See `PageConnection.link`."""
+        return self.sharer.nonce
+
+    @property
     def _ending(self) -> ShareEnd | None:
         return ShareEnd.SUPERSEDED if self._superseded.is_set() else self.sharer.ended
 

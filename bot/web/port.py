@@ -46,6 +46,10 @@ class PageConnection(Protocol):
     def welcome(self) -> Welcome:
         """Return the first message for the page."""
 
+    @property
+    def link(self) -> str:
+        """Return what identifies the page's link; the same for every connection of that page."""
+
     def start(self, surface: str) -> None:
         """Begin the share, or switch to another screen. `surface`: the browser's `displaySurface`. Raises
         `PageClosedError`."""

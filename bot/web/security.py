@@ -91,6 +91,25 @@ def security_headers(site: Site) -> dict[str, str]:
 
 
 FORWARDED_FOR: Final = "X-Forwarded-For"
+# Providers give one household at least this much of IPv6.
+_IPV6_HOUSEHOLD_BITS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAddress:
+    """Where a request comes from. `vouched`: a trusted proxy says so, so people elsewhere have other addresses."""
+
+    address: str
+    vouched: bool
+
+    @property
+    def group(self) -> _Network | None:
+        """Return the household of a vouched address, whose sockets are counted together; else None."""
+        if not self.vouched:
+            return None
+        ip = ipaddress.ip_address(self.address)
+        bits = ip.max_prefixlen if ip.version == 4 else _IPV6_HOUSEHOLD_BITS
+        return ipaddress.ip_network(f"{ip}/{bits}", strict=False)
 
 
 class TrustedProxies:
@@ -102,7 +121,7 @@ class TrustedProxies:
         except ValueError as error:
             raise ProxyError(str(error)) from error
 
-    def client(self, peer: str, forwarded_for: Sequence[str]) -> str:
+    def client(self, peer: str, forwarded_for: Sequence[str]) -> ClientAddress:
         """Return the client's address. `peer`: address of the connection. `forwarded_for`: values of the header.
 
         Each proxy appends its peer, so the header is read from its end, as long as the addresses are trusted proxies.
@@ -114,7 +133,7 @@ class TrustedProxies:
             if hop is None:
                 break
             client = hop
-        return client
+        return ClientAddress(client, vouched=client != peer and not self._trusts(client))
 
     def _trusts(self, address: str) -> bool:
         parsed = _address(address)

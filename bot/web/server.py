@@ -7,7 +7,6 @@ slow requests are disconnected.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from importlib import resources
 from typing import TYPE_CHECKING, Final, Self
 
@@ -15,6 +14,8 @@ import structlog
 from aiohttp import web
 
 from bot.errors import SetupError
+from bot.web.connection import WebConnection
+from bot.web.open_pages import OpenPages
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
 
@@ -29,9 +30,6 @@ log = structlog.get_logger()
 
 # A request's headers arrive within milliseconds. A slower client only holds the connection open.
 HEAD_TIMEOUT_S: Final = 10.0
-# Limits of the server and of one client address. Behind an untrusted proxy all clients have one address.
-MAX_CONNECTIONS: Final = 200
-MAX_SOCKETS_PER_CLIENT: Final = 12
 _SHUTDOWN_S: Final = 2.0
 _HEAD_BYTES: Final = 8_190
 
@@ -70,7 +68,8 @@ class WebServer:
             raise SetupError(
                 "web.public_url is not a valid address. Set it to one like https://watch.example.org."
             ) from error
-        self._sockets: dict[web.WebSocketResponse, str] = {}
+        self._sockets: set[web.WebSocketResponse] = set()
+        self._pages = OpenPages[WebConnection]()
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,15 +102,7 @@ class WebServer:
         async with self._starting:
             if self._listening is not None:
                 return
-            runner = web.AppRunner(
-                self._application(),
-                access_log=None,
-                keepalive_timeout=HEAD_TIMEOUT_S,
-                lingering_time=1.0,
-                shutdown_timeout=_SHUTDOWN_S,
-                max_line_size=_HEAD_BYTES,
-                max_field_size=_HEAD_BYTES,
-            )
+            runner = web.AppRunner(self._application(), shutdown_timeout=_SHUTDOWN_S)
             await runner.setup()
             try:
                 listening = await asyncio.get_running_loop().create_server(
@@ -134,10 +125,16 @@ class WebServer:
 
     def _new_connection(self, runner: web.AppRunner) -> asyncio.Protocol:
         assert runner.server is not None, "set up"
-        if len(runner.server.connections) >= MAX_CONNECTIONS:
-            return _CloseAtOnce()
-        connection: asyncio.Protocol = runner.server()
-        return connection
+        return WebConnection(
+            runner.server,
+            loop=asyncio.get_running_loop(),
+            pages=self._pages,
+            access_log=None,
+            keepalive_timeout=HEAD_TIMEOUT_S,
+            lingering_time=1.0,
+            max_line_size=_HEAD_BYTES,
+            max_field_size=_HEAD_BYTES,
+        )
 
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=1)
@@ -160,19 +157,23 @@ class WebServer:
         """Open a web socket, only for our own page."""
         client = self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
         if not self._site.admits(request.headers.get("Origin")):
-            log.warning("foreign_page_refused", client=client)
+            log.warning("foreign_page_refused", client=client.address)
             raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")
-        if Counter(self._sockets.values())[client] >= MAX_SOCKETS_PER_CLIENT:
+        if not self._pages.has_room(client):
             raise web.HTTPTooManyRequests(text="Too many pages are open.")
         socket = new_socket()
         if not socket.can_prepare(request):
             raise web.HTTPUpgradeRequired(text="This is a web socket.")
-        self._sockets[socket] = client
+        connection = request.protocol
+        assert isinstance(connection, WebConnection), "made by _new_connection"
+        self._sockets.add(socket)
+        self._pages.opened(connection, client)
         try:
             await socket.prepare(request)
-            await serve(socket, self._host)
+            await serve(socket, self._host, on_admitted=lambda link: self._pages.admitted(connection, link))
         finally:
-            del self._sockets[socket]
+            self._pages.closed(connection)
+            self._sockets.discard(socket)
         return socket
 
 
@@ -182,10 +183,3 @@ def _serve_file(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web
         return web.Response(body=body, content_type=kind, charset="utf-8")
 
     return handle
-
-
-class _CloseAtOnce(asyncio.Protocol):
-    """Closes a connection at once, because there are too many."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()

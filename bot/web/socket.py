@@ -21,6 +21,8 @@ from bot.web.port import NotAdmittedError, PageClosedError
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.web.port import PageConnection, SharePageHost
 
 log = structlog.get_logger()
@@ -52,8 +54,12 @@ def new_socket() -> web.WebSocketResponse:
     return web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_FRAME_BYTES + 1, compress=False)
 
 
-async def serve(socket: web.WebSocketResponse, host: SharePageHost) -> None:
-    """Serve one page until either side ends the connection. `socket`: already prepared."""
+async def serve(
+    socket: web.WebSocketResponse, host: SharePageHost, *, on_admitted: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve one page until either side ends the connection. `socket`: already prepared. `on_admitted`: gets the link
+    once the page has shown it.
+    """
     try:
         connection = await _admit(socket, host)
     except NotAdmittedError as error:
@@ -64,6 +70,7 @@ async def serve(socket: web.WebSocketResponse, host: SharePageHost) -> None:
         await socket.close(code=4400)
         return
     try:
+        on_admitted(connection.link)
         await _send(socket, _welcome(connection))
         await _run_connection(socket, connection)
     except (ConnectionError, TimeoutError):

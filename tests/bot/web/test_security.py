@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.web.security import ProxyError, Site, TrustedProxies, security_headers
+from bot.web.security import ClientAddress, ProxyError, Site, TrustedProxies, security_headers
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,26 @@ def test_the_browser_is_forbidden_what_the_page_does_not_need() -> None:
         (("127.0.0.1",), "::ffff:127.0.0.1", ["198.51.100.1:4711"], "198.51.100.1"),
         (("::1",), "::1", ["[2001:db8::1]:4711"], "2001:db8::1"),
         (("127.0.0.1",), "", ["198.51.100.1"], ""),
+        # The last trusted hop names nobody else.
+        (("127.0.0.1", "10.0.0.0/8"), "127.0.0.1", ["10.1.2.3"], "10.1.2.3"),
     ],
 )
 def test_only_a_trusted_proxy_is_believed(
     trusted: tuple[str, ...], peer: str, forwarded: list[str], client: str
 ) -> None:
     """The forwarded address counts only from a trusted proxy, and the list is read from its end."""
-    assert TrustedProxies(trusted).client(peer, forwarded) == client
+    found = TrustedProxies(trusted).client(peer, forwarded)
+    assert found.address == client
+    # Behind a proxy that is not trusted, or that names nobody, many people have this address.
+    assert found.vouched is (client in {"198.51.100.1", "2001:db8::1"} and bool(trusted))
+
+
+def test_a_household_is_counted_together() -> None:
+    """A vouched IPv4 address and a vouched /64 network of IPv6 are one household. Other addresses count for nothing."""
+    assert ClientAddress("198.51.100.1", vouched=True).group != ClientAddress("198.51.100.2", vouched=True).group
+    assert ClientAddress("2001:db8::1", vouched=True).group == ClientAddress("2001:db8::2", vouched=True).group
+    assert ClientAddress("2001:db8::1", vouched=True).group != ClientAddress("2001:db8:0:1::1", vouched=True).group
+    assert ClientAddress("198.51.100.1", vouched=False).group is None
 
 
 def test_a_proxy_must_be_an_address() -> None:

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import WSMsgType
 
+import bot.web.open_pages as limits
 import bot.web.server as server_module
 import bot.web.socket as socket_module
 from bot.errors import SetupError
@@ -40,6 +41,11 @@ class FakeLine:
     def welcome(self) -> Welcome:
         """Return the greeting for Ada."""
         return Welcome("Ada", "Lounge", "Games", "Roomtone", "Read here.", "secret", sharing=False)
+
+    @property
+    def link(self) -> str:
+        """Return the number of the link."""
+        return "ada"
 
     def start(self, surface: str) -> None:
         """Record the start."""
@@ -354,18 +360,74 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.asyncio
-async def test_there_is_a_limit_to_open_pages(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of sockets per address and of all connections is limited."""
-    monkeypatch.setattr(server_module, "MAX_SOCKETS_PER_CLIENT", 2)
-    for _ in range(2):
-        await page.socket()
-    with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
-        await page.socket()
-    assert caught.value.status == 429
-    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 2)
-    with pytest.raises(aiohttp.ClientError):
-        await page.http.get(f"{page.base}/share")
-    assert not any(socket.closed for socket in page.opened)
+async def test_silent_sockets_lock_nobody_out(page: Page) -> None:
+    """40 silent sockets and 300 silent connections, with the right origin and no link, keep no page from being served.
+    The sockets of admitted pages stay open."""
+    admitted = await page.admitted()
+    silent = [await page.socket() for _ in range(40)]
+    writers = [(await asyncio.open_connection("127.0.0.1", page.server.port))[1] for _ in range(300)]
+    async with page.http.get(f"{page.base}/share") as answer:
+        assert answer.status == 200
+    other = await page.admitted()
+    for socket in (admitted, other):
+        await socket.send_json({"t": "ping"})
+        assert await told(socket) == {"t": "pong"}
+    # The oldest silent one made room.
+    assert await closed(silent[0]) is not None
+    for writer in writers:
+        writer.close()
+
+
+@pytest.mark.asyncio
+async def test_a_forged_origin_is_refused_before_it_counts() -> None:
+    """Refused origins take nothing from the limit of their address."""
+    headers = {"X-Forwarded-For": "198.51.100.1"}
+    async with (
+        WebServer(WebSettings(port=0, trusted_proxies=("127.0.0.1",)), FakeHost()) as server,
+        aiohttp.ClientSession() as http,
+    ):
+        await server.start()
+        url = f"http://127.0.0.1:{server.port}/share/socket"
+        for _ in range(2 * limits.MAX_SOCKETS_PER_CLIENT):
+            with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+                await http.ws_connect(url, origin="https://evil.example", headers=headers)
+            assert caught.value.status == 403
+        socket = await http.ws_connect(url, origin=server.site.origin, headers=headers)
+        await socket.close()
+
+
+@pytest.mark.asyncio
+async def test_an_address_behind_a_trusted_proxy_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a trusted proxy each address may open so many sockets; another address is not affected."""
+    monkeypatch.setattr(limits, "MAX_SOCKETS_PER_CLIENT", 2)
+    async with (
+        WebServer(WebSettings(port=0, trusted_proxies=("127.0.0.1",)), FakeHost()) as server,
+        aiohttp.ClientSession() as http,
+    ):
+        await server.start()
+        url = f"http://127.0.0.1:{server.port}/share/socket"
+
+        async def opened(address: str) -> aiohttp.ClientWebSocketResponse:
+            return await http.ws_connect(
+                url, origin=server.site.origin, headers={"X-Forwarded-For": address}, timeout=_CLOSING
+            )
+
+        sockets = [await opened("198.51.100.1") for _ in range(2)]
+        with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+            await opened("198.51.100.1")
+        assert caught.value.status == 429
+        sockets.append(await opened("198.51.100.2"))
+        for socket in sockets:
+            await socket.close()
+
+
+@pytest.mark.asyncio
+async def test_a_link_has_a_limit(page: Page) -> None:
+    """The sockets of one link are limited: a page that opens more loses its oldest."""
+    sockets = [await page.admitted() for _ in range(limits.MAX_SOCKETS_PER_LINK + 1)]
+    assert await closed(sockets[0]) is not None
+    await sockets[-1].send_json({"t": "ping"})
+    assert await told(sockets[-1]) == {"t": "pong"}
 
 
 @pytest.mark.asyncio
