@@ -21,6 +21,8 @@ from bot.discord.commands.persona import add_persona
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
 from bot.health import DegradedPart, Health
+from bot.logs import log_path
+from bot.memory.retention import Retention
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.room.room import Room
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from bot.settings import RoomSettings, StorageSettings
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
+    from bot.wiring.services import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from voice.transport.metronome import Metronome
@@ -88,6 +91,7 @@ async def running_bot(
     async with AsyncExitStack() as stack:
         health = Health(clock)
         stores = await open_stores(stack, settings, clock)
+        await stack.enter_async_context(_retention(settings, stores, clock).running())
         participation = GuildParticipations(
             stores.guilds,
             stores.opt_outs,
@@ -139,6 +143,17 @@ def _make_private(storage: StorageSettings) -> None:
             path=str(mended.refused[0]),
             remedy="Make the user that runs the bot the owner of the data folder.",
         )
+
+
+def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention:
+    return Retention(
+        stores.database,
+        settings.tiers,
+        clock=clock,
+        log_folder=log_path(settings.storage.data_dir).parent,
+        people=stores.people,
+        in_use=stores.in_use,
+    )
 
 
 def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:

@@ -281,16 +281,16 @@ class TierSettings(BaseModel):
         gt=0.0,
         le=3650.0,
         description="Days in the archive after which a segment keeps its short content alone; its turns stay. Looked "
-        "at every 50 turns.",
+        "at once a day.",
         json_schema_extra=LIBRARY_OPTION,
     )
-    retention_days: float | None = Field(
-        default=None,
-        gt=0.0,
+    retention_days: float = Field(
+        default=30.0,
+        ge=0.0,
         le=3650.0,
         description="Days after its end at which a session is deleted with everything in it: turns, notes, summaries, "
-        "and what people said about themselves. Without it sessions are kept for ever. Checked every 50 turns and by "
-        "`roomtone memory prune`.",
+        "and what people said about themselves. Log lines of that age are deleted too. 0 keeps everything for ever. "
+        "Checked when the bot starts, once a day, and by `roomtone memory prune`. Default 30.",
     )
 
 

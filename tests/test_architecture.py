@@ -53,6 +53,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot": (
         ("clock", "errors", "events", "guild", "private_files", "runtime_tuning", "settings"),
         ("channel", "health", "logs", "models", "store", "time_phrases", "web"),
+        ("log_files",),
         ("llm", "memory"),
         ("brain", "embedding"),
         ("mcp", "participation", "realtime"),

@@ -55,6 +55,11 @@ class PeopleBook:
             found[fact.person_id].append(fact)
         self._cache.update({(guild_id, person_id): tuple(found[person_id]) for person_id in wanted})
 
+    async def reload(self) -> None:
+        """Read all facts in memory again, after some were deleted elsewhere. Raises `StoreError`."""
+        for guild_id in {guild_id for guild_id, _ in self._cache}:
+            await self.prime(guild_id, [person_id for of_guild, person_id in self._cache if of_guild == guild_id])
+
     def section(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
         """Return the prompt part about the people present, (id, display name); empty if nothing is known."""
         if not self.enabled:

@@ -1,4 +1,4 @@
-"""Background work on a session's memory: extracts facts about people, moves segments between tiers, prunes the archive.
+"""Background work on a session's memory: extracts facts about people, moves segments between tiers.
 
 `compaction.memory.tiers` and `compaction.memory.people` decide; this module waits and stores. The conversation never
 waits for it, and failed work is retried at the next occasion.
@@ -15,7 +15,6 @@ import structlog
 from compaction.errors import StoreError
 from compaction.folding.window import BATCH_SIZE
 from compaction.memory.tiers import (
-    PRUNE_EVERY_TURNS,
     SegmentTopics,
     Tier,
     TierChanges,
@@ -46,9 +45,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-DAY_S = 24 * 3600.0
-# Segments pruned at once during a conversation: each holds the write lock for some milliseconds.
-MOST_PRUNED = 15
 # Segments of a long resumed session are read in slices, so that audio is not delayed.
 _SLICE = 25
 
@@ -95,7 +91,6 @@ class MemoryUpkeep:
         self._kept_texts: set[str] = set()
         self._extracted_through: int | None = None
         self._last_check: int | None = None
-        self._last_prune = memory.total_turns
         self._heard_through = memory.total_turns
         self._newcomers: set[str] = set()
         self._known: set[str] = set()
@@ -174,7 +169,6 @@ class MemoryUpkeep:
             await self._extract_facts(through)
             await self._accesses.write()
             await self._check_if_due()
-            await self._prune_if_due()
         except StoreError as error:
             if not self._store_failed:
                 log.warning("memory_upkeep_failed", session_id=self._session_id, problem=str(error))
@@ -311,35 +305,6 @@ class MemoryUpkeep:
             tokens_after=done.tokens_after,
             duration_ms=round(1000 * (self._clock.monotonic() - begun), 1),
         )
-
-    async def _prune_if_due(self) -> None:
-        total = self._memory.total_turns
-        if not self._settings.enabled or not is_due(total, self._last_prune, every=PRUNE_EVERY_TURNS):
-            return
-        self._last_prune = total
-        begun = self._clock.monotonic()
-        pruned, deleted = await prune(self._tiers, self._settings, now=self._clock.now(), most=MOST_PRUNED)
-        log.info(
-            "archive_pruned",
-            session_id=self._session_id,
-            pruned=pruned,
-            sessions_deleted=len(deleted),
-            duration_ms=round(1000 * (self._clock.monotonic() - begun), 1),
-        )
-
-
-async def prune(
-    tiers: TierStore, settings: TierSettings, *, now: float, most: int | None = None
-) -> tuple[int, tuple[SessionId, ...]]:
-    """Delete sessions past their retention, then prune outdated archived segments, at most `most`.
-
-    Returns the number of pruned segments and the deleted sessions. `now`: UTC epoch seconds. Raises `StoreError`.
-    """
-    deleted: tuple[SessionId, ...] = ()
-    if settings.retention_days is not None:
-        deleted = await tiers.delete_expired_sessions(ended_before=now - settings.retention_days * DAY_S)
-    outdated = await tiers.archived(before=now - settings.prune_after_days * DAY_S, most=most)
-    return await tiers.prune(outdated, now=now), deleted
 
 
 def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:

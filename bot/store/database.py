@@ -84,17 +84,19 @@ class Database:
         """Run one SELECT and return all rows. Raises `StoreError`."""
         return await self.read(lambda connection: connection.execute(sql, dict(parameters)).fetchall())
 
-    async def checkpoint(self) -> None:
+    async def checkpoint(self) -> bool:
         """Move the journal into the database and truncate it, so that the journal holds no deleted text any more.
 
-        A process that is reading may keep part of it. Raises `StoreError`.
+        Returns False if another connection was reading, so that the journal could not be truncated. Raises
+        `StoreError`.
         """
         try:
             async with asyncio.timeout(self._deadline_s), self._write_lock, self._readers.connect() as connection:
                 raw = await connection.get_raw_connection()
                 driver = raw.driver_connection
                 assert driver is not None, "an open connection has a driver connection"
-                await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+                ((busy, _, _),) = await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+                return not busy
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
 

@@ -20,7 +20,7 @@ from bot.store.prompts import forget_sent_texts
 from bot.store.tables import chapters, landings, notes, person_facts, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
-from bot.store.vector_store import VectorStore
+from bot.store.wiping import wipe_deleted
 from compaction.language.text import plain
 from compaction.memory.forgetting import FORGOTTEN, forget_in_segment, remake_paragraph
 from compaction.memory.quotations import names_any, repeats, runs_of
@@ -112,7 +112,7 @@ class SpeechForgetter:
             )
         await self._refresh_open_rooms(total.sessions)
         clear_sentence_caches()
-        await self._wipe()
+        await wipe_deleted(self._database)
         return total
 
     async def _refresh_open_rooms(self, done: Collection[SessionId]) -> None:
@@ -209,11 +209,6 @@ class SpeechForgetter:
         )
         record = replace(record, original_tokens=row.original_tokens)
         await connection.execute(update(segment_tiers).where(same).values(record_values(record)))
-
-    async def _wipe(self) -> None:
-        """Remove the text from the index's pages and from the journal too."""
-        await VectorStore(self._database).purge()
-        await self._database.checkpoint()
 
 
 def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:

@@ -33,7 +33,7 @@ from compaction.memory.tiers import TieredSegment
 from compaction.model import SegmentId, SessionId, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -180,12 +180,22 @@ class TierStore:
             await _upsert(connection, session_id, chosen)
             await _archive(connection, session_id, segment_ids, now)
 
-    async def delete_expired_sessions(self, *, ended_before: float) -> tuple[SessionId, ...]:
-        """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them."""
-        expired = sessions.c.ended_at.is_not(None) & (sessions.c.ended_at < ended_before)
-        async with self._database.writing() as connection:
+    async def delete_expired_sessions(
+        self, *, before: float, keep: Collection[SessionId] = ()
+    ) -> tuple[SessionId, ...]:
+        """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them.
+
+        A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. Each session is one
+        transaction, so that turns can be stored in between.
+        """
+        last_turn = select(func.max(turns.c.ended_at)).where(turns.c.session_id == sessions.c.id).scalar_subquery()
+        ended_at = func.coalesce(sessions.c.ended_at, last_turn, sessions.c.started_at)
+        expired = (ended_at < before) & sessions.c.id.not_in(sorted(keep))
+        async with self._database.reading() as connection:
             names = (await connection.execute(select(sessions.c.id).where(expired))).scalars().all()
-            await connection.execute(delete(sessions).where(expired))
+        for name in names:
+            async with self._database.writing() as connection:
+                await connection.execute(delete(sessions).where(sessions.c.id == name, expired))
         return tuple(SessionId(name) for name in names)
 
     async def set_opt_out(self, scope: str, name: str, *, out: bool) -> bool:

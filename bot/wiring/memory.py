@@ -98,9 +98,18 @@ def upkeep_factory(
 
 
 def memory_factory(
-    store: TurnStore, summariser: Summariser, settings: BotSettings, policy: GuildPolicy, clock: Clock
+    store: TurnStore,
+    summariser: Summariser,
+    settings: BotSettings,
+    policy: GuildPolicy,
+    clock: Clock,
+    *,
+    in_use: set[SessionId],
 ) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
-    """Return the function that opens a room's session memory as a context manager."""
+    """Return the function that opens a room's session memory as a context manager.
+
+    `in_use` has the sessions whose memory is open.
+    """
 
     @asynccontextmanager
     async def open_memory(
@@ -118,6 +127,10 @@ def memory_factory(
             on_event=on_event,
             searchable=settings.recall.enabled,
         ) as memory:
-            yield memory
+            in_use.add(session_id)
+            try:
+                yield memory
+            finally:
+                in_use.discard(session_id)
 
     return open_memory

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from bot.screen.screens import Screens
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
+    from compaction.model import SessionId
     from voice.asr.port import Recognizer
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
@@ -65,6 +66,8 @@ class Stores:
     opt_outs: OptOutStore
     people: PeopleBook
     accesses: AccessLog
+    # The sessions of open rooms.
+    in_use: set[SessionId]
 
 
 async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
@@ -78,6 +81,7 @@ async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock
         opt_outs=OptOutStore(database, clock),
         people=PeopleBook(PeopleStore(database), settings.people),
         accesses=AccessLog(TierStore(database), clock),
+        in_use=set(),
     )
 
 
@@ -123,7 +127,7 @@ async def open_services(
     responder_name = f"the language model {model.model}" if model else "what I heard, without a language model"
     return RoomServices(
         sessions=stores.sessions,
-        open_memory=memory_factory(turns, summariser, settings, policy, clock),
+        open_memory=memory_factory(turns, summariser, settings, policy, clock, in_use=stores.in_use),
         recognizer=recognizer,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,

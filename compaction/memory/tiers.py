@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # The numbers come from spec 3, 'Triggers' and 'Hook configuration'.
 CHECK_EVERY_TURNS = 10
-PRUNE_EVERY_TURNS = 50
 QUEUE_ABOVE = 0.6
 ARCHIVE_ABOVE = 0.8
 COLD_AFTER_TURNS = 20

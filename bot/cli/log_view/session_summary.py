@@ -19,7 +19,6 @@ MEMORY_EVENTS = (
     "compaction_mode_changed",
     "rolling_needs_memory_search",
     "tiers_checked",
-    "archive_pruned",
     "person_facts_extracted",
     "person_facts_forgotten",
     "memory_refreshed",

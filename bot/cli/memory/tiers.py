@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from bot.memory.admin import SegmentOverview
+    from bot.memory.retention import RetentionResult
     from bot.store.tier_rows import StoredTier
     from compaction.memory.tiers import TierChanges
     from config.schema import Settings
@@ -115,18 +116,24 @@ def archive(
 
 
 def prune() -> None:
-    """Prune old archived segments and delete old sessions.
+    """Prune old archived segments, and delete old sessions and log lines.
 
     Segments archived for tiers.prune_after_days keep only their short content. Sessions that ended tiers.retention_days
-    ago are deleted with everything in them.
+    ago are deleted with everything in them, and so are log lines of that age. The bot does the same once a day.
     """
     from config.load import load
 
     settings = load()
-    count, deleted = asyncio.run(_prune(settings))
-    typer.echo(f"Pruned {_count(count, 'archived segment')} (older than {settings.tiers.prune_after_days:g} days).")
-    if settings.tiers.retention_days is not None:
-        typer.echo(f"Deleted {_count(len(deleted), 'session')} (ended {settings.tiers.retention_days:g} days ago).")
+    done = asyncio.run(_prune(settings))
+    days = settings.tiers.retention_days
+    typer.echo(
+        f"Pruned {_count(done.pruned, 'archived segment')} (older than {settings.tiers.prune_after_days:g} days)."
+    )
+    if days:
+        typer.echo(f"Deleted {_count(len(done.sessions), 'session')} (ended {days:g} days ago).")
+        typer.echo(f"Deleted {_count(done.log_lines, 'log line')} (written {days:g} days ago).")
+    if not done.wiped:
+        typer.echo("Another program is reading the database. Close it and run this again to wipe the deleted text.")
 
 
 Guild = Annotated[int | None, typer.Option("--guild", help="A server's id.", metavar="ID")]
@@ -219,14 +226,15 @@ async def _clear(settings: Settings, session: str | None) -> int:
         return await admin.clear_archive(None if session is None else await admin.find_session(session))
 
 
-async def _prune(settings: Settings) -> tuple[int, tuple[str, ...]]:
+async def _prune(settings: Settings) -> RetentionResult:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
-    from bot.memory.upkeep import prune as pruned
-    from bot.store.tiers import TierStore
+    from bot.logs import log_path
+    from bot.memory.retention import Retention
 
     async with open_existing_database(settings) as database:
-        return await pruned(TierStore(database), settings.tiers, now=SystemClock().now())
+        logs = log_path(settings.storage.data_dir).parent
+        return await Retention(database, settings.tiers, clock=SystemClock(), log_folder=logs).enforce()
 
 
 def segment_state(tier: StoredTier) -> str:

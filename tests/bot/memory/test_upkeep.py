@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.memory.recall import Recall
+from bot.memory.retention import DAY_S, Retention
 from bot.store.forgetting import SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.vector_store import VectorStore
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
-
-DAY_S = 86_400.0
 
 
 def filled(evening: Evening, share: float) -> None:
@@ -142,10 +141,8 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
         assert turn.seq == 3
         await evening.talk(50)
         evening.clock.advance(31 * DAY_S)
-        with capture_logs() as logs:
-            await evening.keeper.run_once()
-        (told,) = [line for line in logs if line["event"] == "archive_pruned"]
-        assert told["pruned"] == 1
+        done = await Retention(evening.database, TierSettings(retention_days=0), clock=evening.clock).enforce()
+        assert done.pruned == 1
         pruned = (await evening.shelf.tiers_of(evening.session_id))[0].kept
         assert pruned.pruned_at is not None
         assert pruned.segment.pruned
@@ -181,29 +178,6 @@ async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
         (first, *_) = await evening.shelf.tiers_of(evening.session_id)
         assert first.accesses.relevance is not None
         assert before < first.accesses.relevance <= 1.0
-
-
-@pytest.mark.asyncio
-async def test_a_sessions_retention_deletes_everything(tmp_path: Path) -> None:
-    """After the retention time, everything of a session is deleted, also its archive; other sessions stay."""
-    path = tmp_path / "a.db"
-    async with Evening(path, name="old") as old:
-        await old.say("I live in Lisbon.")
-        await old.talk(70)
-        await old.keeper.run_once(through=old.memory.total_turns)
-        await old.shelf.archive(old.session_id, [old.memory.segments[0].id], now=old.clock.now())
-        await old.memory.end()
-        clock = old.clock
-    clock.advance(8 * DAY_S)
-    async with Evening(path, name="new", clock=clock, tiers=TierSettings(retention_days=7)) as new:
-        assert await new.facts.facts_about(["id-Ada"], GUILD)
-        await new.talk(50)
-        await new.keeper.run_once()
-        assert await new.store.turns(old.session_id, 0, 100) == ()  # type: ignore[arg-type]
-        assert await new.shelf.tiers_of(old.session_id) == ()
-        assert await new.shelf.archived() == {}
-        assert not await new.facts.facts_about(["id-Ada"], GUILD)
-        assert len(await new.store.turns(new.session_id, 0, 100)) == 50  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio

@@ -62,7 +62,7 @@ async def open_written_services(
         policy = await policy_for(parts, None, stores.guilds)
         yield RoomServices(
             sessions=stores.sessions,
-            open_memory=memory_factory(store, ExtractiveSummariser(), parts, policy, clock),
+            open_memory=memory_factory(store, ExtractiveSummariser(), parts, policy, clock, in_use=set()),
             recognizer=recognizer,
             detector=LoudnessDetector(),
             synthesizer=ToneSynthesizer(),

@@ -52,8 +52,9 @@ def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("data_dir")
-def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """`archive` moves the named segments or all compressed ones, and `--clear` prunes the archive."""
+    monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", "0")
     assert "no segment of the session is compressed" in told(capsys, "memory", "archive")
     assert "Archived 1 segment: evening:0-10." in told(capsys, "memory", "archive", "--segment", "0-10")
     assert "No segment 0-10 can be archived" in told(capsys, "memory", "archive", "--segment", "0-10", status=1)

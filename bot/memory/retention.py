@@ -1,0 +1,136 @@
+"""Deletes what is older than its retention time: sessions, log lines, and details of archived segments.
+
+One task for the process. It works at the start and then once a day, for the sessions of all servers, whether they ended
+or were left open by a crash, and whether tiers are on or off. Afterwards the bytes of what was deleted are wiped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.log_files import drop_lines_before
+from bot.store.tiers import TierStore
+from bot.store.wiping import wipe_deleted
+from compaction.errors import StoreError
+from compaction.sentence_cache import clear_sentence_caches
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection
+    from pathlib import Path
+
+    from bot.clock import Clock
+    from bot.memory.people import PeopleBook
+    from bot.store.database import Database
+    from compaction.model import SessionId
+    from compaction.settings import TierSettings
+
+log = structlog.get_logger()
+
+DAY_S = 24 * 3600.0
+# When to try again after a failure: the disk may be full, or another program may hold the database.
+RETRY_S = 3600.0
+# Segments pruned in one transaction: each holds the write lock for some milliseconds.
+MOST_PRUNED = 15
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionResult:
+    """What was deleted. `wiped`: whether no byte of it is left in the index and in the journal."""
+
+    sessions: tuple[SessionId, ...] = ()
+    pruned: int = 0
+    log_lines: int = 0
+    wiped: bool = True
+
+
+class Retention:
+    """The retention of one database and its logs.
+
+    `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when sessions were deleted.
+    `in_use`: the sessions of open rooms, which are never deleted.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        settings: TierSettings,
+        *,
+        clock: Clock,
+        log_folder: Path | None = None,
+        people: PeopleBook | None = None,
+        in_use: Collection[SessionId] = (),
+    ) -> None:
+        self._database = database
+        self._tiers = TierStore(database)
+        self._settings = settings
+        self._clock = clock
+        self._log_folder = log_folder
+        self._people = people
+        self._in_use = in_use
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep the retention time for the duration of the block."""
+        task = asyncio.create_task(self.run(), name="retention")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def run(self) -> None:
+        """Work now and once a day, until cancelled. *Cancellation* is safe at any point."""
+        while True:
+            done = await self._try_once()
+            await self._clock.sleep(DAY_S if done else RETRY_S)
+
+    async def _try_once(self) -> bool:
+        """Return whether everything was done."""
+        try:
+            result = await self.enforce()
+        except (StoreError, OSError) as error:
+            log.warning("retention_failed", problem=str(error), retry_s=RETRY_S)
+            return False
+        log.info(
+            "retention_enforced",
+            sessions_deleted=len(result.sessions),
+            segments_pruned=result.pruned,
+            log_lines_deleted=result.log_lines,
+            wiped=result.wiped,
+        )
+        return result.wiped
+
+    async def enforce(self) -> RetentionResult:
+        """Delete what is too old. Raises `StoreError`, and `OSError` for the log files."""
+        now, days = self._clock.now(), self._settings.retention_days
+        deleted: tuple[SessionId, ...] = ()
+        lines = 0
+        if days:
+            before = now - days * DAY_S
+            deleted = await self._tiers.delete_expired_sessions(before=before, keep=self._in_use)
+            if self._log_folder is not None:
+                lines = await asyncio.to_thread(drop_lines_before, self._log_folder, before)
+        pruned = await self._prune(now) if self._settings.enabled else 0
+        # Also when nothing was deleted now: a wipe may have been cut short before.
+        wiped = await wipe_deleted(self._database)
+        if deleted:
+            clear_sentence_caches()
+            if self._people is not None:
+                await self._people.reload()
+        return RetentionResult(deleted, pruned, lines, wiped)
+
+    async def _prune(self, now: float) -> int:
+        """Prune the segments that have been archived for long, in small transactions."""
+        count = 0
+        before = now - self._settings.prune_after_days * DAY_S
+        while outdated := await self._tiers.archived(before=before, most=MOST_PRUNED):
+            pruned = await self._tiers.prune(outdated, now=now)
+            if not pruned:
+                break
+            count += pruned
+        return count

@@ -1,0 +1,143 @@
+"""Retention deletes old sessions of every kind, old log lines, and the bytes of both from the whole data folder."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.log_files import drop_lines_before
+from bot.logs import log_path
+from bot.memory.retention import DAY_S, RETRY_S, Retention
+from bot.store.database import Database, open_database
+from compaction.errors import StoreError
+from compaction.model import Note, NoteId, SessionId
+from compaction.settings import TierSettings
+from tests.bot.evening import GUILD, Evening
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "Quillfeather"
+
+
+def bytes_in(folder: Path) -> bytes:
+    """Return the bytes of all files below a folder."""
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+async def an_evening(path: Path, name: str, clock: FakeClock, *, turns: int = 45, end: bool = True) -> None:
+    """Store an evening in which a secret was told; unless `end`, it is left open as by a crash."""
+    async with Evening(path, name=name, clock=clock) as evening:
+        await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
+        await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
+        await evening.talk(turns)
+        await evening.keeper.run_once(through=evening.memory.total_turns)
+        if end:
+            await evening.memory.end()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("tiers", [True, False])
+async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -> None:
+    """Short, long and crashed sessions are deleted 30 days after their last turn, whether tiers are on or off. Their
+    bytes are gone while the database is still open. A later session stays.
+    """
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    for day in range(5):
+        await an_evening(path, f"old-{day}", clock, end=day != 2)
+        clock.advance(DAY_S / 24)
+    await an_evening(path, "long", clock, turns=80)
+    clock.advance(20 * DAY_S)
+    async with Evening(path, name="later", clock=clock) as later:
+        await later.say("The gate code is 4411.", "Bob")
+        retention = Retention(later.database, TierSettings(enabled=tiers), clock=clock, people=later.people)
+        await later.people.prime(GUILD, ["id-Ada"])
+        assert (await retention.enforce()).sessions == ()
+        assert SECRET.encode() in bytes_in(tmp_path)
+        clock.advance(11 * DAY_S)
+        done = await retention.enforce()
+        assert set(done.sessions) == {*(SessionId(f"old-{day}") for day in range(5)), SessionId("long")}
+        assert done.wiped
+        left = bytes_in(tmp_path).lower()
+        assert SECRET.lower().encode() not in left
+        assert b"gate code" in left
+        assert later.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert await later.people.facts_about(GUILD, "id-Ada") == ()
+
+
+@pytest.mark.asyncio
+async def test_sessions_of_open_rooms_and_without_limit_stay(tmp_path: Path) -> None:
+    """The session of an open room is kept however long nobody speaks. With 0 days, everything is kept."""
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    await an_evening(path, "open", clock, turns=1, end=False)
+    clock.advance(400 * DAY_S)
+    async with open_database(path) as database:
+        kept = Retention(database, TierSettings(), clock=clock, in_use={SessionId("open")})
+        assert (await kept.enforce()).sessions == ()
+        assert (await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()).sessions == ()
+        assert (await Retention(database, TierSettings(), clock=clock).enforce()).sessions == (SessionId("open"),)
+
+
+@pytest.mark.asyncio
+async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retention is enforced when it starts and once a day; after a failure it is tried again in an hour."""
+    clock = FakeClock()
+    fails = {1: True}
+    days: list[float] = []
+
+    async def checkpoint(_database: Database) -> bool:
+        days.append(clock.monotonic())
+        if fails.pop(len(days), False):
+            raise StoreError("The disk is full.")
+        return True
+
+    monkeypatch.setattr(Database, "checkpoint", checkpoint)
+    async with (
+        open_database(tmp_path / "roomtone.db") as database,
+        Retention(database, TierSettings(), clock=clock).running(),
+    ):
+        for seconds in (RETRY_S, DAY_S, DAY_S):
+            await clock.until_somebody_sleeps()
+            clock.advance(seconds)
+            await asyncio.sleep(0)
+        await clock.until_somebody_sleeps()
+    assert days == [0.0, RETRY_S, RETRY_S + DAY_S, RETRY_S + 2 * DAY_S]
+
+
+@pytest.mark.asyncio
+async def test_a_reading_program_does_not_hide_what_was_left(tmp_path: Path) -> None:
+    """If another connection reads, so that the journal cannot be truncated, the result says so."""
+    async with open_database(tmp_path / "a.db", busy_timeout_s=0.05) as database:
+        async with database.reading() as reader:
+            await reader.exec_driver_sql("SELECT count(*) FROM turns")
+            async with database.writing() as connection:
+                await connection.exec_driver_sql("INSERT INTO tier_opt_outs VALUES ('guild', '1')")
+            assert not (await Retention(database, TierSettings(), clock=FakeClock()).enforce()).wiped
+        assert (await Retention(database, TierSettings(), clock=FakeClock()).enforce()).wiped
+
+
+def a_line(at: float, text: str) -> str:
+    """Return a log line as it stands in the file."""
+    return json.dumps({"timestamp": datetime.fromtimestamp(at, UTC).isoformat(), "event": text}) + "\n"
+
+
+def test_old_log_lines_are_deleted(tmp_path: Path) -> None:
+    """Lines before the time go from all log files, with what belongs to them. Later lines stay, and a file without old
+    lines is not touched.
+    """
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    log.with_name(log.name + ".1").write_text(a_line(1.0, SECRET) + a_line(5.0, SECRET), "utf-8")
+    log.write_text(a_line(8.0, SECRET) + f"of it: {SECRET}\n" + a_line(10.0, "new") + "of that\n" + a_line(9.0, "x"))
+    assert drop_lines_before(log.parent, 10.0) == 4
+    assert log.read_text("utf-8") == a_line(10.0, "new") + "of that\n" + a_line(9.0, "x")
+    assert SECRET.encode() not in bytes_in(tmp_path)
+    inode = log.stat().st_ino
+    assert drop_lines_before(log.parent, 10.0) == 0
+    assert log.stat().st_ino == inode
+    assert sorted(path.name for path in log.parent.iterdir()) == [log.name, log.name + ".1"]
