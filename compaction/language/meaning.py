@@ -244,16 +244,19 @@ class _Reading:
     def _names(self, known: frozenset[str], numbered: set[int]) -> tuple[set[str], set[int]]:
         found: set[str] = set()
         places: set[int] = set()
-        later = {
-            word.removesuffix("'s")
-            for place, word in enumerate(self._words)
-            if place > 0 and self._written[place][0].isupper()
-        }
+        upper = [self._written[place][0].isupper() for place in range(len(self._words))]
+        later = {word.removesuffix("'s") for place, word in enumerate(self._words) if place > 0 and upper[place]}
+        # Recognisers write a sentence Like This Now And Then: its capitals tell nothing.
+        small = {place for place in range(1, len(self._words)) if not self._is_content(place)} - self._cues["own"]
+        titled = any(upper[place] for place in small) and all(
+            upper[place] for place in range(len(self._words)) if self._is_content(place)
+        )
+        told = not self._language.capital_nouns and not titled
         for place, word in enumerate(self._words):
             bare = word.removesuffix("'s").removesuffix("'")
-            if place in numbered or not self._is_content(place) or not self._written[place][0].isupper():
+            if place in numbered or not self._is_content(place) or not upper[place]:
                 continue
-            if bare in known or (not self._language.capital_nouns and (place > 0 or bare in later)):
+            if bare in known or (told and (place > 0 or bare in later)):
                 found.add(bare)
                 places.add(place)
         return found, places

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, asks_about_something, best_match
+from bot.brain.embedded.evidence import (
+    Evidence,
+    EvidenceOrigin,
+    asks,
+    asks_about_something,
+    best_match,
+    content_stems,
+    name_stems,
+)
 from bot.brain.embedded.evidence_sources import collect_evidence
-from bot.brain.lexicon import content_stems, is_question, meaning_stem, words_of
+from bot.brain.lexicon import words_of
 from bot.brain.wakeword import mentions_name
 from bot.time_phrases import format_ago, format_time_range
 from compaction.language.text import sentences
@@ -112,7 +120,7 @@ def _reply(
     found = best_match(question, evidence, ignore=names, asker=asker)
     if found is not None:
         return quote(found, now=now, zone=zone)
-    if is_question(question):
+    if asks(question):
         return f"I have heard nothing about that here, {asker}."
     return f"I heard you, {asker}. I can tell you what was said here, if you ask me."
 
@@ -129,8 +137,7 @@ def _small_talk(words: set[str], asker: str) -> str:
 
 def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
     """Return whether the question asks only what people talked about."""
-    own = {meaning_stem(word) for name in names for word in words_of(name)}
-    wanted = content_stems(question) - own
+    wanted = content_stems(question).difference(*map(name_stems, names))
     return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS
 
 
@@ -139,7 +146,7 @@ def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo
     candidates = [
         item for item in evidence if item.origin is not EvidenceOrigin.NOTE and len(content_stems(item.text)) >= 3
     ]
-    candidates = [item for item in candidates if not is_question(item.text)]
+    candidates = [item for item in candidates if not asks(item.text)]
     earlier_ones = [item for item in candidates if item.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
     latest = [item for item in candidates if item.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
     if not earlier_ones and not latest:

@@ -9,26 +9,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from bot.brain.lexicon import (
-    NUMBER_WORDS,
-    PLACE_WORDS,
-    content_stems,
-    is_empty,
-    is_question,
-    meaning_stem,
-    tells_a_time,
-    words_of,
-)
+from bot.brain.lexicon import is_question
 from bot.brain.wakeword import strip_call
+from compaction.language.languages import LANGUAGES
+from compaction.language.meaning import Meaning, meaning
+from compaction.language.terms import normalized_words, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_CAPITALISED = re.compile(r"\b[A-Z][\w'’]+")
-_DIGIT = re.compile(r"\d")
-
+# 'Think', 'say', 'machen': words that a question has whatever it is about.
+_LIGHT = frozenset(form for each in LANGUAGES for word in each.light for form in (word, each.stem(word)))
+_ADDRESSED = re.compile(r"^\s*\w+,\s")
 # The share of the question's words, weighted by rarity, that an answer must have.
-ENOUGH = 0.4
+ENOUGH = 0.35
 # A sentence's share is multiplied by this if the question names a person and the sentence is neither by nor about them.
 ELSE_SHARE = 0.6
 # Among answers with at least this share of the best score the newest is chosen, because people correct themselves.
@@ -60,14 +54,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a question asks for: the stems of its words, the speakers it names, and the kind of answer."""
+    """What a question asks for: the stems of its words, its values, and the speakers that it names."""
 
     stems: frozenset[str]
+    values: frozenset[str]
     speakers: frozenset[str]
-    number: bool
-    time: bool
-    place: bool
-    person: bool
 
 
 def best_match(
@@ -79,13 +70,14 @@ def best_match(
     the evidence are skipped. Of nearly equal sentences the newest wins.
     """
     names = tuple(ignore)
-    candidates = [sentence for sentence in evidence if not is_question(strip_call(sentence.text, names))]
+    candidates = [sentence for sentence in evidence if not asks(strip_call(sentence.text, names))]
     asked_for = _parse_question(question, {item.speaker for item in candidates if item.speaker}, names, asker)
     if not asked_for.stems or not candidates:
         return None
-    held = [content_stems(candidate.text) for candidate in candidates]
+    # 'Ton, we're just …': a single word before a comma is whom a sentence is for, or a call that was misheard.
+    held = [content_stems(_ADDRESSED.sub("", strip_call(candidate.text, names))) for candidate in candidates]
     # The speaker's name counts as a word of the sentence: 'what did Bo say about …'.
-    known = [stems | _name_stems(item.speaker) for item, stems in zip(candidates, held, strict=True)]
+    known = [stems | name_stems(item.speaker) for item, stems in zip(candidates, held, strict=True)]
     rarity = _rarity(known, asked_for.stems)
     whole = sum(rarity.values())
     scored: list[tuple[float, Evidence]] = []
@@ -109,31 +101,37 @@ def asks_about_something(question: str, *, ignore: Iterable[str] = ()) -> bool:
 
 def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[str]) -> bool:
     """Return whether one of `speakers` said the sentence or is named in it."""
-    return any(candidate.speaker == speaker or _name_stems(speaker) <= stems for speaker in speakers)
+    return any(candidate.speaker == speaker or name_stems(speaker) <= stems for speaker in speakers)
+
+
+def asks(text: str) -> bool:
+    """Return whether a text is a question, with or without a question mark."""
+    return is_question(text) or meaning(text).asks
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the words that say what a text is about, with its numbers as digits."""
+    return _stems(meaning(text))
+
+
+def _stems(said: Meaning) -> frozenset[str]:
+    # A word is written with a capital in one sentence and without in the next: 'the Folding Chairs'.
+    return (said.about | {stem for name in said.names for stem in terms(name)}) - _LIGHT
 
 
 def _parse_question(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Question:
-    words = words_of(question)
-    ignored = {meaning_stem(word) for name in ignore for word in words_of(name)}
-    if "time" in words and "what" in words:
-        ignored.add(meaning_stem("time"))
-    stems = frozenset(meaning_stem(word) for word in words if not is_empty(word) and len(word) > 1) - ignored
-    text = " ".join(words)
-    named = {name for name in speakers if _name_stems(name) & stems}
-    if asker is not None and not named and {"i", "my", "me", "mine"} & set(words):
+    names = tuple(ignore)
+    read = meaning(strip_call(question, names))
+    stems = _stems(read).difference(*map(name_stems, names))
+    named = {name for name in speakers if name_stems(name) & stems}
+    if asker is not None and not named and read.own and not read.together:
         named = {asker}
-    return _Question(
-        stems=stems,
-        speakers=frozenset(named),
-        number=any(asked in text for asked in ("how many", "how much", "how long", "how old", "how far")),
-        time="when" in words or "what time" in text or "what day" in text,
-        place="where" in words,
-        person=bool({"who", "whose", "whom"} & set(words)),
-    )
+    return _Question(stems, read.values, frozenset(named))
 
 
-def _name_stems(speaker: str | None) -> frozenset[str]:
-    return frozenset(meaning_stem(word) for word in words_of(speaker)) if speaker else frozenset()
+def name_stems(speaker: str | None) -> frozenset[str]:
+    """Return the words of a name as they may stand among the stems of a text."""
+    return frozenset((*normalized_words(speaker), *terms(speaker))) if speaker else frozenset()
 
 
 def _rarity(known: Sequence[frozenset[str]], wanted: frozenset[str]) -> dict[str, float]:
@@ -149,16 +147,6 @@ def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> f
     if not rest:
         # The sentence only repeats the question's words, so it is no answer.
         return -0.5
-    bonus = 0.0
-    if candidate.speaker in asked_for.speakers:
-        bonus += 0.3
-    words = set(words_of(candidate.text))
-    if asked_for.number and (_DIGIT.search(candidate.text) or words & NUMBER_WORDS):
-        bonus += 0.3
-    if asked_for.time and tells_a_time(candidate.text):
-        bonus += 0.3
-    if asked_for.place and PLACE_WORDS & words:
-        bonus += 0.15
-    if asked_for.person and len(_CAPITALISED.findall(candidate.text)) > 1:
-        bonus += 0.1
-    return bonus
+    bonus = 0.3 if candidate.speaker in asked_for.speakers else 0.0
+    said = meaning(candidate.text)
+    return bonus + 0.2 * bool(said.values - asked_for.values) + 0.1 * bool(said.names - asked_for.stems)

@@ -57,6 +57,13 @@ def test_names_need_a_capital_inside_the_sentence() -> None:
     assert meaning("Nadja hat den Schlüssel.", frozenset({"nadja"})).names == {"nadja"}
 
 
+def test_title_case_makes_no_names() -> None:
+    """The capitals of a sentence in title case tell no names, because recognisers write some sentences so."""
+    assert not meaning("Tell Us Again Where The Little Bag Hangs.").names
+    assert meaning("When I met Mara we left.").names == {"mara"}
+    assert meaning("We met. Then Mara left.").names == {"mara"}
+
+
 def test_unspaced_scripts_have_topics() -> None:
     """A script without spaces gives pairs of characters."""
     assert "花生" in meaning("我对花生过敏。").topics
