@@ -75,7 +75,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("session",),
     ),
     "rehearsal": (
-        ("errors", "words"),
+        ("errors", "own_machine", "words"),
         ("discord", "people"),
         ("scenarios", "servers"),
         ("script",),

@@ -1,11 +1,13 @@
 """The control API: a test, or a person at a terminal, acts in the local Discord over plain HTTP.
 
 docs/rehearsal-control-api.md describes the API. Every answer is a JSON object. The answer to a mistake is
-`{"error": sentence}` with a 4xx status. There is no authentication: anybody on this machine can use the API.
+`{"error": sentence}` with a 4xx status. The address of the API contains a token, so only those who were given the
+address can use it.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.payloads import Json
 
 PREFIX = "/control"
+_UNAUTHORISED = "The address of the control API ends in a token. Use the address that was printed."
 # A model may take this long to answer a command. The limit keeps a caller from waiting for ever.
 _MAX_TIMEOUT_S = 600.0
 _DEFAULT_TIMEOUT_S = 30.0
@@ -65,21 +68,39 @@ class ControlledDiscord(Protocol):
 class ControlApi:
     """The HTTP handlers of the control API."""
 
-    def __init__(self, discord: ControlledDiscord) -> None:
+    def __init__(self, discord: ControlledDiscord, *, token: str) -> None:
         self._discord = discord
+        self._token = token.encode()
 
     def routes(self) -> list[web.RouteDef]:
-        member = PREFIX + "/members/{user_id}"
+        base = PREFIX + "/{token}"
+        member = base + "/members/{user_id}"
         return [
-            web.post(member + "/join", _translated(self._join)),
-            web.post(member + "/leave", _translated(self._leave)),
-            web.post(member + "/command", _translated(self._command)),
-            web.post(member + "/message", _translated(self._message)),
-            web.post(PREFIX + "/network", _translated(self._network)),
-            web.post(PREFIX + "/fault/{name}", _translated(self._fault)),
-            web.get(PREFIX + "/status", _translated(self._status)),
-            web.route("*", PREFIX + "/{path:.*}", _translated(self._unknown)),
+            web.post(member + "/join", self._authorised(self._join)),
+            web.post(member + "/leave", self._authorised(self._leave)),
+            web.post(member + "/command", self._authorised(self._command)),
+            web.post(member + "/message", self._authorised(self._message)),
+            web.post(base + "/network", self._authorised(self._network)),
+            web.post(base + "/fault/{name}", self._authorised(self._fault)),
+            web.get(base + "/status", self._authorised(self._status)),
+            web.route("*", base + "/{path:.*}", self._authorised(self._unknown)),
+            web.route("*", PREFIX + "{path:(/.*)?}", self._authorised(self._unknown)),
         ]
+
+    def _authorised(
+        self, handler: Callable[[web.Request], Awaitable[web.Response]]
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Return `handler` behind the check of the token. Mistakes become an answer with status 400."""
+
+        async def authorised(request: web.Request) -> web.Response:
+            if not hmac.compare_digest(request.match_info.get("token", "").encode("utf-8", "replace"), self._token):
+                return json_response({"error": _UNAUTHORISED}, status=403)
+            try:
+                return await handler(request)
+            except RehearsalError as error:
+                return json_response({"error": str(error)}, status=400)
+
+        return authorised
 
     async def _join(self, request: web.Request) -> web.Response:
         body = await _body(request, "channel_id")
@@ -128,22 +149,8 @@ class ControlApi:
         return json_response(self._discord.status())
 
     async def _unknown(self, request: web.Request) -> web.Response:
-        return json_response(
-            {"error": f"The control API has no {request.method} {request.path}. Its status: GET {PREFIX}/status."},
-            status=404,
-        )
-
-
-def _translated(
-    handler: Callable[[web.Request], Awaitable[web.Response]],
-) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def translated(request: web.Request) -> web.Response:
-        try:
-            return await handler(request)
-        except RehearsalError as error:
-            return json_response({"error": str(error)}, status=400)
-
-    return translated
+        asked = f"{request.method} /{request.match_info['path']}"
+        return json_response({"error": f"The control API has no {asked}. Its status: GET /status."}, status=404)
 
 
 async def _body(request: web.Request, *known: Any) -> Json:

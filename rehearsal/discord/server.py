@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +15,7 @@ from aiohttp import web
 from rehearsal.discord import payloads, rest
 from rehearsal.discord.certificate import Certificate, write_certificate
 from rehearsal.discord.connection import WebsocketServer
-from rehearsal.discord.control import ControlApi
+from rehearsal.discord.control import PREFIX, ControlApi
 from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.forwarder import Forwarder
 from rehearsal.discord.gateway import Gateway
@@ -24,6 +25,7 @@ from rehearsal.discord.interactions import REPLY_TIMEOUT_S, RESPONSE_TIMEOUT_S, 
 from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.errors import LocalDiscordError
+from rehearsal.own_machine import refuse_foreign_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +39,7 @@ _log = structlog.get_logger()
 HOST = "127.0.0.1"
 _GATEWAY_PATH = "/gateway"
 _SHUTDOWN_TIMEOUT_S = 2.0
+_CONTROL_TOKEN_BYTES = 16
 
 
 class LocalDiscord:
@@ -82,6 +85,7 @@ class LocalDiscord:
             self.guild, self._gateway, self._voice, self._forwarder, switch_endpoint=self._switch_endpoint
         )
         self._websockets = WebsocketServer()
+        self._control_token = secrets.token_urlsafe(_CONTROL_TOKEN_BYTES)
         self._http_port = 0
         self._voice_ports: list[int] = []
         self._voice_port_in_use = 0
@@ -111,8 +115,8 @@ class LocalDiscord:
 
     @property
     def control_base(self) -> str:
-        """The base URL of the control API."""
-        return f"http://{HOST}:{self._http_port}/control"
+        """The base URL of the control API. It ends in a token, without which the API does nothing."""
+        return f"http://{HOST}:{self._http_port}{PREFIX}/{self._control_token}"
 
     @property
     def gateway_url(self) -> str:
@@ -195,7 +199,7 @@ class LocalDiscord:
         self._forwarder.watch = watch
 
     def status(self) -> Json:
-        """Return the whole status, as `GET /control/status` sends it."""
+        """Return the whole status, as `GET /status` of the control API sends it."""
         first = self._voice.rooms[self.guild.voice_channels[0].id].delivery
         return {
             "guild": {"id": str(self.guild.id), "name": self.guild.name},
@@ -253,17 +257,17 @@ class LocalDiscord:
         stack.callback(self._voice.close)
         stack.callback(self._gateway.close)
         api = rest.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
-        application = web.Application()
-        application.router.add_routes([*api.routes(), *ControlApi(self).routes()])
+        application = web.Application(middlewares=[refuse_foreign_requests])
+        application.router.add_routes([*api.routes(), *ControlApi(self, token=self._control_token).routes()])
         application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
         application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
         self._http_port = await self._listen(stack, application, "http_port", http_port, None)
-        voice = web.Application()
+        voice = web.Application(middlewares=[refuse_foreign_requests])
         voice.router.add_get("/", self._serve_voice)
         # There are two endpoints, so that the fault "migrate" can move clients from one to the other.
         for port in (voice_port, 0):
             self._voice_ports.append(await self._listen(stack, voice, "voice_port", port, tls))
-            voice = web.Application()
+            voice = web.Application(middlewares=[refuse_foreign_requests])
             voice.router.add_get("/", self._serve_voice)
         stack.push_async_callback(self._websockets.close_all)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rehearsal.errors import PersonError
 
 # Makes the member join or rejoin. Returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE data}`, as
-# `POST /control/members/{user_id}/join` does.
+# `POST /members/{user_id}/join` of the control API does.
 JoinChannel: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 # Makes the member leave the channel.
 LeaveChannel: TypeAlias = Callable[[], Awaitable[object]]

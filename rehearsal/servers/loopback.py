@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from rehearsal.errors import RehearsalError
+from rehearsal.own_machine import refuse_foreign_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +41,7 @@ class LoopbackServer:
 
     async def open(self, routes: Iterable[web.RouteDef]) -> None:
         """Start to listen. Raises `RehearsalError` when the port is taken."""
-        app = web.Application()
+        app = web.Application(middlewares=[refuse_foreign_requests])
         app.add_routes(routes)
         runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._cancel_abandoned

@@ -5,7 +5,7 @@
  * PCM (16 bit, 48 kHz, stereo). It writes its events as JSON lines to stdout, and reads the commands `play`, `status`
  * and `stop` as lines from stdin.
  *
- *   node client.mjs --control http://127.0.0.1:PORT/control --user 2003 --listen 1001 --record heard.pcm [--hertz 660]
+ *   node client.mjs --control http://127.0.0.1:PORT/control/TOKEN --user 2003 --listen 1001 --record heard.pcm [--hertz 660]
  */
 import { createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';

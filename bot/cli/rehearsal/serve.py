@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -50,10 +51,13 @@ async def serve_local_discord(
     Raises `RehearsalError` if a server cannot listen, a named language model cannot be served, or the bot crashes; and
     the bot's own errors if it cannot start.
     """
-    settings = load(overrides=overrides)
     stop = asyncio.Event()
     crashes: list[BotCrashed] = []
     async with AsyncExitStack() as stack:
+        # The logs and the memory of a served Discord stay apart from those of the operator's own bot.
+        folder = stack.enter_context(TemporaryDirectory(prefix="roomtone-serve-"))
+        overrides = {"storage.data_dir": folder, **overrides}
+        settings = load(overrides=overrides)
         console = stack.enter_context(null_console())
         stack.enter_context(logging_from_settings(settings, console=console))
         stack.enter_context(stop_on_signals(stop))
@@ -61,6 +65,7 @@ async def serve_local_discord(
         discord.network.update(network)
         for line in addresses(discord):
             typer.echo(line)
+        typer.echo(f"  data folder  {settings.storage.data_dir}   (--set storage.data_dir=FOLDER keeps it)")
         if models is not None:
             mind = await find_chat_backend(models, settings.models.directory)
             typer.echo(mind.sentence)

@@ -180,7 +180,7 @@ async def test_whatever_it_does_not_have_is_said() -> None:
     async with LocalDiscord() as local, _control(local) as control:
         status, answer = await control.get("/weather")
         assert status == 404
-        assert "has no GET /control/weather" in answer["error"]
+        assert "has no GET /weather" in answer["error"]
         status, answer = await control.post("/members/9/join")
         assert status == 400
         assert answer["error"].startswith("User 9 is not a member of the guild.")
@@ -188,3 +188,41 @@ async def test_whatever_it_does_not_have_is_said() -> None:
         assert answer == {"error": "the user id is a Discord id, for example 2001; 'somebody' is not."}
         status, answer = await control.post(f"/members/{ADA}/join", {"channel_id": "601"})
         assert answer["error"].startswith("Channel 601 is not a voice channel")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", ["/status", "/members/2001/join", "/weather", ""])
+async def test_nothing_happens_without_the_token(path: str) -> None:
+    """Without the token of the printed address, or with another, every request is refused."""
+    async with LocalDiscord() as local, aiohttp.ClientSession() as http:
+        base, _, token = local.control_base.rpartition("/")
+        assert len(token) >= 16
+        for wrong in (base, f"{base}/{token[:-1]}", f"{base}/{'x' * len(token)}", f"{base}/%ED%A0%80"):
+            for method in ("GET", "POST"):
+                async with http.request(method, wrong + path) as answer:
+                    assert answer.status == 403
+                    assert "token" in (await answer.json())["error"]
+        assert local.status()["voice_states"] == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example:80"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+async def test_no_page_can_control_it(headers: dict[str, str]) -> None:
+    """A request of a page, or for a host name that was made to resolve to this machine, is refused even with the token.
+    REST and the gateway refuse it too.
+    """
+    async with LocalDiscord() as local, aiohttp.ClientSession() as http:
+        gateway = local.gateway_url.replace("ws://", "http://")
+        for url in (f"{local.control_base}/members/{ADA}/join", f"{local.api_base}/gateway", gateway):
+            for method in ("GET", "POST"):
+                async with http.request(method, url, headers=headers) as answer:
+                    assert answer.status == 403
+        assert local.status()["voice_states"] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,9 @@ from rehearsal.errors import RehearsalError
 from rehearsal.runner.observations import BotCrashed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from rehearsal.runner.observations import ObservationCallback
     from rehearsal.runner.ports import BotSetup
 
@@ -82,3 +86,32 @@ async def test_a_bot_that_ends_by_itself_is_a_failure(
             await serve_local_discord({}, with_bot=True, port=0, network={"loss": 0.25})
     assert networks[0]["loss"] == 0.25
     assert "A local Discord is up" in capsys.readouterr().out
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+@pytest.mark.asyncio
+async def test_it_has_a_data_folder_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The bot and the logs use a folder that is deleted at the end, and not the operator's, unless one is named."""
+    used: list[str] = []
+
+    class Noting(_Crashing):
+        def __init__(self, overrides: Mapping[str, object]) -> None:
+            super().__init__(overrides)
+            used.append(str(overrides["storage.data_dir"]))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "operators"))
+    monkeypatch.setattr(serve, "InProcessCompanion", Noting)
+    for overrides in ({}, {"storage.data_dir": str(tmp_path / "named")}):
+        async with asyncio.timeout(30):
+            with pytest.raises(RehearsalError):
+                await serve_local_discord(overrides, with_bot=True, port=0)
+    assert names_in(tmp_path) == ["named"]
+    assert used[0].startswith(str(tmp_path / "roomtone-serve-"))
+    assert used[1] == str(tmp_path / "named")
+    assert used[0] in capsys.readouterr().out

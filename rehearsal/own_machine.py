@@ -1,0 +1,37 @@
+"""Refuses requests to the local servers that a web page may have caused. Pure, and the aiohttp middleware around it.
+
+The servers listen on 127.0.0.1 only, but a browser on this machine sends them what any page asks it to. Such a request
+has an Origin, or the name of a foreign host that was made to resolve to this machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+_NAMES: Final = frozenset({"127.0.0.1", "localhost"})
+
+
+def foreign_request(headers: Mapping[str, str]) -> str:
+    """Return why a request with these headers is refused, a plain sentence; empty if it is not."""
+    host = headers.get("Host", "").casefold()
+    name, _, port = host.partition(":")
+    if name not in _NAMES or not (port.isdigit() or host == name):
+        return "This server answers only to 127.0.0.1 and localhost. Use the address that was printed."
+    if "Origin" in headers:
+        return "This server answers no web pages. Send the request with another program, for example curl."
+    return ""
+
+
+@web.middleware
+async def refuse_foreign_requests(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer a foreign request with status 403."""
+    if problem := foreign_request(request.headers):
+        return web.json_response({"error": problem}, status=403)
+    return await handler(request)
