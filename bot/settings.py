@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from voice.endpoint_settings import EndpointKey, EndpointUrl
 
+# What Discord shows as `Copy ID` in its developer mode.
+DiscordId = Annotated[int, Field(gt=0)]
+
 
 class DiscordSettings(BaseModel):
     """Who the bot is on Discord, and where Discord is."""
@@ -48,6 +51,21 @@ class DiscordSettings(BaseModel):
             "the Bot page of the developer portal."
         ),
     ] = False
+    roles: Annotated[
+        tuple[DiscordId, ...],
+        Field(
+            description="Ids of the roles whose members may call the bot with /join and show it screens "
+            "(docs/commands.md has all commands); moderators always may. Once the bot is there, everybody in the "
+            "channel may talk to it. Default: everybody may call it."
+        ),
+    ] = ()
+    channels: Annotated[
+        tuple[DiscordId, ...],
+        Field(
+            description="Ids of the voice channels into which the bot comes, on all servers together. Default: any "
+            "that somebody calls or moves it into."
+        ),
+    ] = ()
 
 
 class RoomSettings(BaseModel):

@@ -49,12 +49,3 @@ class BrainSettings(BaseModel):
             "participation.max_calls_per_hour. Nothing is said, recorded or done before the end is certain."
         ),
     ] = True
-    reply_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=120,
-            description="Seconds after which a reply that has not begun to sound is given up. Default 20: later the "
-            "conversation has moved on.",
-        ),
-    ] = 20.0

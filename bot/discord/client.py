@@ -15,6 +15,7 @@ import structlog
 from discord import app_commands
 
 from bot.channel.port import MembershipChange
+from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace, person_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from bot.settings import DiscordSettings
     from voice.transport.metronome import Metronome
 
-    AddCommands = Callable[[app_commands.CommandTree[Any]], None]
+    AddCommands = Callable[[CheckedCommandTree], None]
 
 log = structlog.get_logger()
 
@@ -63,12 +64,14 @@ class RoomtoneClient(discord.Client):
             guilds=True, voice_states=True, guild_messages=True, message_content=settings.message_content
         )
         super().__init__(intents=intents, connector=connector(settings))
+        self._settings = settings
         self._supervisor = supervisor
         self._metronome = metronome
-        self.tree = app_commands.CommandTree(self)
-        add_room_commands(self.tree, supervisor, metronome)
+        self.tree = CheckedCommandTree(self, settings, supervisor)
+        add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
             add(self.tree)
+        self.tree.apply_rules()
         self.tree.error(_command_failed)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
@@ -127,7 +130,7 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(self, channel, self._metronome)
+            return DiscordPlace(self, channel, self._metronome, allowed=self._settings.channels)
         return None
 
 

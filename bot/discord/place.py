@@ -11,11 +11,13 @@ import discord
 import structlog
 
 from bot.channel.port import Person
+from bot.discord.access import channel_refusal
 from bot.discord.chat import DiscordChat
+from bot.errors import BotError
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
     from bot.channel.port import Link
     from voice.transport.audio_events import AudioEvent
@@ -30,6 +32,10 @@ WRITE_TIMEOUT_S = 10.0
 MESSAGE_CHARS = 2000
 
 
+class ChannelNotAllowedError(BotError):
+    """The settings do not let the bot come into that voice channel."""
+
+
 class DiscordPlace:
     """One voice or stage channel with its own chat. Implements `bot.channel.port.Place`."""
 
@@ -38,12 +44,17 @@ class DiscordPlace:
         client: discord.Client,
         channel: VoiceChannel,
         metronome: Metronome | None = None,
+        *,
+        allowed: Collection[int] = (),
     ) -> None:
-        """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own."""
+        """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own.
+        `allowed`: the only channels that `connect` joins, by id; empty: all.
+        """
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
         self._metronome = metronome
+        self._allowed = allowed
 
     @property
     def guild_id(self) -> int:
@@ -91,6 +102,10 @@ class DiscordPlace:
     async def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[Link]:
+        # Here, because the bot also comes by being moved, and by itself after a crash.
+        refused = channel_refusal(self.channel_id, self.name, self._allowed)
+        if refused is not None:
+            raise ChannelNotAllowedError(refused)
         async with VoiceLink.open(
             self._channel,
             sink=sink,

@@ -21,22 +21,19 @@ if TYPE_CHECKING:
     from compaction.settings import BudgetSettings
 
 
-# Default of brain.reply_timeout_s.
-WITHIN_S = 20.0
-
-
 @asynccontextmanager
 async def open_model(
     llm: LlmSettings,
     budget: BudgetSettings,
     models: ModelsSettings | None = None,
     *,
-    within_s: float = WITHIN_S,
+    within_s: float | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[FallbackModel]:
     """Open the configured model with its fallback models, each with its budget; close them at the end of the block.
 
-    `models`: where vocabularies for exact token counts may be. `within_s`: time until the first sound of a reply.
+    `models`: where vocabularies for exact token counts may be. `within_s`: time until the first sound of a reply; by
+    default as in the settings.
     """
     # Imported here, because the library takes a second to load.
     from bot.llm.openai_chat import OpenAIChat
@@ -48,7 +45,7 @@ async def open_model(
             endpoint = await stack.enter_async_context(OpenAIChat(each))
             own = budget if size is None else budget.model_copy(update={"max_context_tokens": size})
             opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models)))
-        yield FallbackModel(opened, within_s=within_s, clock=clock or SystemClock())
+        yield FallbackModel(opened, within_s=within_s or llm.reply_timeout_s, clock=clock or SystemClock())
 
 
 async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings | None = None) -> Budget:

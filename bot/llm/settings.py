@@ -63,8 +63,8 @@ class LlmSettings(BaseModel):
             gt=0,
             le=120,
             description="Seconds to wait for the first piece of an answer; then the next of llm.fallback_models is "
-            "asked. Raise it for a slow local model, and brain.reply_timeout_s too. Default 10: half of "
-            "brain.reply_timeout_s, so that a second model has time.",
+            "asked. After twice this time a reply that has not begun to sound is given up. Raise it for a slow local "
+            "model. Default 10: a second model has time, and after 20 s the conversation has moved on.",
         ),
     ] = 10.0
     # Seconds one whole spoken answer may take. Longer for the small models that rehearsals serve.
@@ -78,7 +78,7 @@ class LlmSettings(BaseModel):
             max_length=4,
             description="Models that are asked in turn when the one before is down, slow or answers nonsense. Each is "
             "a table [[llm.fallback_models]] with a model and, if it is elsewhere, a base_url and an api_key. All "
-            "share brain.reply_timeout_s; a model that failed twice is left out for a while.",
+            "share twice llm.first_token_timeout_s; a model that failed twice is left out for a while.",
             examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
         ),
     ] = ()
@@ -105,6 +105,11 @@ class LlmSettings(BaseModel):
             return own.get_secret_value()
         same_place = base_url.rstrip("/") == self.base_url.rstrip("/")
         return self.api_key.get_secret_value() if self.api_key is not None and same_place else ""
+
+    @property
+    def reply_timeout_s(self) -> float:
+        """Return for how many seconds a reply may take to begin to sound: two models can be asked in this time."""
+        return 2 * self.first_token_timeout_s
 
     @property
     def configured(self) -> bool:

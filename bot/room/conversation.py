@@ -133,7 +133,7 @@ class Conversation:
             synthesizer=services.synthesizer,
             playback=self.playback,
             clock=services.clock,
-            timeout_s=services.brain.reply_timeout_s,
+            timeout_s=services.reply_timeout_s,
             on_reply=self._reply_recorder.record,
             own_names=(services.brain.name, *self._participation.wake_names),
             pronunciations=services.speaking.pronounced_in(place.guild_id),

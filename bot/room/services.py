@@ -71,6 +71,8 @@ class RoomServices:
     speaking: SpeakingSettings
     # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
     responder_name: str
+    # After this time a reply that has not begun to sound is given up.
+    reply_timeout_s: float = 20.0
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.

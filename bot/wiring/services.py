@@ -139,6 +139,7 @@ async def open_services(
         observe=observe,
         room=settings.room,
         brain=settings.brain,
+        reply_timeout_s=settings.llm.reply_timeout_s,
         participation=participation,
         listening=settings.listening,
         asr=settings.asr,
@@ -174,7 +175,6 @@ async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock
             settings.llm,
             settings.budget,
             settings.models,
-            within_s=settings.brain.reply_timeout_s,
             clock=clock,
         )
     )

@@ -76,12 +76,14 @@ FORMER_KEYS = {
     "logs": "level console_level max_file_mb keep_files speech",
 }
 FORMER = {(section, key) for section, keys in FORMER_KEYS.items() for key in keys.split()}
+# Keys that were added after that, and retired again. Whoever retires one more adds it here.
+ADDED_LATER = {("listening", "eager_recognition")}
 
 
 def test_every_former_key_is_a_setting_or_retired() -> None:
     """Every former key is either a setting or retired, and no other key is listed as retired."""
     assert len(FORMER) == 195
-    assert FORMER - set(SETTINGS) == set(RETIRED)
+    assert (FORMER | ADDED_LATER) - set(SETTINGS) == set(RETIRED)
 
 
 def test_retired_keys_are_no_settings_and_their_successors_are() -> None:

@@ -17,9 +17,6 @@ class ListeningSettings(BaseModel):
         description="auto: in each pause the end-of-turn model (`roomtone models pull turn`), if it is there, judges "
         "whether the person sounds finished. off: silence alone decides, for languages in which the model errs.",
     )
-    eager_recognition: bool = Field(
-        default=True,
-        description="Start to recognise in a pause, before it is certain that the person has finished. The text comes "
-        "about 0.2 s sooner, for up to half as much more work of the recogniser: where they go on, the work is "
-        "wasted.",
-    )
+    # Whether to start to recognise in a pause, before it is certain that the person has finished. The text comes about
+    # 0.2 s sooner, for up to half as much more work of the recogniser: where they go on, the work is wasted.
+    eager_recognition: bool = Field(default=True, json_schema_extra={"internal": True})

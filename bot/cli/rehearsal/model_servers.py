@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 SLOW_MODEL: dict[str, object] = {
     "llm.first_token_timeout_s": 120.0,
     "llm.total_timeout_s": 300.0,
-    "brain.reply_timeout_s": 120.0,
     "compaction.timeout_s": 300.0,
 }
 # The start of a Whisper glossary prompt. The words of a request's prompt become the expected words.

@@ -1,8 +1,7 @@
 """The slash commands for when the bot speaks, its names, and whom it hears: /quiet, /talk, /voice-mode, /wake-names,
 /opt-out and /opt-in.
 
-Everybody may silence the bot for a time and opt out of being heard. Only a moderator may make permanent changes, or
-changes for everybody.
+`bot.discord.access` says who may use which of them.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from bot.discord.command_tree import CheckedCommandTree
     from bot.participation.guild_participation import GuildParticipations
 
 # For longer silences there is `always`.
@@ -34,20 +34,19 @@ MODES = {
     "whoever is alone with me",
     VoiceMode.FREE: "free: I also answer questions to the room, if nobody in particular is asked",
 }
-NOT_A_MODERATOR = "Only a moderator (who may manage channels or mute members) can do that."
 SILENCED_FOR_GOOD = (
-    "A moderator has silenced me on this server. Only a moderator can let me talk again (who may manage channels or "
-    "mute members), with /talk."
+    "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
+    "members) can let me talk again, with /talk."
 )
 
 
-def add_participation_commands(tree: app_commands.CommandTree[Any], *, participation: GuildParticipations) -> None:
+def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
     _add_silence(tree, participation)
     _add_choices(tree, participation)
     _add_opting(tree, participation)
 
 
-def _add_silence(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
+def _add_silence(tree: CheckedCommandTree, participation: GuildParticipations) -> None:
     @tree.command(
         name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
     )
@@ -67,7 +66,8 @@ def _add_silence(tree: app_commands.CommandTree[Any], participation: GuildPartic
     @tree.command(name="talk", description="Let me speak again after /quiet. A moderator's silence takes a moderator.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
-        await _answer(interaction, lambda: end_silence(participation, interaction))
+        by_moderator = tree.user_of(interaction).is_moderator
+        await _answer(interaction, lambda: end_silence(participation, interaction, by_moderator=by_moderator))
 
 
 def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
@@ -109,8 +109,6 @@ async def silence(
 ) -> str:
     guild_id, by = _guild_of(interaction), interaction.user.id
     if always:
-        if not is_moderator(interaction.permissions):
-            return f"{NOT_A_MODERATOR} /quiet without `always` silences me for now."
         await participation.silence_always(guild_id, by=by)
         return "I am silent on this server until a moderator uses /talk. I go on listening where I am."
     await participation.silence_session(guild_id, by=by, minutes=minutes)
@@ -119,9 +117,10 @@ async def silence(
     return f"I am silent for {minutes} {'minute' if minutes == 1 else 'minutes'}, or until /talk. I go on listening."
 
 
-async def end_silence(participation: GuildParticipations, interaction: discord.Interaction) -> str:
-    moderator = is_moderator(interaction.permissions)
-    if await participation.lift_silence(_guild_of(interaction), by=interaction.user.id, moderator=moderator):
+async def end_silence(
+    participation: GuildParticipations, interaction: discord.Interaction, *, by_moderator: bool
+) -> str:
+    if await participation.lift_silence(_guild_of(interaction), by=interaction.user.id, moderator=by_moderator):
         return "I may speak again."
     return SILENCED_FOR_GOOD
 
@@ -129,15 +128,11 @@ async def end_silence(participation: GuildParticipations, interaction: discord.I
 async def set_voice_mode(participation: GuildParticipations, interaction: discord.Interaction, mode: str | None) -> str:
     """Set the mode if one is given; return the answer with the mode in force."""
     guild_id = _guild_of(interaction)
-    refused = ""
     if mode is not None:
-        if is_moderator(interaction.permissions):
-            chosen = None if mode == DEFAULT else VoiceMode(mode)
-            await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
-        else:
-            refused = f"{NOT_A_MODERATOR} "
+        chosen = None if mode == DEFAULT else VoiceMode(mode)
+        await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
     standing = await participation.of_guild(guild_id)
-    return f"{refused}I take part in the mode {MODES[standing.voice_mode]}."
+    return f"I take part in the mode {MODES[standing.voice_mode]}."
 
 
 async def set_wake_names(
@@ -145,21 +140,17 @@ async def set_wake_names(
 ) -> str:
     """Set the names if any are given; return the answer with the names in force."""
     guild_id = _guild_of(interaction)
-    refused = ""
     if names is not None:
-        if not is_moderator(interaction.permissions):
-            refused = f"{NOT_A_MODERATOR} "
-        else:
-            wanted = None if names.strip().casefold() == DEFAULT else parse_names(names)
-            if wanted == ():
-                return (
-                    f"Give me one to {MOST_NAMES} names of letters, with commas between them, each of at most "
-                    f"{MOST_NAME_CHARS} characters."
-                )
-            await participation.choose_names(guild_id, wanted, by=interaction.user.id)
+        wanted = None if names.strip().casefold() == DEFAULT else parse_names(names)
+        if wanted == ():
+            return (
+                f"Give me one to {MOST_NAMES} names of letters, with commas between them, each of at most "
+                f"{MOST_NAME_CHARS} characters."
+            )
+        await participation.choose_names(guild_id, wanted, by=interaction.user.id)
     standing = await participation.of_guild(guild_id)
     called = ", ".join(discord.utils.escape_markdown(name) for name in standing.wake_names)
-    return f"{refused}I listen to: {called}."
+    return f"I listen to: {called}."
 
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> str:
@@ -177,10 +168,6 @@ def parse_names(names: str) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in names.split(",") if name.strip()))
     usable = all(len(name) <= MOST_NAME_CHARS and re.search(r"[^\W\d_]{2}", name) for name in wanted)
     return wanted if usable and len(wanted) <= MOST_NAMES else ()
-
-
-def is_moderator(permissions: discord.Permissions) -> bool:
-    return permissions.administrator or permissions.manage_channels or permissions.mute_members
 
 
 def _guild_of(interaction: discord.Interaction) -> int:

@@ -1,6 +1,6 @@
 """/persona: instructions for the bot on one server, in its moderators' words. They are part of every prompt there.
 
-Everybody may read them; only members who may manage the server may change them. They take effect with the next reply.
+They take effect with the next reply.
 """
 
 from __future__ import annotations
@@ -42,11 +42,6 @@ async def _persona(interaction: discord.Interaction, text: str | None, choices: 
         before = await choices.choice(guild_id)
         if text is None:
             await _answer(interaction, format_persona(before.persona))
-            return
-        if not interaction.permissions.manage_guild:
-            await _answer(
-                interaction, f"Only members who may manage the server can change this. {format_persona(before.persona)}"
-            )
             return
         wanted = text.strip()[:MOST_CHARS]
         after = replace(before, persona=None if wanted.casefold() in {"", DEFAULT} else wanted)

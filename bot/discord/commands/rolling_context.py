@@ -1,7 +1,7 @@
 """/rolling-context: the memory mode of a server's sessions, and whether every model call is kept within its token
 limit.
 
-Everybody may read it; only members who may manage the server may change it. It takes effect with the next reply.
+It takes effect with the next reply.
 """
 
 from __future__ import annotations
@@ -71,12 +71,6 @@ async def _rolling_context(
         before = await choices.choice(guild_id)
         if mode is None and budget is None:
             await _answer(interaction, format_choice(before, defaults))
-            return
-        if not interaction.permissions.manage_guild:
-            await _answer(
-                interaction,
-                f"Only members who may manage the server can change this. {format_choice(before, defaults)}",
-            )
             return
         after = change_choice(before, mode=mode, budget=budget)
         await choices.choose(guild_id, after, by=interaction.user.id)

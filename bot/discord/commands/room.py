@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.place import MESSAGE_CHARS, DiscordPlace
+from bot.discord.place import MESSAGE_CHARS
 from bot.errors import BotError
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.channel.port import Place
-    from voice.transport.metronome import Metronome
+    from bot.discord.command_tree import CheckedCommandTree
+
+    FindPlace = Callable[[int, int], Place | None]
 
 log = structlog.get_logger()
+
+# The channel may be one that who asks cannot see, so it is not named.
+ELSEWHERE = "I am in another voice channel. Somebody there or a moderator can send me away with /leave."
 
 
 class Rooms(Protocol):
@@ -36,16 +43,16 @@ class Rooms(Protocol):
 
 
 def add_room_commands(
-    tree: app_commands.CommandTree[Any],
+    tree: CheckedCommandTree,
     rooms: Rooms,
-    metronome: Metronome | None = None,
+    find_place: FindPlace,
 ) -> None:
-    """Put /join, /leave and /status on `tree`. `metronome` sends the bot's audio."""
+    """Put /join, /leave and /status on `tree`. `find_place` returns a voice channel by the ids of guild and channel."""
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.guild_only()
     async def join(interaction: discord.Interaction) -> None:
-        await _join(interaction, rooms, metronome)
+        await _join(interaction, rooms, find_place)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
     @app_commands.guild_only()
@@ -65,10 +72,11 @@ def add_room_commands(
         await _answer(interaction, rooms.status(interaction.guild_id))
 
 
-async def _join(interaction: discord.Interaction, rooms: Rooms, metronome: Metronome | None) -> None:
+async def _join(interaction: discord.Interaction, rooms: Rooms, find_place: FindPlace) -> None:
     member, guild = interaction.user, interaction.guild
     channel = member.voice.channel if isinstance(member, discord.Member) and member.voice else None
-    if guild is None or channel is None:
+    place = None if guild is None or channel is None else find_place(guild.id, channel.id)
+    if guild is None or channel is None or place is None:
         await _answer(interaction, "Join a voice channel first, then use /join.")
         return
     here = rooms.place_of(guild.id)
@@ -76,7 +84,7 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, metronome: Metro
         at_home = here.channel_id == channel.id
         await _answer(
             interaction,
-            f"I am in {here.name} already." if at_home else f"I am in {here.name}. Use /leave first, then /join.",
+            f"I am in {here.name} already." if at_home else ELSEWHERE,
         )
         return
     allowed = channel.permissions_for(guild.me)
@@ -85,7 +93,7 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, metronome: Metro
         return
     await _answer(interaction, f"I am coming to {channel.name}.")
     try:
-        await rooms.join(DiscordPlace(interaction.client, channel, metronome))
+        await rooms.join(place)
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=str(error))
         await _add(interaction, f"I could not join {channel.name}. {error}")

@@ -11,7 +11,6 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.commands.participation import is_moderator
 from bot.errors import BotError
 from compaction.errors import StoreError
 
@@ -26,7 +25,6 @@ LOCAL = (
     "\nThe link works in a browser on the machine that I run on. Whoever runs me can make it work everywhere: "
     "PUBLIC_URL."
 )
-NOT_A_MODERATOR = "Only a moderator (who may manage channels or mute members) can end what others share."
 
 
 class ScreenSharing(Protocol):
@@ -66,8 +64,6 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
     @app_commands.describe(everybody="End every share here (moderators).")
     async def stop(interaction: discord.Interaction, everybody: bool = False) -> None:
         async def stopped(guild_id: int) -> str:
-            if everybody and not is_moderator(interaction.permissions):
-                return NOT_A_MODERATOR
             return format_ended(await watching.stop(guild_id, interaction.user.id, everybody=everybody))
 
         await _answer(interaction, stopped)

@@ -12,6 +12,7 @@ from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
 from bot.discord.client import RoomtoneClient, connected, translated
+from bot.discord.commands.room import ELSEWHERE
 from bot.discord.endpoint import connector, point_at
 from bot.errors import SetupError
 from bot.room.supervisor import RoomSupervisor
@@ -177,7 +178,7 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
         assert await say("join") == ["I am in Evening already."]
         await local.join(BEN, channel_id=602)
         await settle(lambda: len(household.movements) == 2)
-        assert await say("join", BEN) == ["I am in Evening. Use /leave first, then /join."]
+        assert await say("join", BEN) == [ELSEWHERE]
         assert await say("status") == ["I am well."]
         household.state = "The voice kokoro has not worked for 3 minutes. " * 50
         assert await say("status") == [household.state[:2000]]

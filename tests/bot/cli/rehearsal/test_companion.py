@@ -107,7 +107,7 @@ def environment_of(tmp_path: Path) -> BotSetup:
             "http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6, 7
         ),
         bot_name="Otto",
-        settings={"brain.reply_timeout_s": 6, "room.leave_when_empty_s": 7},
+        settings={"llm.first_token_timeout_s": 6, "room.leave_when_empty_s": 7},
     )
 
 
@@ -117,11 +117,11 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
     the local Discord.
     """
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "roomtone.toml").write_text('[brain]\nreply_timeout_s = 5\n[discord]\ntoken = "theirs"\n')
+    (tmp_path / "roomtone.toml").write_text('[llm]\nfirst_token_timeout_s = 5\n[discord]\ntoken = "theirs"\n')
     environment = environment_of(tmp_path)
-    async with InProcessCompanion({"brain.reply_timeout_s": 8}) as companion:
+    async with InProcessCompanion({"llm.first_token_timeout_s": 8}) as companion:
         settings = companion.settings(environment)
-        assert settings.brain.reply_timeout_s == 8
+        assert settings.llm.first_token_timeout_s == 8
         assert settings.room.leave_when_empty_s == 7
         assert settings.brain.name == "Otto"
         assert settings.discord.token is not None

@@ -24,7 +24,7 @@ from bot.cli.rehearsal.options import (
     [
         ("compaction.mode=off", "compaction.mode", "off"),
         ('compaction.mode="off"', "compaction.mode", "off"),
-        ("brain.reply_timeout_s=5", "brain.reply_timeout_s", 5),
+        ("llm.first_token_timeout_s=5", "llm.first_token_timeout_s", 5),
         ("logs.speech=true", "logs.speech", True),
         ('brain.wake_names=["Otto"]', "brain.wake_names", ["Otto"]),
         ("llm.base_url=http://127.0.0.1:1/v1?a=b", "llm.base_url", "http://127.0.0.1:1/v1?a=b"),

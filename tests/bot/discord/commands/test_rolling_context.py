@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.discord.access import Who
 from bot.discord.client import connected
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, change_choice, format_choice
 from bot.guild import GuildChoice
@@ -69,12 +70,12 @@ async def test_a_moderator_chooses_and_everybody_sees_it(tmp_path: Path) -> None
 
 @pytest.mark.asyncio
 async def test_others_may_not_change_it(tmp_path: Path) -> None:
-    """A member who may not change the mode gets the current one as answer."""
+    """A member who may not manage the server cannot change the mode."""
     async with open_database(tmp_path / "a.db") as database:
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
             answer = await say(local, BEN, mode="off")
-            assert answer.startswith("Only members who may manage the server can change this. Mode summary: ")
+            assert answer == f"Only {Who.MANAGERS} can do that."
             assert await guilds.choice(local.guild.id) == GuildChoice()
 
 

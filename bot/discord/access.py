@@ -1,0 +1,128 @@
+"""Decides who may use which command. `RULES` is the only table of this; docs/commands.md shows it.
+
+Pure: `bot.discord.command_tree` finds out who somebody is and asks here before every command. Permissions count on the
+whole server, not in the channel where the command is typed: some servers let people manage a channel of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import discord
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+
+class Who(StrEnum):
+    """Whom a command is for. The values complete the sentence `Only … can do that.`"""
+
+    EVERYBODY = "members of this server"
+    # If the bot is in no voice channel, the command itself says so.
+    PRESENT_OR_MODERATORS = (
+        "people in my voice channel and moderators (who may manage the server or its channels, or mute members)"
+    )
+    # What is on somebody's screen concerns the people who are there.
+    PRESENT = "people in my voice channel"
+    MODERATORS = "moderators (who may manage the server or its channels, or mute members)"
+    MANAGERS = "members who may manage the server"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Who may use one command.
+
+    `needs_role`: only with one of the roles in the settings, if there are any, or as a moderator. `options`: who may
+    use the options that not everybody may. `default`: the permission without which Discord does not show the command;
+    a server's administrators can change that for their server (Integrations).
+    """
+
+    who: Who
+    needs_role: bool = False
+    options: Mapping[str, Who] = field(default_factory=dict)
+    default: discord.Permissions | None = None
+
+
+# Who cannot connect to voice channels has no use for these.
+_CONNECT = discord.Permissions(connect=True)
+
+# Who is in the channel can always silence the bot or send it away, and everybody decides about their own words, so
+# these commands need neither role nor permission.
+RULES: Mapping[str, Rule] = {
+    "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT),
+    "leave": Rule(Who.PRESENT_OR_MODERATORS),
+    "status": Rule(Who.PRESENT_OR_MODERATORS),
+    "quiet": Rule(Who.PRESENT_OR_MODERATORS, options={"always": Who.MODERATORS}),
+    "talk": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),
+    "voice-mode": Rule(Who.EVERYBODY, options={"mode": Who.MODERATORS}),
+    "wake-names": Rule(Who.EVERYBODY, options={"names": Who.MODERATORS}),
+    "persona": Rule(Who.EVERYBODY, options={"text": Who.MANAGERS}),
+    "rolling-context": Rule(Who.EVERYBODY, options={"mode": Who.MANAGERS, "budget": Who.MANAGERS}),
+    "opt-out": Rule(Who.EVERYBODY),
+    "opt-in": Rule(Who.EVERYBODY),
+    "memory me": Rule(Who.EVERYBODY),
+    "memory forget": Rule(Who.EVERYBODY),
+    "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
+    "watch stop": Rule(Who.EVERYBODY, options={"everybody": Who.MODERATORS}, default=_CONNECT),
+    "watch status": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),
+    "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
+}
+
+NO_ROLE = "Only members with one of the roles that I serve, and moderators, can do that."
+NOT_HERE = "I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels)."
+
+
+@dataclass(frozen=True, slots=True)
+class CommandUser:
+    """Somebody who uses a command. `permissions`: on the whole server.
+
+    `has_role`: they have one of the roles in the settings, or there are none. `is_present`: they are in the bot's voice
+    channel. `bot_is_away`: the bot is in no voice channel of the server.
+    """
+
+    permissions: discord.Permissions
+    has_role: bool = True
+    is_present: bool = False
+    bot_is_away: bool = False
+
+    @property
+    def is_manager(self) -> bool:
+        return self.permissions.administrator or self.permissions.manage_guild
+
+    @property
+    def is_moderator(self) -> bool:
+        return self.is_manager or self.permissions.manage_channels or self.permissions.mute_members
+
+    def is_one_of(self, who: Who) -> bool:
+        match who:
+            case Who.EVERYBODY:
+                return True
+            case Who.PRESENT_OR_MODERATORS:
+                return self.is_present or self.bot_is_away or self.is_moderator
+            case Who.PRESENT:
+                return self.is_present or self.bot_is_away
+            case Who.MODERATORS:
+                return self.is_moderator
+            case Who.MANAGERS:
+                return self.is_manager
+
+
+def refusal(command: str, options: Iterable[str], user: CommandUser) -> str | None:
+    """Return why `user` may not use a command with these options, as a sentence for them, or None if they may.
+
+    `command`: the name with its group, such as `watch start`. Raises `KeyError` for a command without a rule.
+    """
+    rule = RULES[command]
+    for who in (rule.who, *(rule.options[name] for name in options if name in rule.options)):
+        if not user.is_one_of(who):
+            return f"Only {who} can do that."
+    if rule.needs_role and not (user.has_role or user.is_moderator):
+        return NO_ROLE
+    return None
+
+
+def channel_refusal(channel_id: int, name: str, allowed: Collection[int]) -> str | None:
+    """Return why the bot may not come into a voice channel, or None. `allowed`: the channels in the settings."""
+    return NOT_HERE.format(channel=name) if allowed and channel_id not in allowed else None

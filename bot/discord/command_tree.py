@@ -1,0 +1,100 @@
+"""The tree of slash commands that asks `bot.discord.access` before it runs one.
+
+It finds out who the person is: their permissions on the whole server, their roles, and where they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import discord
+import structlog
+from discord import app_commands
+
+from bot.discord.access import RULES, CommandUser, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bot.channel.port import Place
+    from bot.settings import DiscordSettings
+
+log = structlog.get_logger()
+
+
+class BotWhereabouts(Protocol):
+    """Knows where the bot is; `bot.room.supervisor.RoomSupervisor` implements it."""
+
+    def place_of(self, guild_id: int) -> Place | None:
+        """Return the channel that the bot is in, or None."""
+
+
+class CheckedCommandTree(app_commands.CommandTree[Any]):
+    """A command tree whose every command is checked. All commands work only on servers, not in direct messages."""
+
+    def __init__(self, client: discord.Client, settings: DiscordSettings, whereabouts: BotWhereabouts) -> None:
+        super().__init__(
+            client,
+            allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=False, private_channel=False),
+            allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
+        )
+        self._settings = settings
+        self._whereabouts = whereabouts
+
+    def apply_rules(self) -> None:
+        """Set the commands' default permissions. Call it once all are added.
+
+        Raises `KeyError` for a command without a rule, which is a mistake in the code.
+        """
+        for command in self.get_commands():
+            assert isinstance(command, app_commands.Command | app_commands.Group), "there are no context menus"
+            command.default_permissions = RULES[next(_names(command))].default
+
+    async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
+        """Return whether the command may run. If not, answer with the reason, which only that person sees."""
+        command = interaction.command
+        if command is None:
+            # discord.py reports the unknown command.
+            return True
+        options = [name for name, value in interaction.namespace if value is not None and value is not False]
+        refused = refusal(command.qualified_name, options, self.user_of(interaction))
+        if refused is None:
+            return True
+        log.info(
+            "command_refused",
+            command=command.qualified_name,
+            guild_id=interaction.guild_id,
+            user_id=interaction.user.id,
+        )
+        try:
+            await interaction.response.send_message(refused, ephemeral=True)
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            log.warning("refusal_not_sent", command=command.qualified_name, error_class=type(error).__name__)
+        return False
+
+    def user_of(self, interaction: discord.Interaction) -> CommandUser:
+        """Return what the rules need to know of the person who uses a command."""
+        member, guild_id = interaction.user, interaction.guild_id
+        here = None if guild_id is None else self._whereabouts.place_of(guild_id)
+        if not isinstance(member, discord.Member):
+            return CommandUser(discord.Permissions.none(), has_role=False)
+        roles = self._settings.roles
+        return CommandUser(
+            member.guild_permissions,
+            has_role=not roles or any(role.id in roles for role in member.roles),
+            is_present=here is not None and member.voice is not None and _channel_id(member.voice) == here.channel_id,
+            bot_is_away=here is None,
+        )
+
+
+def _channel_id(voice: discord.VoiceState) -> int | None:
+    return None if voice.channel is None else voice.channel.id
+
+
+def _names(command: app_commands.Command[Any, ..., Any] | app_commands.Group) -> Iterator[str]:
+    """Yield the full name of a command, or those of a group's commands."""
+    if isinstance(command, app_commands.Group):
+        for each in command.walk_commands():
+            yield from _names(each)
+    else:
+        yield command.qualified_name

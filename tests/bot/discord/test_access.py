@@ -1,0 +1,123 @@
+"""The table of commands: who may use each, walked through with people of each kind inside and outside the channel."""
+
+from __future__ import annotations
+
+import discord
+import pytest
+
+from bot.discord.access import NO_ROLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
+
+# People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
+# settings name.
+KINDS = {
+    "member": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),
+    "member+": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),
+    "mutes": discord.Permissions(mute_members=True),
+    "channels": discord.Permissions(manage_channels=True),
+    "manages": discord.Permissions(manage_guild=True),
+    "admin": discord.Permissions(administrator=True),
+    # Neither bans nor messages make somebody a moderator of a voice channel.
+    "bans": discord.Permissions(ban_members=True, manage_messages=True, manage_roles=True),
+}
+ANYBODY = frozenset(KINDS)
+MODERATORS = frozenset({"mutes", "channels", "manages", "admin"})
+MANAGERS = frozenset({"manages", "admin"})
+WITH_ROLE = MODERATORS | {"member+"}
+NOBODY: frozenset[str] = frozenset()
+
+# Command and option -> who may use it inside the bot's voice channel, and who outside of it. Written by hand, so that
+# nobody widens `RULES` by mistake.
+WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
+    ("join", None): (WITH_ROLE, WITH_ROLE),
+    ("leave", None): (ANYBODY, MODERATORS),
+    ("status", None): (ANYBODY, MODERATORS),
+    ("quiet", None): (ANYBODY, MODERATORS),
+    ("quiet", "for"): (ANYBODY, MODERATORS),
+    ("quiet", "always"): (MODERATORS, MODERATORS),
+    ("talk", None): (ANYBODY, MODERATORS),
+    ("voice-mode", None): (ANYBODY, ANYBODY),
+    ("voice-mode", "mode"): (MODERATORS, MODERATORS),
+    ("wake-names", None): (ANYBODY, ANYBODY),
+    ("wake-names", "names"): (MODERATORS, MODERATORS),
+    ("persona", None): (ANYBODY, ANYBODY),
+    ("persona", "text"): (MANAGERS, MANAGERS),
+    ("rolling-context", None): (ANYBODY, ANYBODY),
+    ("rolling-context", "mode"): (MANAGERS, MANAGERS),
+    ("rolling-context", "budget"): (MANAGERS, MANAGERS),
+    ("opt-out", None): (ANYBODY, ANYBODY),
+    ("opt-in", None): (ANYBODY, ANYBODY),
+    ("memory me", None): (ANYBODY, ANYBODY),
+    ("memory forget", None): (ANYBODY, ANYBODY),
+    ("watch start", None): (WITH_ROLE, NOBODY),
+    ("watch stop", None): (ANYBODY, ANYBODY),
+    ("watch stop", "everybody"): (MODERATORS, MODERATORS),
+    ("watch status", None): (ANYBODY, MODERATORS),
+    ("watch look", None): (WITH_ROLE, NOBODY),
+    ("watch look", "question"): (WITH_ROLE, NOBODY),
+}
+
+
+def person(kind: str, *, inside: bool, bot_is_away: bool = False) -> CommandUser:
+    """Return somebody of this kind, inside the bot's voice channel or outside of it."""
+    has_role = kind.endswith("+")
+    return CommandUser(KINDS[kind], has_role=has_role, is_present=inside, bot_is_away=bot_is_away)
+
+
+@pytest.mark.parametrize(("command", "option"), WANTED)
+def test_people_of_each_kind_inside_and_outside_the_channel(command: str, option: str | None) -> None:
+    """For each command, the people who may use it are those of the table, inside the voice channel and outside."""
+    options = [] if option is None else [option]
+    for inside, wanted in zip((True, False), WANTED[command, option], strict=True):
+        may = {kind for kind in KINDS if refusal(command, options, person(kind, inside=inside)) is None}
+        assert may == wanted, f"inside the channel: {inside}"
+
+
+def test_every_rule_is_walked_through() -> None:
+    """No command and no restricted option is missing in this test."""
+    restricted = {(name, option) for name, rule in RULES.items() for option in rule.options}
+    assert restricted | {(name, None) for name in RULES} <= set(WANTED)
+    assert {name for name, _ in WANTED} == set(RULES)
+
+
+def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
+    """While the bot is in no voice channel, nobody is outside of its channel: the command itself answers that."""
+    for name, rule in RULES.items():
+        expected = NO_ROLE if rule.needs_role else None
+        assert refusal(name, [], person("member", inside=False, bot_is_away=True)) == expected
+
+
+def test_without_roles_in_the_settings_nobody_needs_one() -> None:
+    """If the settings name no roles, every member may call the bot."""
+    assert refusal("join", [], CommandUser(discord.Permissions.none(), has_role=True)) is None
+
+
+def test_a_refusal_says_for_whom_the_command_is() -> None:
+    """Each refusal is one plain sentence."""
+    assert refusal("quiet", ["always"], person("member", inside=True)) == (
+        "Only moderators (who may manage the server or its channels, or mute members) can do that."
+    )
+    assert refusal("status", [], person("member", inside=False)) == (
+        "Only people in my voice channel and moderators (who may manage the server or its channels, or mute members) "
+        "can do that."
+    )
+    assert refusal("watch look", [], person("admin", inside=False)) == "Only people in my voice channel can do that."
+
+
+def test_the_commands_of_a_group_share_one_default() -> None:
+    """Discord keeps one default permission for a group, so its commands have the same."""
+    groups: dict[str, set[int | None]] = {}
+    for name, rule in RULES.items():
+        groups.setdefault(name.split()[0], set()).add(None if rule.default is None else rule.default.value)
+    assert all(len(defaults) == 1 for defaults in groups.values())
+    assert Rule(Who.EVERYBODY).default is None
+
+
+@pytest.mark.parametrize(
+    ("channel_id", "allowed", "refused"),
+    [(600, (), False), (600, (600,), False), (600, (602, 600), False), (602, (600,), True)],
+)
+def test_the_settings_choose_the_channels(channel_id: int, allowed: tuple[int, ...], refused: bool) -> None:
+    """If the settings name channels, the bot comes into no other."""
+    told = channel_refusal(channel_id, "Lounge", allowed)
+    assert (told is not None) == refused
+    assert told is None or "discord.channels" in told

@@ -1,0 +1,203 @@
+"""Every command asks the table before it runs, against the local Discord; and docs/commands.md shows the table."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import discord
+import pytest
+from discord import app_commands
+
+from bot.discord.access import NO_ROLE, RULES, Who
+from bot.discord.client import RoomtoneClient, connected
+from bot.discord.commands.memory import add_memory_commands
+from bot.discord.commands.participation import add_participation_commands
+from bot.discord.commands.persona import add_persona
+from bot.discord.commands.rolling_context import add_rolling_context
+from bot.discord.commands.watch import add_watch_commands
+from bot.room.supervisor import RoomSupervisor
+from bot.settings import DiscordSettings
+from rehearsal.discord import payloads, permissions
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, Visit, settings_for, settle
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from bot.channel.port import Place
+
+PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
+MODERATORS_ROLE = 500 + payloads.MODERATOR_ROLE_OFFSET
+NOTHING = cast("Any", object())
+
+
+class Evening:
+    """A local Discord with the bot's client, whose bot can be put into a voice channel."""
+
+    def __init__(self, local: LocalDiscord, client: RoomtoneClient, household: FakeHousehold) -> None:
+        self.local, self.client, self.household = local, client, household
+
+    async def say(self, user_id: int, command: str, **options: object) -> str:
+        """Use a command and return the first answer, which only this person sees."""
+        result = await self.local.invoke(user_id, command, options)
+        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        assert all(reply.ephemeral for reply in result.replies)
+        return result.replies[0].content
+
+    async def enter(self, user_id: int, channel_id: int = 600) -> None:
+        """Let somebody join a voice channel."""
+        before = len(self.household.movements)
+        await self.local.join(user_id, channel_id=channel_id)
+        await settle(lambda: len(self.household.movements) > before)
+
+
+@asynccontextmanager
+async def evening(*, bot_in: int | None = 600, **settings: tuple[int, ...]) -> AsyncIterator[Evening]:
+    """Start a local Discord and the client. `bot_in`: the channel that the bot is in. `settings`: roles, channels."""
+    household = FakeHousehold()
+    async with LocalDiscord() as local:
+        wanted = settings_for(local).model_copy(update=settings)
+        async with connected(wanted, household) as client:
+            household.place = None if bot_in is None else client.place(local.guild.id, bot_in)
+            yield Evening(local, client, household)
+
+
+@pytest.mark.asyncio
+async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_where_it_is() -> None:
+    """/leave and /status are for people in the bot's channel and for moderators. Others are not told where it is."""
+    refused = f"Only {Who.PRESENT_OR_MODERATORS} can do that."
+    async with evening() as here:
+        assert await here.say(BEN, "status") == refused
+        assert await here.say(BEN, "leave") == refused
+        await here.enter(BEN, 602)
+        assert await here.say(BEN, "leave") == refused
+        assert "Evening" not in await here.say(BEN, "join")
+        assert here.household.place is not None
+        await here.enter(BEN, 600)
+        assert await here.say(BEN, "status") == "I am well."
+        assert await here.say(ADA, "status") == "I am well."
+        assert (await here.say(BEN, "leave")).startswith("I am leaving Evening.")
+        assert await here.say(BEN, "status") == "I am well."
+
+
+@pytest.mark.asyncio
+async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Permissions count on the whole server: who may manage the channel in which they type is no moderator by that."""
+    async with evening() as here:
+        monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
+        assert await here.say(BEN, "leave") == f"Only {Who.PRESENT_OR_MODERATORS} can do that."
+        assert await here.say(ADA, "status") == "I am well."
+
+
+@pytest.mark.asyncio
+async def test_only_the_roles_in_the_settings_call_the_bot() -> None:
+    """If the settings name roles, /join is for their members and for moderators."""
+    async with evening(bot_in=None, roles=(77,)) as here:
+        await here.enter(BEN)
+        assert await here.say(BEN, "join") == NO_ROLE
+        await here.enter(ADA)
+        assert await here.say(ADA, "join") == "I am coming to Evening."
+    async with evening(bot_in=None, roles=(77, 500)) as here:
+        await here.enter(BEN)
+        assert await here.say(BEN, "join") == "I am coming to Evening."
+
+
+@pytest.mark.asyncio
+async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
+    """If the settings leave a channel out, /join answers that, and the bot does not stay where somebody moves it."""
+    visits: list[Visit] = []
+
+    def make(place: Place) -> Visit:
+        visits.append(Visit(place))
+        return visits[-1]
+
+    rooms = RoomSupervisor(make, clock=FakeClock())
+    async with LocalDiscord() as local:
+        wanted = settings_for(local).model_copy(update={"channels": (600,)})
+        async with connected(wanted, rooms) as client, rooms:
+            place = client.place(local.guild.id, 600)
+            assert place is not None
+            await rooms.join(place)
+            await local.join(ROOMTONE_BOT_ID, channel_id=602)
+            await settle(lambda: rooms.place_of(local.guild.id) is None)
+            await settle(lambda: local.status()["voice_states"] == [])
+            await local.join(BEN, channel_id=602)
+            await settle(lambda: client.get_channel(602).members)  # type: ignore[union-attr]
+            result = await local.invoke(BEN, "join")
+            await result.until(lambda current: len(current.replies) >= 2, timeout_s=PATIENCE_S)
+            assert "I may not be called into Side room." in result.replies[1].content
+            assert [message.channel_id for message in local.messages] == [600, 602]
+            assert "could not come along" in local.messages[1].content
+
+
+@pytest.mark.asyncio
+async def test_discord_is_told_the_default_permissions() -> None:
+    """Discord shows commands only on servers, and those of the voice channel only to people who may connect."""
+    async with evening() as here:
+        registered = {command["name"]: command for _, command in here.local._state.all_commands()}
+    assert registered["join"]["default_member_permissions"] == discord.Permissions(connect=True).value
+    assert registered["leave"]["default_member_permissions"] is None
+    assert {tuple(command["contexts"]) for command in registered.values()} == {(0,)}
+    assert {tuple(command["integration_types"]) for command in registered.values()} == {(0,)}
+
+
+@pytest.mark.asyncio
+async def test_a_command_without_a_rule_stops_the_bot() -> None:
+    """A command that nobody has put into the table is a mistake in the code, so the bot does not start with it."""
+
+    def add(tree: app_commands.CommandTree[Any]) -> None:
+        @tree.command(name="open-sesame", description="Opens.")
+        async def open_sesame(interaction: discord.Interaction) -> None:
+            """Not called."""
+
+    with pytest.raises(KeyError, match="open-sesame"):
+        RoomtoneClient(DiscordSettings(), FakeHousehold(), [add])
+
+
+def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
+    """Yield all commands of the bot."""
+    more = [
+        partial(add_rolling_context, choices=NOTHING, defaults=NOTHING),
+        partial(add_memory_commands, people=NOTHING, zone=UTC),
+        partial(add_participation_commands, participation=NOTHING),
+        partial(add_watch_commands, watching=NOTHING),
+        partial(add_persona, choices=NOTHING),
+    ]
+    for command in RoomtoneClient(DiscordSettings(), FakeHousehold(), more).tree.walk_commands():
+        if isinstance(command, app_commands.Command):
+            yield command
+
+
+def table() -> str:
+    """Return the table of docs/commands.md: what each command does, and who may use it."""
+    lines = ["| command | what it does | who may use it | who sees it in Discord |", "|---|---|---|---|"]
+    for command in all_commands():
+        rule = RULES[command.qualified_name]
+        who = [f"{rule.who}{', with one of the roles in `discord.roles`' if rule.needs_role else ''}"]
+        options: dict[Who, list[str]] = {}
+        for option, needed in rule.options.items():
+            options.setdefault(needed, []).append(f"`{option}`")
+        who += [f"{' and '.join(names)}: {needed}" for needed, names in options.items()]
+        default = (
+            "everybody"
+            if rule.default is None
+            else "who has " + ", ".join(name.replace("_", " ").title() for name, is_set in rule.default if is_set)
+        )
+        people = re.sub(r" \(.*?\)", "", "; ".join(who))
+        lines.append(f"| `/{command.qualified_name}` | {command.description} | {people} | {default} |")
+    return "\n".join(lines)
+
+
+@pytest.mark.asyncio
+async def test_the_documentation_shows_the_table() -> None:
+    """docs/commands.md has exactly this table. If it differs, replace it by the one in this failure."""
+    (shown,) = re.findall(r"(?:^\|.*\n)+", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert shown.strip() == table()
+    assert {command.qualified_name for command in all_commands()} == set(RULES)
