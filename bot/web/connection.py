@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable, Mapping
 
     from bot.web.open_pages import OpenPages
 
 
 class WebConnection(web.RequestHandler):
-    """A connection that registers itself with `pages` and can be cut off."""
+    """A connection that registers itself with `pages`, can be cut off, and tells nobody what was wrong with a request.
 
-    __slots__ = ("_lost", "_pages")
+    `headers`: returns the headers of every response. `on_malformed`: called for each request that is not valid HTTP.
+    """
+
+    __slots__ = ("_headers", "_lost", "_on_malformed", "_pages")
 
     def __init__(
         self,
@@ -23,10 +28,14 @@ class WebConnection(web.RequestHandler):
         *,
         loop: asyncio.AbstractEventLoop,
         pages: OpenPages[WebConnection],
+        headers: Callable[[], Mapping[str, str]],
+        on_malformed: Callable[[], None],
         **options: Any,
     ) -> None:
         super().__init__(manager, loop=loop, **options)
         self._pages = pages
+        self._headers = headers
+        self._on_malformed = on_malformed
         self._lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -38,6 +47,24 @@ class WebConnection(web.RequestHandler):
         """See `asyncio.Protocol.connection_lost`."""
         self._lost = True
         super().connection_lost(exc)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = HTTPStatus.INTERNAL_SERVER_ERROR,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer a request that failed. The library's own answer to an invalid request quotes it, in the log too."""
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            response = super().handle_error(request, status, exc, message)
+        else:
+            self._on_malformed()
+            response = web.Response(status=status, text="This is not a valid request.\n")
+            response.force_close()
+        # An empty value keeps the library from naming itself and its version.
+        response.headers.update({**self._headers(), "Server": "", "Connection": "close"})
+        return response
 
     @property
     def is_open(self) -> bool:

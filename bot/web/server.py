@@ -7,6 +7,7 @@ slow requests are disconnected.
 from __future__ import annotations
 
 import asyncio
+import time
 from importlib import resources
 from typing import TYPE_CHECKING, Final, Self
 
@@ -16,6 +17,7 @@ from aiohttp import web
 from bot.errors import SetupError
 from bot.web.connection import WebConnection
 from bot.web.open_pages import OpenPages
+from bot.web.refusals import RefusalCounter, WebRefusal
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
 
@@ -50,10 +52,14 @@ class WebServer:
     *Ownership*: it owns the sockets; leaving the block closes them.
     """
 
-    def __init__(self, settings: WebSettings, host: SharePageHost) -> None:
+    def __init__(
+        self, settings: WebSettings, host: SharePageHost, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         """Raises `SetupError` if the public URL or a proxy address is invalid."""
         self._settings = settings
         self._host = host
+        self._monotonic = monotonic
+        self._refusals = RefusalCounter()
         try:
             self._proxies = TrustedProxies(settings.trusted_proxies)
         except ProxyError as error:
@@ -77,6 +83,8 @@ class WebServer:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
+        if figures := self._refusals.rest():
+            log.warning("web_requests_refused", **figures)
         if self._listening is not None:
             self._listening.close()
         for socket in list(self._sockets):
@@ -129,6 +137,8 @@ class WebServer:
             runner.server,
             loop=asyncio.get_running_loop(),
             pages=self._pages,
+            headers=lambda: security_headers(self._site),
+            on_malformed=lambda: self._count(WebRefusal.MALFORMED),
             access_log=None,
             keepalive_timeout=HEAD_TIMEOUT_S,
             lingering_time=1.0,
@@ -153,13 +163,19 @@ class WebServer:
             response.headers["Connection"] = "close"
             response.force_close()
 
+    def _count(self, refusal: WebRefusal) -> None:
+        """Count a refused request, and log the figures at most once a minute."""
+        if figures := self._refusals.count(refusal, self._monotonic()):
+            log.warning("web_requests_refused", **figures)
+
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Open a web socket, only for our own page."""
         client = self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
         if not self._site.admits(request.headers.get("Origin")):
-            log.warning("foreign_page_refused", client=client.address)
+            self._count(WebRefusal.FOREIGN_PAGE)
             raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")
         if not self._pages.has_room(client):
+            self._count(WebRefusal.CROWDED)
             raise web.HTTPTooManyRequests(text="Too many pages are open.")
         socket = new_socket()
         if not socket.can_prepare(request):

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp import WSMsgType
+from structlog.testing import capture_logs
 
 import bot.web.open_pages as limits
 import bot.web.server as server_module
@@ -357,6 +358,68 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
         socket = await http.ws_connect(f"http://127.0.0.1:{server.port}/share/socket", origin=server.site.origin)
         assert await closed(socket) == 4400
         await socket.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"<script>alert(1)</script>\r\n\r\n",
+        b"GET /share HTTP/9.9<script>\r\n\r\n",
+        b"GET /share HTTP/1.1\r\nHost: x\r\n<script>: \0secret\r\n\r\n",
+        b"GET /" + b"secret" * 2_000 + b" HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET /share/socket HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    ],
+)
+async def test_an_invalid_request_is_answered_plainly(page: Page, request_bytes: bytes) -> None:
+    """The answer to a request that is no HTTP quotes nothing of it, and has the security headers."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", page.server.port)
+    writer.write(request_bytes)
+    async with asyncio.timeout(PATIENCE_S):
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert head.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 "))
+    assert b"Content-Type: text/plain" in head
+    assert b"Content-Security-Policy: default-src 'none'" in head
+    assert b"X-Content-Type-Options: nosniff" in head
+    assert b"aiohttp" not in head
+    assert body == b"This is not a valid request.\n"
+
+
+@pytest.mark.asyncio
+async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """400 invalid requests and some foreign pages are counted in one line a minute, which quotes nothing. The rest is
+    told when the server closes.
+    """
+    now = 0.0
+    with capture_logs() as logs:
+        async with (
+            WebServer(WebSettings(port=0), FakeHost(), monotonic=lambda: now) as server,
+            aiohttp.ClientSession() as http,
+        ):
+            await server.start()
+
+            async def flood(count: int) -> None:
+                for _ in range(count):
+                    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                    writer.write(b"secret words\r\n\r\n")
+                    assert await reader.read()
+                    writer.close()
+
+            await flood(200)
+            for _ in range(3):
+                async with http.get(f"http://127.0.0.1:{server.port}/share/socket") as answer:
+                    assert answer.status == 403
+            now = 60.0
+            await flood(200)
+        told = [
+            {key: value for key, value in line.items() if key.endswith("_count")}
+            for line in logs
+            if line["event"] == "web_requests_refused"
+        ]
+    assert told == [{"malformed_count": 1}, {"foreign_page_count": 3, "malformed_count": 200}, {"malformed_count": 199}]
+    assert caplog.text == ""
 
 
 @pytest.mark.asyncio

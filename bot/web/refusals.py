@@ -1,0 +1,42 @@
+"""Counts refused requests, so that a flood of them makes one log line a minute. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+from typing import Final
+
+LOG_EVERY_S: Final = 60.0
+
+
+class WebRefusal(StrEnum):
+    """Why a request or a page was refused."""
+
+    # What came is not HTTP, or too long.
+    MALFORMED = "malformed"
+    # The web socket was asked for by a page of another origin.
+    FOREIGN_PAGE = "foreign_page"
+    # Too many web sockets of one address.
+    CROWDED = "crowded"
+
+
+class RefusalCounter:
+    """Gathers refusals between two log lines. Callers pass in monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[WebRefusal] = Counter()
+        self._told_at = float("-inf")
+
+    def count(self, refusal: WebRefusal, now: float) -> dict[str, int]:
+        """Count a refusal. Returns the figures to log, or {} within a minute of the last ones."""
+        self._counts[refusal] += 1
+        if now - self._told_at < LOG_EVERY_S:
+            return {}
+        self._told_at = now
+        return self.rest()
+
+    def rest(self) -> dict[str, int]:
+        """Return the figures that were not logged yet, and start again from zero."""
+        figures = {f"{refusal.value}_count": count for refusal, count in sorted(self._counts.items())}
+        self._counts.clear()
+        return figures
