@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from voice.endpoint_settings import EndpointKey, EndpointUrl
 
@@ -68,6 +68,9 @@ class DiscordSettings(BaseModel):
     ] = ()
 
 
+DEFAULT_NOTICE = "I am listening in this channel: what is said is written down and remembered, so that I can take part."
+
+
 class RoomSettings(BaseModel):
     """How the bot behaves in a voice channel."""
 
@@ -95,12 +98,16 @@ class RoomSettings(BaseModel):
         str,
         Field(
             max_length=1000,
-            description="What the bot writes into the channel when it joins, so that everybody knows that it listens.",
+            description="The first sentences of the notice in the voice channel's chat, so that everybody knows that "
+            "the bot listens. What leaves the machine and the commands to refuse always follow. Empty means the "
+            "default.",
         ),
-    ] = (
-        "I am listening in this channel: what is said is transcribed and remembered so that I can take part. "
-        "Audio is not kept. Use /quiet to silence me, /opt-out if I should not hear you, /leave to send me away."
-    )
+    ] = DEFAULT_NOTICE
+
+    @field_validator("notice")
+    @classmethod
+    def _never_empty(cls, notice: str) -> str:
+        return notice if notice.strip() else DEFAULT_NOTICE
 
 
 class RecallSettings(BaseModel):

@@ -116,6 +116,19 @@ class Place(Protocol):
     async def write(self, sentence: str) -> None:
         """Write into the text chat. A failure is logged and not raised, because nothing depends on it."""
 
+    async def write_notice(self, text: str) -> bool:
+        """Write into the voice channel's own chat; return whether Discord accepted it. A refusal is logged."""
+
+    async def show_listening(self, *, on: bool) -> bool:
+        """Mark the bot's name or the channel as listening, or remove the mark. Return whether the mark is visible.
+
+        A refusal is logged.
+        """
+
+    @property
+    def audible(self) -> bool:
+        """Return whether people can hear the bot: nobody has muted it, and on a stage it is a speaker."""
+
     def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AbstractAsyncContextManager[Link]:

@@ -18,6 +18,7 @@ from bot.channel.port import MembershipChange
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.endpoint import connector, point_at
+from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
 from bot.discord.stage import take_the_stage
 from bot.errors import SetupError
@@ -82,6 +83,9 @@ class RoomtoneClient(discord.Client):
     async def on_ready(self) -> None:
         log.info("discord_connected", guild_count=len(self.guilds))
         self.settled.set()
+        for guild in self.guilds:
+            if self._supervisor.place_of(guild.id) is None:
+                await remove_leftover(guild.me)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Handle voice state updates at once, then let discord.py run its listeners.

@@ -13,6 +13,7 @@ import structlog
 from bot.channel.port import Person
 from bot.discord.access import channel_refusal
 from bot.discord.chat import DiscordChat
+from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
 from voice.transport.link import VoiceLink
 
@@ -55,6 +56,7 @@ class DiscordPlace:
         self._guild_id = channel.guild.id
         self._metronome = metronome
         self._allowed = allowed
+        self._mark = ListeningMark()
 
     @property
     def guild_id(self) -> int:
@@ -92,11 +94,27 @@ class DiscordPlace:
         return [person_of(member) for member in channel.members if member.id != channel.guild.me.id]
 
     async def write(self, sentence: str) -> None:
+        await self.write_notice(sentence)
+
+    async def write_notice(self, text: str) -> bool:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await self._channel.send(sentence[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
+                await self._channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
+            return False
+        return True
+
+    async def show_listening(self, *, on: bool) -> bool:
+        if on:
+            return await self._mark.show(self._channel)
+        await self._mark.remove(self._channel)
+        return False
+
+    @property
+    def audible(self) -> bool:
+        voice = self._channel.guild.me.voice
+        return voice is None or not (voice.mute or voice.suppress)
 
     @asynccontextmanager
     async def connect(

@@ -23,6 +23,7 @@ from bot.room.hearing import Hearing
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
+from bot.room.say import say_all
 from bot.room.tasks import run_for_room
 from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
@@ -53,6 +54,10 @@ LAST_WORDS_S = 6.0
 SHUT_DOWN_S = 2.0
 # How long a turn waits for the reply that it interrupted to be recorded before it.
 RECORD_REPLY_S = 2.0
+# The notice that the bot listens, where it must be spoken: less than the supervisor's time to join, and how often to
+# look whether a reply is over.
+NOTICE_TIMEOUT_S = 50.0
+NOTICE_POLL_S = 0.2
 
 
 class Conversation:
@@ -229,6 +234,18 @@ class Conversation:
             self._hearing.forget(person.id)
         if not self._participation.excludes(person.id):
             await self._turn_recorder.record_membership(change)
+
+    async def speak_notice(self, sentences: Sequence[str]) -> bool:
+        """Say sentences aloud when no reply is in progress. Return whether all of them were played to people."""
+        try:
+            async with asyncio.timeout(NOTICE_TIMEOUT_S):
+                while self._replier.busy:
+                    await self._clock.sleep(NOTICE_POLL_S)
+                return self._place.audible and await say_all(sentences, self._services.synthesizer, self.playback)
+        except TimeoutError:
+            log.warning("notice_not_spoken", within_s=NOTICE_TIMEOUT_S)
+            self.playback.stop()
+            return False
 
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""

@@ -7,13 +7,14 @@ It opens the session's memory, joins the channel, owns the conversation's task a
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
 from bot.memory.recall import RecallScope
+from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.conversation import Conversation
 from bot.room.tasks import run_for_room
 from compaction.errors import StoreError
@@ -21,6 +22,7 @@ from compaction.folding.events import FoldFailed, FoldLanded
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from contextlib import AbstractContextManager
 
     from bot.channel.port import Link, MembershipChange, Place
@@ -60,6 +62,9 @@ class Room:
         self._memory: SessionMemory | None = None
         self._upkeep: MemoryUpkeep | None = None
         self._conversation: Conversation | None = None
+        self._announcer: Announcer | None = None
+        # Nobody is heard before the notice is given. The connection's thread reads this.
+        self._notice_given = False
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
 
@@ -100,6 +105,8 @@ class Room:
 
     def on_membership(self, change: MembershipChange) -> None:
         self._membership_changes.put_nowait(change)
+        if change.joined and self._announcer is not None:
+            self._announcer.on_joined()
 
     def status(self) -> str:
         if self._memory is None or self._conversation is None or not self._opened.is_set():
@@ -145,20 +152,26 @@ class Room:
         self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
-        connection = self._place.connect(conversation.playback, conversation.hear, excludes=conversation.excludes)
-        async with connection as link:
+        connection = self._place.connect(conversation.playback, conversation.hear, excludes=self._excludes_sound)
+        announcer = self._announcer = Announcer(
+            self._place, self._services.notice, speak=conversation.speak_notice, clock=self._clock
+        )
+        async with connection as link, self._shown_as_listening():
+            await announcer.begin()
+            self._notice_given = True
             async with asyncio.TaskGroup() as tasks:
                 running = [
                     tasks.create_task(run_for_room(conversation.run()), name="conversation"),
                     tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
                     tasks.create_task(run_for_room(self._check_room(link)), name="room-check"),
                     tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
+                    tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                 ]
                 if self._upkeep is not None:
                     running.append(tasks.create_task(run_for_room(self._upkeep.run()), name="memory-upkeep"))
                 if screens is not None:
                     running.append(tasks.create_task(run_for_room(screens.run()), name="screens"))
-                await self._announce(opened)
+                self._open(opened)
                 reason = await self._closing
                 await conversation.finish()
                 if screens is not None:
@@ -168,7 +181,25 @@ class Room:
             self._report_link(link)
         return reason
 
-    async def _announce(self, opened: OpenedSession) -> None:
+    @asynccontextmanager
+    async def _shown_as_listening(self) -> AsyncIterator[None]:
+        """Remove the mark that the bot listens when the block ends. The announcer sets it."""
+        try:
+            yield
+        finally:
+            await self._place.show_listening(on=False)
+
+    async def _tell_newcomers(self, announcer: Announcer) -> None:
+        """Give the notice to people who come later. Leave if that is impossible."""
+        try:
+            await announcer.run()
+        except NotAnnouncedError as error:
+            self._notice_given = False
+            self._report("notice", str(error))
+            await self._place.write(f"I am leaving. {error}")
+            self.close("not_announced")
+
+    def _open(self, opened: OpenedSession) -> None:
         self._opened_at = self._clock.monotonic()
         log.info("room_opened", channel_id=self._place.channel_id, resumed=opened.resumed)
         self._opened.set()
@@ -179,8 +210,6 @@ class Room:
         )
         if self._upkeep is not None:
             self._upkeep.on_join(str(person.id) for person in self._place.members())
-        if self._services.room.notice:
-            await self._place.write(self._services.room.notice)
 
     async def _end_session(self, memory: SessionMemory, reason: str) -> None:
         if self._upkeep is not None:
@@ -220,6 +249,10 @@ class Room:
         raise LinkError(reason)
 
     # -- events ---------------------------------------------------------------------------------------------
+
+    def _excludes_sound(self, user_id: int) -> bool:
+        """Return whether a person's packets are dropped unread. Thread-safe."""
+        return not self._notice_given or self.excludes(user_id)
 
     def excludes(self, user_id: int) -> bool:
         return self._conversation is not None and self._conversation.excludes(user_id)

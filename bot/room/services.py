@@ -4,10 +4,12 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.toolbox import Toolbox
+from bot.room.notice import ListeningNotice
+from bot.settings import DEFAULT_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +75,8 @@ class RoomServices:
     responder_name: str
     # After this time a reply that has not begun to sound is given up.
     reply_timeout_s: float = 20.0
+    # What people are told when the bot joins them.
+    notice: ListeningNotice = field(default_factory=lambda: ListeningNotice(DEFAULT_NOTICE))
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import structlog
 
 from bot.errors import BotError, SetupError
+from bot.room.announcer import NotAnnouncedError
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
@@ -193,6 +194,10 @@ class RoomSupervisor:
                 if was_moved and not entry.room.opened.is_set():
                     # The bot may not join there; trying again would not help.
                     await entry.place.write(f"I could not come along. {_crash_sentence(error)}")
+                    return
+                if isinstance(error, NotAnnouncedError):
+                    # Trying again would not help before somebody changes the permissions.
+                    await entry.place.write(str(error))
                     return
                 was_moved = False
                 crashes = 1 if self._clock.monotonic() - begun_at >= STABLE_S else crashes + 1

@@ -16,6 +16,7 @@ from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.guild_policy import GuildPolicy
+from bot.room.notice import ListeningNotice
 from bot.room.services import RoomServices
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore, OptOutStore
@@ -24,6 +25,7 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
+from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad
 from bot.wiring.summariser import choose_summariser
 from bot.wiring.tools import Toolset
@@ -162,6 +164,7 @@ async def open_services(
         can_skip=model is not None,
         screens=screens,
         guild_policy=policy,
+        notice=ListeningNotice(settings.room.notice, recipients(settings)),
         health=health.summary,
     )
 

@@ -121,7 +121,7 @@ async def open_synthesizer(
     If no voice can be loaded, log this and do not raise: the bot still listens, remembers and answers in writing.
     """
     async with AsyncExitStack() as stack:
-        if not _wants_endpoint(settings):
+        if not speaks_by_endpoint(settings):
             embedded = await _embedded_voice(stack, settings, models)
             if health is not None and isinstance(embedded, _NoVoice):
                 health.add_missing("my voice", instead=IN_WRITING, problem=embedded.reason)
@@ -152,7 +152,8 @@ def _voice_problems(voice: FallbackSynthesizer, what: str, instead: str) -> list
     return [] if voice.outage is None else [DegradedPart(what, instead, voice.outage)]
 
 
-def _wants_endpoint(settings: SpeakingSettings) -> bool:
+def speaks_by_endpoint(settings: SpeakingSettings) -> bool:
+    """Return whether the bot's sentences go to a voice at an endpoint."""
     if settings.engine == "auto":
         return bool(settings.base_url) or settings.api_key is not None
     return settings.engine == "endpoint"

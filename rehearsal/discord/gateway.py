@@ -245,7 +245,8 @@ class Gateway:
             "shard": data.get("shard") or [0, 1],
         }
         session.dispatch("READY", ready)
-        session.dispatch("GUILD_CREATE", payloads.guild_create(guild, self._state.voice_states()))
+        members = [self._state.member(member.id) for member in guild.members]
+        session.dispatch("GUILD_CREATE", payloads.guild_create(guild, members, self._state.voice_states()))
         _log.info("bot_identified", user_id=bot_id)
 
     def _resume(self, connection: WebsocketConnection, data: dict[str, Any]) -> None:

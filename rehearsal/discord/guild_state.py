@@ -70,12 +70,22 @@ class GuildState:
         self._messages: dict[int, Json] = {}
         self._message_order: deque[int] = deque()
         self._commands: dict[int, list[Json]] = {}
+        self._nicknames: dict[int, str | None] = {}
         self._counter = itertools.count(1)
 
     def snowflake(self) -> int:
         """Return a new id. As in Discord's own ids, the upper bits hold the time."""
         milliseconds = time.time_ns() // 1_000_000 - _DISCORD_EPOCH_MS
         return milliseconds << _TIMESTAMP_SHIFT | next(self._counter) & (1 << _TIMESTAMP_SHIFT) - 1
+
+    def set_nickname(self, user_id: int, nickname: str | None) -> Json:
+        """Give a member another name in the guild, or none; return the member."""
+        self._nicknames[user_id] = nickname
+        return self.member(user_id)
+
+    def member(self, user_id: int) -> Json:
+        """Return a member with its nickname."""
+        return {**payloads.guild_member(self.guild, user_id), "nick": self._nicknames.get(user_id)}
 
     # --- voice -------------------------------------------------------------------------------------------------
 

@@ -150,9 +150,8 @@ def guild_object(guild: GuildSpec) -> Json:
     }
 
 
-def guild_create(guild: GuildSpec, voice_states: Iterable[Json]) -> Json:
+def guild_create(guild: GuildSpec, members: list[Json], voice_states: Iterable[Json]) -> Json:
     """Return the data of GUILD_CREATE."""
-    members = [guild_member(guild, member.id) for member in guild.members]
     return {
         **guild_object(guild),
         "joined_at": _JOINED_AT,

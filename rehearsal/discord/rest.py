@@ -33,6 +33,7 @@ _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
 _MAX_LISTED = 100
+_MAX_NICKNAME = 32
 
 
 def json_response(body: Any, *, status: int = 200) -> web.Response:
@@ -73,6 +74,7 @@ class RestApi:
             ("GET", "/guilds/{guild}/roles", self._for_bot(self._get_roles)),
             ("GET", "/guilds/{guild}/members", self._for_bot(self._get_members)),
             ("GET", "/guilds/{guild}/members/{user}", self._for_bot(self._get_member)),
+            ("PATCH", "/guilds/{guild}/members/@me", self._for_bot(self._patch_me)),
             ("PATCH", "/guilds/{guild}/voice-states/@me", self._for_bot(self._patch_my_voice_state)),
             ("GET", "/channels/{channel}", self._for_bot(self._get_channel)),
             ("GET", "/channels/{channel}/messages", self._for_bot(self._get_messages)),
@@ -154,7 +156,19 @@ class RestApi:
 
     async def _get_member(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
-        return json_response(payloads.guild_member(self._state.guild, self._member(request)))
+        return json_response(self._state.member(self._member(request)))
+
+    async def _patch_me(self, request: web.Request, bot_id: int) -> web.Response:
+        """Change the bot's own nickname."""
+        self._check_guild(request)
+        nickname = (await _message_body(request)).get("nick") or None
+        if not int(payloads.permission_bits(self._state.guild, bot_id)) & DiscordPermission.CHANGE_NICKNAME:
+            raise RefusedError(*_MISSING_PERMISSIONS)
+        if nickname is not None and len(nickname) > _MAX_NICKNAME:
+            raise RefusedError(400, 50035, "Invalid Form Body")
+        member = self._state.set_nickname(bot_id, nickname)
+        self._gateway.broadcast("GUILD_MEMBER_UPDATE", {**member, "guild_id": str(self._state.guild.id)})
+        return json_response(member)
 
     async def _patch_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)

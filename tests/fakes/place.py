@@ -76,6 +76,10 @@ class FakePlace:
         self.asked_by: list[int | None] = []
         self.links: list[FakeLink] = []
         self.refuse: LinkError | None = None
+        # Whether Discord accepts notices and the mark, and whether people can hear the bot.
+        self.writable = self.markable = self.audible = True
+        self.notices: list[str] = []
+        self.shown_as_listening = False
 
     def members(self) -> Sequence[Person]:
         """Return the people in the channel."""
@@ -89,6 +93,17 @@ class FakePlace:
     async def write(self, sentence: str) -> None:
         """Store a sentence that the bot writes."""
         self.written.append(sentence)
+
+    async def write_notice(self, text: str) -> bool:
+        """Store a notice, unless the test forbids it."""
+        if self.writable:
+            self.notices.append(text)
+        return self.writable
+
+    async def show_listening(self, *, on: bool) -> bool:
+        """Store whether the mark is visible."""
+        self.shown_as_listening = on and self.markable
+        return self.shown_as_listening
 
     @asynccontextmanager
     async def connect(

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from bot.discord.client import RoomtoneClient, connected, translated
 from bot.discord.commands.room import ELSEWHERE
 from bot.discord.endpoint import connector, point_at
+from bot.discord.place import DiscordPlace
 from bot.errors import SetupError
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
@@ -301,6 +302,31 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
             (600, "I listen."),
             (602, "I listen."),
         ]
+
+
+@pytest.mark.asyncio
+async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it() -> None:
+    """The notice goes into the voice channel's own chat, also if /join was typed elsewhere. While the bot listens its
+    name on the server shows it; a name that a crash left marked is mended at the next start.
+    """
+    async with LocalDiscord() as local:
+        lounge = 600
+        async with connected(settings_for(local), FakeHousehold()) as client:
+            voice = client.get_channel(lounge)
+            assert isinstance(voice, discord.VoiceChannel)
+            place = DiscordPlace(client, voice)
+            assert await place.write_notice("I listen.")
+            assert [(message.channel_id, message.content) for message in local.messages] == [(lounge, "I listen.")]
+            assert await place.show_listening(on=True)
+            await settle(lambda: voice.guild.me.display_name == "[LISTENING] Roomtone")
+            await place.show_listening(on=False)
+            await settle(lambda: voice.guild.me.nick is None)
+            assert await place.show_listening(on=True)
+            assert place.audible
+        async with connected(settings_for(local), FakeHousehold()) as client:
+            guild = client.get_guild(local.guild.id)
+            assert guild is not None
+            await settle(lambda: guild.me.nick is None)
 
 
 @pytest.mark.asyncio

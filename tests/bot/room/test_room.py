@@ -17,12 +17,13 @@ from bot.brain.settings import BrainSettings
 from bot.brain.speech_output import TOO_MUCH
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
-from bot.channel.port import MembershipChange
+from bot.channel.port import MembershipChange, Person
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
+from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.guild_policy import GuildPolicy
 from bot.room.room import CHECK_ROOM_S, Room
 from bot.room.services import RoomServices
@@ -222,7 +223,10 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
     turn too.
     """
     async with a_house(tmp_path) as house, living(house):
-        assert house.place.written == [RoomSettings().notice]
+        (notice,) = house.place.notices
+        assert notice.startswith(RoomSettings().notice)
+        assert "/opt-out" in notice
+        assert house.place.shown_as_listening
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         assert not house.of(events.ContextBuilt)
         await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -234,6 +238,62 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
         assert house.said[2] == f"Roomtone: {reply.text}"
         expected = ("Roomtone", "Room tone", "Ada", "Bo", "The Lantern Society", "Lounge")
         assert house.recognizer.asked[0][2] == expected
+
+
+@pytest.mark.asyncio
+async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> None:
+    """Until Discord has accepted the notice, the packets of everybody are dropped unread; then nobody's are."""
+    async with a_house(tmp_path) as house:
+        heard_before: list[bool] = []
+        write = house.place.write_notice
+
+        async def slow(text: str) -> bool:
+            heard_before.append(not house.place.excludes(ADA.id))
+            return await write(text)
+
+        house.place.write_notice = slow  # type: ignore[method-assign]
+        async with living(house):
+            assert heard_before == [False]
+            assert not house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
+    """If the chat refuses the notice, the bot says it aloud before it hears anybody."""
+    async with a_house(tmp_path) as house:
+        house.place.writable = False
+        async with living(house) as (room, _):
+            assert room.opened.is_set()
+            assert house.voice.spoken[0] == RoomSettings().notice
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", ["hoarse", "muted"])
+async def test_without_chat_and_voice_the_bot_leaves(tmp_path: Path, fault: str) -> None:
+    """If the notice can be neither written nor heard, the bot hears nobody, leaves and says why."""
+    async with a_house(tmp_path) as house:
+        house.place.writable = False
+        house.place.audible = fault != "muted"
+        house.voice.mute = {RoomSettings().notice} if fault == "hoarse" else set()
+        async with living(house) as (room, task):
+            await settle(task.done)
+            assert not room.opened.is_set()
+            assert house.place.excludes(ADA.id)
+            with pytest.raises(NotAnnouncedError, match="Send Messages"):
+                task.result()
+            assert not house.place.shown_as_listening
+
+
+@pytest.mark.asyncio
+async def test_rights_taken_away_during_the_session_end_it(tmp_path: Path) -> None:
+    """If somebody comes who can be told in no way, the bot writes why and leaves in order."""
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        house.place.writable = house.place.audible = False
+        house.place.people.append(Person(9, "Cy", False))
+        house.clock.advance(GATHER_S)
+        room.on_membership(MembershipChange(Person(9, "Cy", False), joined=True))
+        assert await ended(house, task) == "not_announced"
+        assert house.place.written[-1].startswith("I am leaving.")
 
 
 @pytest.mark.asyncio
@@ -379,8 +439,8 @@ async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house, living(house):
         house.voice.mute = {"Hello, Ada.", NO_MODEL}
         await house.say(ADA.id, "Hello, Roomtone, good evening!")
-        await settle(lambda: len(house.place.written) == 2)
-        assert house.place.written[1] == f"The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada. {NO_MODEL}"
+        await settle(lambda: len(house.place.written) == 1)
+        assert house.place.written[0] == f"The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada. {NO_MODEL}"
         problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
         assert problems == ["The voice is hoarse. Give it tea."]
         await settle(lambda: len(house.turns) == 2)
@@ -422,7 +482,7 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
             assert isinstance(opened, events.RoomOpened)
             stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert [turn.seq for turn in stored.window] == [0, 1, 2]
-        assert house.place.written[1:] == ["I cannot store what is said: The disk is full. Make room."]
+        assert house.place.written == ["I cannot store what is said: The disk is full. Make room."]
 
 
 @pytest.mark.asyncio

@@ -89,6 +89,20 @@ class WrittenChannel:
         """Record a message to the chat."""
         self.chat.posted.append(sentence)
 
+    async def write_notice(self, text: str) -> bool:
+        """Record the notice like any message."""
+        self.chat.posted.append(text)
+        return True
+
+    async def show_listening(self, *, on: bool) -> bool:
+        """There is no list of people that could show it."""
+        return on
+
+    @property
+    def audible(self) -> bool:
+        """Everybody hears the bot."""
+        return True
+
     @asynccontextmanager
     async def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]

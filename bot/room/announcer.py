@@ -1,0 +1,96 @@
+"""Gives the notice that the bot listens to everybody in one voice channel.
+
+The notice is written into the voice channel's own chat: at the start, and again for people who come later, once for
+each person and session. Where the chat cannot be written it is spoken. Where neither works, `NotAnnouncedError` ends
+the room, because nobody may be heard who could not know it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.errors import BotError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from bot.channel.port import Person, Place
+    from bot.clock import Clock
+    from bot.room.notice import ListeningNotice
+
+log = structlog.get_logger()
+
+# Notices are at least this far apart, so that several newcomers share one. Until it comes, they see the last one in the
+# chat that they have just opened.
+GATHER_S = 30.0
+
+
+class NotAnnouncedError(BotError):
+    """Nobody could be told that the bot listens. The message has the remedy."""
+
+
+class Announcer:
+    """The notices of one room. `speak` says sentences aloud and returns whether all of them were played.
+
+    *Ownership*: the room calls `begin` before anybody is heard, and runs `run` in a task.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        notice: ListeningNotice,
+        *,
+        speak: Callable[[Sequence[str]], Awaitable[bool]],
+        clock: Clock,
+    ) -> None:
+        self._place = place
+        self._notice = notice
+        self._speak = speak
+        self._clock = clock
+        self._told: frozenset[int] = frozenset()
+        self._given_at = 0.0
+        self._somebody_came = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Give the notice to everybody present. Raises `NotAnnouncedError`."""
+        await self._give()
+
+    def on_joined(self) -> None:
+        """Somebody came into the channel. Does not wait."""
+        self._somebody_came.set()
+
+    async def run(self) -> None:
+        """Give the notice to people who come later. Never returns. Raises `NotAnnouncedError`."""
+        while True:
+            await self._somebody_came.wait()
+            self._somebody_came.clear()
+            if (wait_s := self._given_at + GATHER_S - self._clock.monotonic()) > 0:
+                await self._clock.sleep(wait_s)
+            if untold(self._place.members(), self._told):
+                await self._give()
+
+    async def _give(self) -> None:
+        people = untold(self._place.members(), self._told)
+        marked = await self._place.show_listening(on=True)
+        if await self._place.write_notice(self._notice.written(marked=marked)):
+            how = "written"
+        elif await self._speak(self._notice.spoken()):
+            how = "spoken"
+        else:
+            log.warning("notice_refused", channel_id=self._place.channel_id)
+            raise NotAnnouncedError(
+                "I may only listen where people know it, and I could neither write into the chat of "
+                f"{self._place.name} nor speak there. Give my role the permissions View Channel and Send Messages in "
+                "that channel, then use /join."
+            )
+        self._told |= {person.id for person in people}
+        self._given_at = self._clock.monotonic()
+        log.info("notice_given", how=how, person_count=len(people), marked=marked)
+
+
+def untold(members: Iterable[Person], told: frozenset[int]) -> list[Person]:
+    """Return the people among `members` who have not had the notice. Bots need none: they are never heard."""
+    return [person for person in members if not person.is_bot and person.id not in told]

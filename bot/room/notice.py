@@ -1,0 +1,59 @@
+"""The text of the notice that the bot listens: what it does, what leaves its machine, and how to refuse.
+
+Operators can reword the first sentences (`room.notice`). The rest follows from the settings and is always there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NO_SOUND_KEPT = "I keep no sound."
+ALL_LOCAL = "Apart from Discord, nothing that you say leaves the machine that I run on."
+LEAVES = "This leaves the machine that I run on: {what}."
+COMMANDS = "Use /opt-out if I should not hear you, /quiet to silence me, /leave to send me away."
+SPOKEN_COMMANDS = "Use the command opt-out if I should not hear you, or the command leave to send me away."
+WHY_SPOKEN = "I cannot write into the chat of this channel, so I say it aloud."
+NO_MARK = "My name does not show that I listen: my role lacks the permission Change Nickname."
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Somebody besides Discord who gets a part of the conversation. `host`: the name of their server.
+
+    `what` is sent there, for example "the sound of your voice". `role`: what they do with it, for example "recogniser".
+    """
+
+    what: str
+    host: str
+    role: str
+
+    def __str__(self) -> str:
+        return f"{self.what} to {self.host} ({self.role})"
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningNotice:
+    """The notice of one process. `wording`: the operator's. `recipients`: who gets a part of the conversation."""
+
+    wording: str
+    recipients: Sequence[Recipient] = ()
+
+    @property
+    def facts(self) -> str:
+        """Return what is kept of the sound and what leaves the machine."""
+        sent = list(dict.fromkeys(map(str, self.recipients)))
+        where = LEAVES.format(what="; ".join(sent)) if sent else ALL_LOCAL
+        return f"{NO_SOUND_KEPT} {where}"
+
+    def written(self, *, marked: bool = True) -> str:
+        """Return the text for the chat. `marked`: whether the bot's name or the channel's status shows it too."""
+        lines = (self.wording.strip(), self.facts, COMMANDS, "" if marked else NO_MARK)
+        return "\n".join(line for line in lines if line)
+
+    def spoken(self) -> tuple[str, ...]:
+        """Return the sentences to say aloud where the chat cannot be written."""
+        return (self.wording.strip(), self.facts, WHY_SPOKEN, SPOKEN_COMMANDS)

@@ -1,0 +1,120 @@
+"""Who is told that the bot listens, when, and how."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.channel.port import Person
+from bot.room.announcer import GATHER_S, Announcer, NotAnnouncedError
+from bot.room.notice import ListeningNotice
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+CY, DEE = Person(4, "Cy", False), Person(5, "Dee", False)
+
+
+class Hall:
+    """A channel with an announcer; the voice works if `voiced`."""
+
+    def __init__(self) -> None:
+        self.place = FakePlace(people=[ADA, OTHER_BOT])
+        self.clock = FakeClock()
+        self.voiced = True
+        self.spoken: list[Sequence[str]] = []
+        self.announcer = Announcer(self.place, ListeningNotice("I listen."), speak=self.speak, clock=self.clock)
+
+    async def speak(self, sentences: Sequence[str]) -> bool:
+        """Store what is said aloud."""
+        if self.voiced:
+            self.spoken.append(sentences)
+        return self.voiced
+
+    async def come(self, *people: Person) -> None:
+        """Let people come in, and all tasks run."""
+        for person in people:
+            self.place.people.append(person)
+            self.announcer.on_joined()
+        await self.wait(0.0)
+
+    async def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.advance(seconds)
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def a_hall() -> AsyncIterator[tuple[Hall, asyncio.Task[None]]]:
+    """Give the first notice and run the announcer."""
+    hall = Hall()
+    await hall.announcer.begin()
+    running = asyncio.create_task(hall.announcer.run(), name="announcer")
+    try:
+        yield hall, running
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.asyncio
+async def test_people_who_come_later_are_told_once_and_together() -> None:
+    """Newcomers share one notice half a minute after the last; who was told and comes back gets no other."""
+    async with a_hall() as (hall, _):
+        assert len(hall.place.notices) == 1
+        await hall.come(BO, CY)
+        assert len(hall.place.notices) == 1
+        await hall.wait(GATHER_S)
+        assert len(hall.place.notices) == 2
+        hall.place.people.remove(BO)
+        await hall.wait(2 * GATHER_S)
+        await hall.come(BO)
+        await hall.wait(2 * GATHER_S)
+        assert len(hall.place.notices) == 2
+        await hall.come(DEE)
+        assert len(hall.place.notices) == 3
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_comes_is_told_nothing() -> None:
+    """Another bot is never heard, so it needs no notice."""
+    async with a_hall() as (hall, _):
+        await hall.wait(GATHER_S)
+        await hall.come(Person(6, "Juke two", True))
+        assert len(hall.place.notices) == 1
+
+
+@pytest.mark.asyncio
+async def test_the_notice_is_spoken_where_it_cannot_be_written() -> None:
+    """If Discord refuses the message, the notice is said aloud, with its facts."""
+    hall = Hall()
+    hall.place.writable = False
+    await hall.announcer.begin()
+    ((first, facts, *_),) = hall.spoken
+    assert (first, "leaves the machine" in facts) == ("I listen.", True)
+
+
+@pytest.mark.asyncio
+async def test_neither_chat_nor_voice_is_an_error_with_the_remedy() -> None:
+    """Where the notice can be neither written nor spoken, the announcer fails and names the missing permissions."""
+    hall = Hall()
+    hall.place.writable = hall.voiced = False
+    with pytest.raises(NotAnnouncedError, match="Send Messages"):
+        await hall.announcer.begin()
+
+
+@pytest.mark.asyncio
+async def test_rights_that_are_lost_later_end_the_announcer() -> None:
+    """If a newcomer can be told in no way, `run` ends with the error."""
+    async with a_hall() as (hall, running):
+        await hall.wait(GATHER_S)
+        hall.place.writable = hall.voiced = False
+        await hall.come(BO)
+        with pytest.raises(NotAnnouncedError):
+            await running

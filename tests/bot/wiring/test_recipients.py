@@ -1,0 +1,67 @@
+"""Who the notice names as recipients, for each kind of settings."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.wiring.recipients import recipients
+from bot.wiring.settings import BotSettings
+from config.load import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LLM = {"llm.api_key": "k"}
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, []),
+        (LLM, ["what is said, as text to api.openai.com (language model gpt-4.1-mini)"]),
+        ({"llm.base_url": "http://127.0.0.1:11434/v1"}, []),
+        ({"llm.base_url": "http://localhost:11434/v1"}, []),
+        (
+            {"llm.base_url": "http://192.168.1.4:11434/v1", "llm.model": "llama"},
+            ["what is said, as text to 192.168.1.4 (language model llama)"],
+        ),
+        (
+            {**LLM, "llm.fallback_models": [{"model": "small", "base_url": "https://llm.example.org/v1"}]},
+            ["api.openai.com", "llm.example.org (language model small)"],
+        ),
+        (
+            {"asr.engine": "endpoint", "asr.base_url": "https://asr.example.org/v1"},
+            ["the sound of your voice to asr.example.org (recogniser whisper-1)"],
+        ),
+        ({"asr.engine": "endpoint"}, ["the sound of your voice to api.openai.com"]),
+        (
+            {"realtime.enabled": True, "realtime.api_key": "k"},
+            ["the sound of your voice to api.openai.com (speech-to-speech", "what is said, as text"],
+        ),
+        (
+            {"speaking.base_url": "https://voice.example.org/v1"},
+            ["what I say, as text to voice.example.org (voice gpt-4o-mini-tts)"],
+        ),
+        ({**LLM, "speaking.moderation": "endpoint"}, ["language model", "what I say, as text to api.openai.com (mod"]),
+        (
+            {**LLM, "screen.model": "gpt-4.1", "screen.base_url": "https://eyes.example.org/v1"},
+            ["language model", "pictures of shared screens to eyes.example.org (vision model gpt-4.1)"],
+        ),
+        ({"screen.model": "gpt-4.1", "screen.base_url": "https://x.org/v1", "screen.enabled": False}, []),
+        ({"recall.base_url": "https://find.example.org/v1"}, ["what is said, as text to find.example.org (search"]),
+        (
+            {"mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp", "tools": ["*"]}]},
+            ["what I ask my tools to mcp.example.org (tools of wiki)"],
+        ),
+    ],
+)
+def test_every_endpoint_on_another_machine_is_named(given: dict[str, object], named: list[str], tmp_path: Path) -> None:
+    """Each service on another machine is named with what it gets; services on this machine are not."""
+    settings = load(directory=tmp_path, environ={}, overrides=given)
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    found = [str(each) for each in recipients(parts)]
+    assert len(found) == len(named)
+    assert all(part in text for part, text in zip(named, found, strict=True))
