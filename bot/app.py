@@ -189,5 +189,5 @@ async def _rejoin_one(place: Place, supervisor: RoomSupervisor, session_id: Sess
     try:
         await supervisor.join(place)
     except KNOWN_ERRORS as error:
-        log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=str(error))
+        log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
         await place.write(f"I could not come back. {error}")

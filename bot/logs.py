@@ -1,8 +1,8 @@
 """Logging: JSON lines in a rotating file, and a shorter form on the terminal.
 
-The command that starts the process enters `configured_logging` once. `LogRedactor` removes secrets and what people said
-before any output. If the file cannot be written, its lines are lost but the bot goes on: the terminal gets one
-sentence, and `LogStatus.problem` holds it.
+The command that starts the process enters `configured_logging` once. `bot.log_redaction` removes secrets and what
+people said before any output. If the file cannot be written, its lines are lost but the bot goes on: the terminal gets
+one sentence, and `LogStatus.problem` holds it.
 """
 
 from __future__ import annotations
@@ -10,27 +10,23 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
-import re
 import sys
-import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from io import TextIOWrapper
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
-from pydantic import SecretStr
 
-from bot.errors import BotError
+from bot.log_redaction import LogRedactor, describe_library_message, describe_traceback
 from bot.private_files import make_private_folder, open_private
-from compaction.errors import CompactionError
-from voice.errors import VoiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+    from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+    from pathlib import Path
 
-    from structlog.typing import EventDict, ExcInfo, Processor
+    from structlog.typing import EventDict, Processor
 
     from bot.settings import LogsSettings
 
@@ -41,71 +37,9 @@ MAX_FILE_BYTES = 20_000_000
 KEEP_FILES = 5
 FILE_NAME = "roomtone.jsonl"
 
-REDACTED = "[redacted]"
-_SECRET_KEY = re.compile(r"(^|_)(token|authorization|api_?key|secret|secret_key|password|credentials|cookie)$", re.I)
-# Discord's tokens have three parts; most others a prefix; an Authorization header names its scheme.
-_SECRET_VALUE = re.compile(
-    r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}"
-    r"|\b(?:sk|pk|ghp|hf|xox[a-z])[-_][\w-]{8,}"
-    r"|(?<=Bearer )[\w.~+/=-]{8,}|(?<=Bot )[\w.-]{30,}"
-)
-# Replacing shorter secrets would also replace ordinary words.
-_MIN_SECRET_CHARS = 8
-
-# Fields that could contain speech, or text made of it, by mistake.
-_SPEECH_KEY = re.compile(
-    r"(^|_)(text|texts|transcript|transcripts|summary|content|said|words|quote|quotes|gist|fact|facts|reply|answer"
-    r"|prompt|messages|note|notes|what|utterance|partial|hypothesis|query|question|parts)$",
-    re.I,
-)
-_MAX_DEPTH = 5
-# Errors whose messages come from the system or from us. Messages of other errors may quote the data they failed on: a
-# parser quotes speech, a KeyError a name.
-_SAFE_MESSAGES = (OSError, BotError, CompactionError, VoiceError)
-
 
 def log_path(data_dir: Path) -> Path:
     return data_dir / "logs" / FILE_NAME
-
-
-class LogRedactor:
-    """A structlog processor that removes secrets, and also what people said unless `speech` is true."""
-
-    def __init__(self, *, speech: bool, secrets: Collection[str] = ()) -> None:
-        self._speech = speech
-        known = sorted((each for each in secrets if len(each) >= _MIN_SECRET_CHARS), key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, known))) if known else None
-
-    def __call__(self, _logger: object, _method: str, event: EventDict) -> EventDict:
-        # Keys with an underscore are structlog's own.
-        return {
-            key: value if key.startswith("_") else self._redact(key, value, depth=0) for key, value in event.items()
-        }
-
-    def _redact(self, key: str, value: Any, *, depth: int) -> Any:
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        if isinstance(value, SecretStr) or _SECRET_KEY.search(key):
-            return REDACTED
-        if not self._speech and _SPEECH_KEY.search(key):
-            return f"[{len(value)} withheld]" if hasattr(value, "__len__") else "[withheld]"
-        if isinstance(value, str):
-            return self._redact_secrets(value)
-        if depth >= _MAX_DEPTH:
-            return "[…]"
-        if isinstance(value, dict):
-            return {str(name): self._redact(str(name), each, depth=depth + 1) for name, each in value.items()}
-        if isinstance(value, list | tuple | set | frozenset):
-            return [self._redact(key, each, depth=depth + 1) for each in value]
-        if isinstance(value, Path):
-            return self._redact_secrets(str(value))
-        # Never repr(): that of a DAVE session leaks memory, and others may contain anything.
-        return f"<{type(value).__name__}>"
-
-    def _redact_secrets(self, text: str) -> str:
-        if self._known is not None:
-            text = self._known.sub(REDACTED, text)
-        return _SECRET_VALUE.sub(REDACTED, text)
 
 
 class LogFile(logging.handlers.RotatingFileHandler):
@@ -186,7 +120,12 @@ class LogFile(logging.handlers.RotatingFileHandler):
             "the user that runs the bot write access."
         )
         if first:
-            structlog.get_logger().error("log_file_refused", problem=self.problem)
+            structlog.get_logger().error(
+                "log_file_refused",
+                path=self.path,
+                problem=exc,
+                remedy="Free some space or give the user that runs the bot write access.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +168,12 @@ def configured_logging(
     file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=keep_files)
     file.setLevel(settings.level.upper())
     common = _shared_processors(speech=settings.speech)
-    file.setFormatter(_formatter(common, redactor, structlog.processors.JSONRenderer(default=_type_name)))
+    file.setFormatter(
+        _formatter(common, redactor, structlog.processors.JSONRenderer(default=_type_name), speech=settings.speech)
+    )
     terminal = logging.StreamHandler(console)
     terminal.setLevel(settings.console_level.upper())
-    terminal.setFormatter(_formatter(common, redactor, _terminal_renderer(console)))
+    terminal.setFormatter(_formatter(common, redactor, _terminal_renderer(console), speech=settings.speech))
     least = min(file.level, terminal.level)
 
     root, ours = logging.getLogger(), logging.getLogger(LOGGER_NAME)
@@ -269,37 +210,17 @@ def _shared_processors(*, speech: bool) -> list[Processor]:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
         # Plain tracebacks: the pretty ones show local variables, and so tokens and what people said.
-        structlog.processors.format_exc_info if speech else structlog.processors.ExceptionRenderer(_traceback),
+        structlog.processors.format_exc_info if speech else structlog.processors.ExceptionRenderer(describe_traceback),
     ]
 
 
-def _traceback(exc_info: ExcInfo) -> str:
-    """Return a traceback without the messages that may quote data."""
-    return "".join(_format_chain(exc_info[1], frozenset())).rstrip("\n")
-
-
-def _format_chain(error: BaseException, before: frozenset[int]) -> Iterator[str]:
-    """Yield the tracebacks of the error's causes, then its own. `before`: ids of the errors already being formatted."""
-    before |= {id(error)}
-    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if cause is not None and id(cause) not in before:
-        yield from _format_chain(cause, before)
-        yield "\nThat led to:\n\n"
-    yield "Traceback (most recent call last):\n"
-    yield from traceback.format_tb(error.__traceback__)
-    message = f": {error}" if isinstance(error, _SAFE_MESSAGES) else ""
-    yield f"{type(error).__qualname__}{message}\n"
-    if isinstance(error, BaseExceptionGroup):
-        for number, each in enumerate(error.exceptions, start=1):
-            if id(each) not in before:
-                yield f"\nOf these, number {number}:\n\n"
-                yield from _format_chain(each, before)
-
-
-def _formatter(common: Sequence[Processor], redactor: LogRedactor, renderer: Processor) -> logging.Formatter:
+def _formatter(
+    common: Sequence[Processor], redactor: LogRedactor, renderer: Processor, *, speech: bool
+) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*common, _name_foreign],
+        foreign_pre_chain=[*common, partial(_name_foreign, speech=speech)],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redactor, _order_keys, renderer],
+        pass_foreign_args=True,
     )
 
 
@@ -309,10 +230,13 @@ def _terminal_renderer(console: TextIO) -> Processor:
     )
 
 
-def _name_foreign(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Turn a library's free text into an event with a name of its own."""
+def _name_foreign(_logger: object, _method: str, event: EventDict, *, speech: bool) -> EventDict:
+    """Turn a library's free text into an event with a name of its own. `location`: where the library logged it."""
     record: logging.LogRecord = event["_record"]
-    return {**event, "event": "library_logged", "logger": record.name, "detail": event["event"]}
+    arguments = event.pop("positional_args", None)
+    detail = event["event"] if speech else describe_library_message(record, arguments)
+    location = f"{record.module}:{record.lineno}"
+    return {**event, "event": "library_logged", "logger": record.name, "location": location, "detail": detail}
 
 
 def _order_keys(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:

@@ -351,7 +351,7 @@ class SessionMemory:
         try:
             await self._outbox.flush()
         except StoreError as exc:
-            self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=str(exc))
+            self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=exc)
 
     def _needed_from(self) -> Seq:
         """Return the first turn that must stay in memory."""

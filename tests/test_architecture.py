@@ -52,7 +52,8 @@ HOMES: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot": (
         ("clock", "errors", "events", "guild", "private_files", "runtime_tuning", "settings"),
-        ("channel", "health", "logs", "models", "store", "time_phrases", "web"),
+        ("channel", "health", "log_redaction", "models", "store", "time_phrases", "web"),
+        ("logs",),
         ("log_files",),
         ("llm", "memory"),
         ("brain", "embedding"),

@@ -68,14 +68,14 @@ class ReplyGenerator:
             for sentence in splitter.flush():
                 await sentences.put(sentence)
         except CutOffError as error:
-            log.warning("reply_cut_off", reason=str(error))
+            log.warning("reply_cut_off", problem=error)
             # An unfinished first sentence is spoken, since there is no other; an unfinished later one is dropped.
             for sentence in () if splitter.spoke else splitter.flush():
                 await sentences.put(sentence)
         except (ChatModelError, ContextOverflowError) as error:
             # The unfinished sentence is dropped.
             if may_skip and not splitter.spoke:
-                progress.skip(str(error))
+                progress.skip(error)
             else:
                 await sentences.put(error)
         await sentences.put(None)

@@ -134,7 +134,7 @@ class QuoteFinder:
             log.info("recall_timed_out", within_s=within_s)
             return ()
         except StoreError as error:
-            log.warning("recall_failed", problem=str(error))
+            log.warning("recall_failed", problem=error)
             return ()
         quotes = select_quotes(
             found,

@@ -222,7 +222,7 @@ class Replier:
                         await self._answer_in_text(context, progress, may_skip=question.may_skip)
                 except ContextOverflowError as error:
                     if question.may_skip:
-                        progress.skip(str(error))
+                        progress.skip(error)
                     else:
                         await self._speak_refusal(error, progress)
         except TimeoutError:
@@ -230,7 +230,7 @@ class Replier:
                 progress.fail("time", TOO_SLOW)
         except CompactionError as error:
             # Session memory could not be read.
-            progress.fail("context", str(error))
+            progress.fail("context", error)
         except asyncio.CancelledError:
             # If this task itself was not cancelled, something that the reply awaited was cancelled. Then only this
             # reply is lost. Raised further, the error would end the replier silently, and the room would never get an
@@ -266,18 +266,18 @@ class Replier:
             if not progress.pieces:
                 # Nothing was heard yet, so the text pipeline answers. The bridge tells the channel if the failure
                 # lasts.
-                log.warning("speech_to_speech_reply_failed", problem=str(error))
+                log.warning("speech_to_speech_reply_failed", problem=error)
                 progress.speech_to_speech = False
                 direct.report_heard(0.0, complete=False)
                 if question.asker_id == "":
                     # Nobody waits for an unasked reply.
-                    progress.skip(str(error))
+                    progress.skip(error)
                 return progress.skipped
             if self._speech_to_speech is not None and self._speech_to_speech.usable:
-                progress.fail("model", str(error))
+                progress.fail("model", error)
             else:
                 # The bridge tells the channel that it has failed, and why.
-                log.warning("speech_to_speech_reply_broke_off", problem=str(error))
+                log.warning("speech_to_speech_reply_broke_off", problem=error)
         if question.may_skip and not progress.pieces and progress.failure is None:
             progress.skip()
         await self._output.wait_until_played(progress)

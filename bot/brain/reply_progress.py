@@ -33,14 +33,14 @@ class ReplyProgress:
     # The model decided to say nothing.
     skipped: bool = False
 
-    def fail(self, stage: str, sentence: str) -> None:
-        """Log a failure and keep `sentence` for the channel. The last of several failures replaces the others."""
-        log.error("reply_failed", stage=stage, problem=sentence)
-        self.failure = sentence
+    def fail(self, stage: str, problem: Exception | str) -> None:
+        """Log a failure and keep its sentence for the channel. The last of several failures replaces the others."""
+        log.error("reply_failed", stage=stage, problem=problem)
+        self.failure = str(problem)
 
-    def skip(self, problem: str = "") -> None:
+    def skip(self, problem: Exception | None = None) -> None:
         """Mark the reply as skipped. `problem`: a failure that is only logged, because nobody waits for this reply."""
-        if problem:
+        if problem is not None:
             log.warning("optional_reply_failed", problem=problem)
         self.skipped = True
 

@@ -75,7 +75,7 @@ class SpeechOutput:
         while (item := await sentences.get()) is not None:
             if not isinstance(item, str):
                 overflow = isinstance(item, ContextOverflowError)
-                progress.fail("context" if overflow else "model", str(item))
+                progress.fail("context" if overflow else "model", item)
                 if progress.pieces:
                     return
                 item = TOO_MUCH if overflow else MODEL_FAILED
@@ -105,7 +105,7 @@ class SpeechOutput:
                         self._on_queued()
         except SynthesisError as error:
             progress.unsaid.append(words_after(sentence.text, error.spoken_share))
-            progress.fail("voice", str(error))
+            progress.fail("voice", error)
             piece.end(text=words_until(sentence.text, error.spoken_share))
         else:
             piece.end()
@@ -150,7 +150,7 @@ class SpeechOutput:
             if objection is None and self._moderator is not None:
                 objection = await self._moderator.objection(text)
         except ModerationError as error:
-            progress.fail("moderation", str(error))
+            progress.fail("moderation", error)
             return False
         if objection is None:
             return True

@@ -15,6 +15,7 @@ from bot.discord.access import channel_refusal
 from bot.discord.chat import DiscordChat
 from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
+from voice.errors import LinkError
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
@@ -166,7 +167,11 @@ class _DiscordLink:
 def _log_event(event: LinkEvent) -> None:
     """Log an event of the voice connection. Its fields never contain speech."""
     fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
-    log.info(f"link_{type(event).__name__.lower()}", **fields)
+    if "reason" in fields:
+        # A log shows the text of our own errors only.
+        fields["reason"] = LinkError(fields["reason"])
+    name = f"link_{type(event).__name__.lower()}"
+    log.info(name, **fields)
 
 
 def person_of(member: discord.Member) -> Person:

@@ -66,7 +66,7 @@ _ERROR_KINDS = (
     ),
     _ErrorKind(
         openai.APIStatusError,
-        "The language model {model} at {where} refused the request: {reason}. "
+        "The language model {model} at {where} refused the request: '{reason}'. "
         "Check llm.model and that its context is large enough.",
         retryable=False,
     ),
@@ -78,7 +78,8 @@ _ERROR_KINDS = (
     ),
     _ErrorKind(
         openai.APIError,
-        "The language model {model} at {where} broke off its answer: {reason}. Try again, or look at its server's log.",
+        "The language model {model} at {where} broke off its answer: '{reason}'. "
+        "Try again, or look at its server's log.",
         retryable=True,
     ),
     _ErrorKind(
@@ -102,7 +103,7 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
 
 def _reason(error: Exception, key: str) -> str:
     """Return the server's message as one short line. The rest of the body is not used: many servers echo the request,
-    which contains what people said.
+    which contains what people said. The sentence quotes it, so that the log leaves it out (bot/log_redaction.py).
     """
     body = getattr(error, "body", None)
     candidates = [body.get(field) for field in ("message", "detail")] if isinstance(body, dict) else []

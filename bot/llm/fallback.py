@@ -94,7 +94,7 @@ class FallbackModel:
                 self._failed(model, breaker, error)
                 if spoke or not rest:
                     raise
-                log.warning("model_failed_over", model=model.model, next_model=rest[0][0].model, problem=str(error))
+                log.warning("model_failed_over", model=model.model, next_model=rest[0][0].model, problem=error)
                 continue
             if breaker.failures:
                 log.info("model_recovered", model=model.model)
@@ -132,7 +132,7 @@ class FallbackModel:
                 first_error = first_error or error
                 if number + 1 < len(candidates):
                     next_model = candidates[number + 1][0].model
-                    log.warning("summary_failed_over", model=model.model, next_model=next_model, problem=str(error))
+                    log.warning("summary_failed_over", model=model.model, next_model=next_model, problem=error)
             except asyncio.CancelledError:
                 # Usually the caller's deadline has passed. No time is left to ask another model now, but the next call
                 # starts with the next model.
@@ -166,7 +166,7 @@ class FallbackModel:
     def _failed(self, model: BudgetedModel, breaker: CircuitBreaker, error: ChatModelError) -> None:
         open_s = breaker.record_failure(self._clock.monotonic(), str(error), permanent=not error.retryable)
         if open_s and len(self._models) > 1:
-            log.warning("model_circuit_opened", model=model.model, open_s=open_s, problem=str(error))
+            log.warning("model_circuit_opened", model=model.model, open_s=open_s, problem=error)
 
     async def _hold_until_speakable(
         self, stream: AsyncGenerator[StreamItem, None], model: str

@@ -107,7 +107,7 @@ class OpenAIChat:
                 raise
             self._tool_failures += 1
             self._supports_tools = self._supports_tools and self._tool_failures < MOST_TOOL_FAILURES
-            log.warning("tools_misused", model=self.model, disabled=not self._supports_tools, problem=str(error))
+            log.warning("tools_misused", model=self.model, disabled=not self._supports_tools, problem=error)
         async with aclosing(self._stream(body, max_output_tokens, NO_TOOLS, on_usage)) as stream:
             async for piece in stream:
                 yield piece
@@ -236,7 +236,7 @@ class OpenAIChat:
         if learns:
             self._tool_failures = MOST_TOOL_FAILURES if "support" in message else self._tool_failures + 1
             self._supports_tools = self._supports_tools and self._tool_failures < MOST_TOOL_FAILURES
-        log.warning("tools_refused", model=self.model, disabled=not self._supports_tools, problem=message[:200])
+        log.warning("tools_refused", model=self.model, disabled=not self._supports_tools, status=error.status_code)
         return True
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:

@@ -116,7 +116,7 @@ class LocalTokenizers:
         try:
             return VocabularyTokenizer(family.value, _WORDS[family], read_ranks(path))
         except (OSError, ValueError) as error:
-            log.warning("tokenizer_unreadable", family=family.value, path=str(path), problem=str(error))
+            log.warning("tokenizer_unreadable", family=family.value, path=str(path), problem=error)
             return None
 
     def _find_vocabulary(self, family: Family) -> Path | None:
@@ -131,7 +131,7 @@ class LocalTokenizers:
             try:
                 self._from_file = read_tokenizer(path)
             except (OSError, ValueError) as error:
-                log.warning("tokenizer_unreadable", path=str(path), problem=str(error))
+                log.warning("tokenizer_unreadable", path=str(path), problem=error)
                 self._choice = TokenizerChoice.FALLBACK
         return self._from_file
 

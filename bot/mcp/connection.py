@@ -88,7 +88,7 @@ class McpConnection:
                 failures += 1
                 self.problem = describe_error(error)
                 if failures == 1:
-                    log.warning("mcp_server_lost", server=self.settings.name, problem=self.problem)
+                    log.warning("mcp_server_lost", server=self.settings.name, problem=error)
             await self._clock.sleep(min(FIRST_RETRY_S * 2 ** (failures - 1), LONGEST_RETRY_S))
 
     @asynccontextmanager

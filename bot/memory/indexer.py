@@ -79,7 +79,7 @@ class Indexer:
                 if isinstance(error, EmbeddingError) and not error.retryable:
                     retry_s = LONGEST_RETRY_S
                 if failures == 1:
-                    log.warning("recall_indexing_failed", problem=str(error) or "no answer in time", retry_s=retry_s)
+                    log.warning("recall_indexing_failed", problem=error, retry_s=retry_s)
                 await self._clock.sleep(retry_s)
                 continue
             await self._clock.sleep(PAUSE_S if busy else IDLE_S)

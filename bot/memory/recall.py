@@ -125,7 +125,7 @@ class Recall:
             log.info("recall_embedding_late", within_s=within_s)
             return ()
         except EmbeddingError as error:
-            log.warning("recall_embedding_failed", problem=str(error))
+            log.warning("recall_embedding_failed", problem=error)
             return ()
         return await self._index.find_similar(vector, scope, model=self._embedder.model, limit=RANKED)
 

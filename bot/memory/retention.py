@@ -94,7 +94,7 @@ class Retention:
         try:
             result = await self.enforce()
         except (StoreError, OSError) as error:
-            log.warning("retention_failed", problem=str(error), retry_s=RETRY_S)
+            log.warning("retention_failed", problem=error, retry_s=RETRY_S)
             return False
         log.info(
             "retention_enforced",

@@ -171,7 +171,7 @@ class MemoryUpkeep:
             await self._check_if_due()
         except StoreError as error:
             if not self._store_failed:
-                log.warning("memory_upkeep_failed", session_id=self._session_id, problem=str(error))
+                log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)
             self._store_failed = True
         except Exception as error:
             # A bug in this background work must not end a conversation.

@@ -107,7 +107,7 @@ class GuildParticipations:
             guild.wake_names = choice.wake_names or guild.wake_names
             guild.silence = choice.silence
         except StoreError as error:
-            log.warning("guild_choice_unread", guild_id=guild_id, problem=str(error))
+            log.warning("guild_choice_unread", guild_id=guild_id, problem=error)
         # Another task may have read and changed the guild's participation meanwhile.
         return self._guilds.setdefault(guild_id, guild)
 

@@ -194,7 +194,7 @@ class Participation:
                 try:
                     await self._guilds.store_silence(self._guild, by=silenced_by)
                 except StoreError as error:
-                    log.warning("silence_not_stored", problem=str(error))
+                    log.warning("silence_not_stored", problem=error)
             await self._place.write(sentence)
 
     async def _watch_quiet(self) -> None:

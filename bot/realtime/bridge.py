@@ -178,7 +178,7 @@ class RealtimeBridge:
             conversation = max(conversation, self._items.conversation)
             self._inputs.add(speaker_id, RealtimeInput(pcm, item_ids, conversation))
         except RealtimeError as error:
-            log.warning("realtime_input_failed", problem=str(error))
+            log.warning("realtime_input_failed", problem=error)
             transcript = None
         if transcript is None or transcript.text is None:
             own = await self._recognizer.recognize(pcm, language=language, glossary=glossary, speaker_id=speaker_id)
@@ -247,7 +247,7 @@ class RealtimeBridge:
         try:
             transcript = self._session.send_audio(sound, speakers=speakers)
         except RealtimeError as error:
-            log.warning("realtime_input_failed", problem=str(error))
+            log.warning("realtime_input_failed", problem=error)
             return
         self._items.hold(seq, ())
         conversation = self._items.conversation
@@ -256,7 +256,7 @@ class RealtimeBridge:
             try:
                 self._items.hold(seq, (await transcript).item_ids)
             except RealtimeError as error:
-                log.warning("realtime_input_failed", problem=str(error))
+                log.warning("realtime_input_failed", problem=error)
                 if conversation == self._items.conversation:
                     self._items.release(seq)
 

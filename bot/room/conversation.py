@@ -79,7 +79,7 @@ class Conversation:
         upkeep: MemoryUpkeep | None,
         quoting: QuoteFinder | None,
         toolbox: Toolbox,
-        report: Callable[[str, str], None],
+        report: Callable[[str, Exception], None],
     ) -> None:
         self._place = place
         self._services = services

@@ -71,7 +71,7 @@ class GuildPolicy:
         try:
             return await self._choices.choice(guild_id)
         except StoreError as error:
-            log.warning("guild_choice_unread", guild_id=guild_id, problem=str(error))
+            log.warning("guild_choice_unread", guild_id=guild_id, problem=error)
             return GuildChoice()
 
 

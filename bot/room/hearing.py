@@ -284,7 +284,7 @@ class Hearing:
             return _Attempt(None, expected, asked_at, "overloaded")
         except RecogniserError as error:
             if not interim:  # an interim one is repeated as finished speech
-                log.error("recogniser_failed", utterance_id=utterance.id, error=str(error))  # noqa: TRY400 - a plain sentence says it all
+                log.error("recogniser_failed", utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", str(error), self._clock.monotonic()))
             return _Attempt(None, expected, asked_at, "recogniser_failed")
         self._pace_s += PACE_WEIGHT * (recognition.compute_s - self._pace_s)

@@ -51,7 +51,7 @@ class PromptBuilder:
         upkeep: MemoryUpkeep | None,
         quoting: QuoteFinder | None,
         toolbox: Toolbox,
-        report: Callable[[str, str], None],
+        report: Callable[[str, Exception], None],
     ) -> None:
         self._services = services
         self._guild_id = guild_id
@@ -140,7 +140,7 @@ class PromptBuilder:
             await self._memory.set_mode(policy.mode)
         except StoreError as error:
             # The session stays in its old mode; the next reply tries again.
-            self._report("memory_mode", str(error))
+            self._report("memory_mode", error)
         return policy
 
 

@@ -195,7 +195,7 @@ class Room:
             await announcer.run()
         except NotAnnouncedError as error:
             self._notice_given = False
-            self._report("notice", str(error))
+            self._report("notice", error)
             await self._place.write(f"I am leaving. {error}")
             self.close("not_announced")
 
@@ -218,7 +218,7 @@ class Room:
             await memory.end()
         except StoreError as error:
             # The turns are stored already; the next process ends or resumes the session.
-            self._report("session", str(error))
+            self._report("session", error)
             return
         log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)
 
@@ -293,9 +293,9 @@ class Room:
             case _:
                 pass
 
-    def _report(self, where: str, sentence: str) -> None:
-        log.error("room_problem", where=where, problem=sentence)
-        self._observe(events.Problem(where, sentence, self._clock.monotonic()))
+    def _report(self, where: str, error: Exception) -> None:
+        log.error("room_problem", where=where, problem=error)
+        self._observe(events.Problem(where, str(error), self._clock.monotonic()))
 
 
 def _dropped_sentence(conversation: Conversation) -> str:

@@ -24,7 +24,7 @@ async def say_all(sentences: Iterable[str], synthesizer: Synthesizer, playback: 
         try:
             speech = await synthesize_all(synthesizer, sentence)
         except SynthesisError as error:
-            log.warning("sentence_not_spoken", problem=str(error))
+            log.warning("sentence_not_spoken", problem=error)
             return False
         if not len(speech.pcm) or not (await playback.say(speech)).complete:
             return False

@@ -164,7 +164,7 @@ class TurnRecorder:
             turn = next(each for each in self._memory.turns if each.seq == seq)
             if not self._store_failing:
                 self._store_failing = True
-                log.error("turn_not_stored", seq=turn.seq, problem=str(error))  # noqa: TRY400 - the sentence says it
+                log.error("turn_not_stored", seq=turn.seq, problem=error)  # noqa: TRY400 - the sentence says it
                 self._observe(events.Problem("store", str(error), self._clock.monotonic()))
                 await self._place.write(f"I cannot store what is said: {error}")
         self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))

@@ -149,21 +149,22 @@ class ModelWithOcrFallback(OcrOnlyReaders):
                 raise
             except TimeoutError:
                 self._record_failure(
-                    failures_before, f"The vision model did not answer within {self._urgent_timeout_s:g} s."
+                    failures_before,
+                    VisionError(f"The vision model did not answer within {self._urgent_timeout_s:g} s."),
                 )
             except VisionError as error:
-                self._record_failure(failures_before, str(error))
+                self._record_failure(failures_before, error)
             else:
                 self._breaker.record_success()
                 return reading
         return await super().read(latest, urgent=urgent)
 
-    def _record_failure(self, failures_before: int | None, problem: str) -> None:
+    def _record_failure(self, failures_before: int | None, problem: VisionError) -> None:
         """Count a failure, unless the model did not take the request or another failed meanwhile: an outage counts
         once.
         """
         if failures_before == self._breaker.failures:
-            open_s = self._breaker.record_failure(self._monotonic(), problem)
+            open_s = self._breaker.record_failure(self._monotonic(), str(problem))
             log.warning("screen_model_failed", problem=problem, open_s=open_s)
 
     def _is_open(self) -> bool:

@@ -324,7 +324,7 @@ class RoomScreens:
             await self._memory.add_note(note)
         except CompactionError as error:
             # The note is in memory and stored with the next write, unless the session has ended.
-            self._log.warning("note_not_stored", problem=str(error))
+            self._log.warning("note_not_stored", problem=error)
         self._log.info(
             "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
         )
@@ -336,7 +336,7 @@ class RoomScreens:
         try:
             turn = await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
         except CompactionError as error:
-            self._log.warning("screen_turn_not_stored", problem=str(error))
+            self._log.warning("screen_turn_not_stored", problem=error)
             return
         self._on_turn(turn)
 
@@ -344,7 +344,7 @@ class RoomScreens:
         try:
             await self._memory.retire_live_notes()
         except CompactionError as error:
-            self._log.warning("notes_not_retired", problem=str(error))
+            self._log.warning("notes_not_retired", problem=error)
 
     # -- called by the tool `look_at_screen` (`ScreenView`) ------------------------------------------------------
 

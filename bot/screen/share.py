@@ -253,7 +253,7 @@ class Share:
         self.counts["unread"] += 1
         if not self._failing:
             self._failing = True
-            log.warning("screen_not_read", problem=str(error))
+            log.warning("screen_not_read", problem=error)
         self._report_trouble(str(error))
         pending = self._unread()
         if pending.change is ChangeKind.FIRST:

@@ -45,5 +45,5 @@ async def open_screens(
             await web.start()
         except SetupError as error:
             # Conversations work without the web server; people who ask for a link get the error.
-            log.warning("web_not_listening", problem=str(error))
+            log.warning("web_not_listening", problem=error)
     return screens, WatchService(screens, web, participation)

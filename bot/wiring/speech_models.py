@@ -52,7 +52,7 @@ def open_vad(models: ModelsSettings) -> SpeechProbability:
         try:
             return StackedSileroVad(model_directory.path(VAD_SILERO) / VAD_SILERO.main_file.name)
         except VadError as error:
-            log.warning("no_stacking_vad", problem=str(error))
+            log.warning("no_stacking_vad", problem=error)
     return SileroVad()
 
 
@@ -68,7 +68,7 @@ async def open_turn_model(
     try:
         return await stack.enter_async_context(SmartTurnDetector(lambda: SmartTurn(file)))
     except TurnModelError as error:
-        log.warning("no_turn_model", setting=listening.turn_model, problem=str(error))
+        log.warning("no_turn_model", setting=listening.turn_model, problem=error)
         return None
 
 
@@ -95,7 +95,7 @@ async def open_recognizer(
         try:
             local = await _local_recognizer(stack, settings)
         except RecogniserError as error:
-            log.warning("no_local_recogniser", problem=str(error))
+            log.warning("no_local_recogniser", problem=error)
             yield remote
             return
         both = FallbackRecognizer(remote, local)
@@ -165,7 +165,7 @@ async def _embedded_voice(stack: AsyncExitStack, settings: SpeakingSettings, mod
         voice = PiperSynthesizer.open(directory, speed=settings.speed, variety=settings.variety)
         return await stack.enter_async_context(voice)
     except SynthesisError as error:
-        log.warning("no_voice", problem=str(error))
+        log.warning("no_voice", problem=error)
         return _NoVoice(str(error))
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
+from compaction.errors import CompactionError
+
 if TYPE_CHECKING:
     from compaction.folding.window import SkipReason
     from compaction.model import RunId, SegmentId, Seq
@@ -109,6 +111,8 @@ CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
 
 # Fields that contain what people said, so they are not logged.
 _NOT_LOGGED = frozenset({"summary"})
+# Fields that hold a sentence of our own, without a word that anybody said.
+_SENTENCES = ("error", "paragraph_problem")
 # Fields that are logged only if they are set.
 _OPTIONAL = ("repairs", "chapter_level")
 
@@ -116,6 +120,10 @@ _OPTIONAL = ("repairs", "chapter_level")
 def log_fields(event: CompactionEvent) -> dict[str, object]:
     """Return the fields of the event's log line, without the unset optional ones and without what people said."""
     values = {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _NOT_LOGGED}
+    for name in _SENTENCES:
+        if values.get(name):
+            # A log shows the text of our own errors only.
+            values[name] = CompactionError(values[name])
     for name in _OPTIONAL:
         if values.get(name, "") is None:
             del values[name]

@@ -65,7 +65,7 @@ class FallbackRecognizer:
                 raise
             except RecogniserError as error:
                 self._breaker.record_failure(self._monotonic(), str(error))
-                _log.warning("remote_recogniser_failed", problem=str(error), failures=self._breaker.failures)
+                _log.warning("remote_recogniser_failed", problem=error, failures=self._breaker.failures)
             else:
                 self._breaker.record_success()
                 return heard

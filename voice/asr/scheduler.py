@@ -189,7 +189,7 @@ class QueuedRecognizer:
                 self._places.release()
                 await self._serve(entry.job)
         except Exception as exc:
-            _log.error("recognizer_stopped", error=repr(exc))
+            _log.error("recognizer_stopped", error=exc)
             raise
         finally:
             # The recogniser is closed or broken: fail all waiting callers.
@@ -228,7 +228,7 @@ class QueuedRecognizer:
     def _on_failure(self, job: _Job, exc: RecogniserError) -> None:
         self._count(failed=1)
         self._failures_in_a_row += 1
-        _log.error("recognition_failed", in_a_row=self._failures_in_a_row, error=str(exc))
+        _log.error("recognition_failed", in_a_row=self._failures_in_a_row, error=exc)
         _fail(job, exc)
         if self._failures_in_a_row >= FAILURES_BEFORE_RELOAD:
             self._discard_thread()

@@ -139,7 +139,7 @@ class SmartTurnDetector:
         except TurnModelError as exc:
             if not self.figures.failed:
                 # Log only once: from now on turns end by silence, and the figures count the rest.
-                _log.warning("turn_model_failed", problem=str(exc))
+                _log.warning("turn_model_failed", problem=exc)
             self.figures = replace(self.figures, failed=self.figures.failed + 1)
             return None
         finally:

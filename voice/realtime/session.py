@@ -243,7 +243,7 @@ class RealtimeSession:
             if given_up is not None and self._failed is given_up:
                 self._still_gone(error)
             else:
-                log.warning("realtime_connection_ended", reason=end.reason, problem=str(end.error or ""))
+                log.warning("realtime_connection_ended", reason=end.reason, problem=end.error)
                 held = error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S
                 await self._connection_failed(error, held=held)
         if self._failed is None:
@@ -328,7 +328,7 @@ class RealtimeSession:
                     assert_never(effect)
 
     def _trouble(self, code: str, message: str) -> None:
-        log.warning("realtime_error", code=code, problem=message[:200])
+        log.warning("realtime_error", code=code, message_chars=len(message))
         error = error_for_code(code, model=self._settings.model, where=self._where)
         if not error.retryable and self._connection is not None:
             self._connection.end("lost", error)
@@ -392,7 +392,7 @@ class RealtimeSession:
     def _give_up(self, error: RealtimeError) -> None:
         self._failed = error
         log.error(
-            "realtime_given_up", problem=str(error), failures=self._failure_budget.failures, lasting=not error.retryable
+            "realtime_given_up", problem=error, failures=self._failure_budget.failures, lasting=not error.retryable
         )
         for heard in self._hearing.values():
             if not heard.done():
@@ -405,7 +405,7 @@ class RealtimeSession:
 
     def _still_gone(self, error: RealtimeError) -> None:
         """Log a failed retry. Give up for good if a retry can no longer help."""
-        log.info("realtime_still_gone", problem=str(error))
+        log.info("realtime_still_gone", problem=error)
         if not error.retryable:
             self._give_up(error)
 

@@ -63,7 +63,7 @@ class FallbackSynthesizer:
                         yield sound
             except SynthesisError as error:
                 self._breaker.record_failure(self._monotonic(), str(error))
-                _log.warning("voice_failed", problem=str(error), failures=self._breaker.failures)
+                _log.warning("voice_failed", problem=error, failures=self._breaker.failures)
             else:
                 self._breaker.record_success()
                 self._rate.learn(text, spoken_s)

@@ -322,7 +322,7 @@ class VoiceLink:
             try:
                 await self._connect()
             except LinkError as error:
-                _log.warning("voice_reconnect_failed", reason=str(error), retry_in_s=wait_s)
+                _log.warning("voice_reconnect_failed", problem=error, retry_in_s=wait_s)
                 if not error.retryable or self._too_long(started):
                     await self._give_up(str(error))
                     return

@@ -147,7 +147,7 @@ class Metronome:
         """Kill a process that ended or is stuck. A stuck one would later send seconds of old sound at once."""
         worker, self._worker = self._worker, None
         assert worker is not None, "something was sent to it"
-        _log.error("metronome_lost", error_class=type(error).__name__, problem=ENDED)
+        _log.error("metronome_lost", error_class=type(error).__name__)
         worker.process.kill()
 
     # -- the thread that keeps it ----------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Metronome:
             with self._lock:
                 if self._worker is worker:
                     self._worker = None
-                    _log.error("metronome_lost", status=worker.process.returncode, problem=ENDED)
+                    _log.error("metronome_lost", status=worker.process.returncode)
             worker.messages.close()
             again = self._start_again(restarts, time.monotonic() - begun)
             if again is None:
@@ -182,7 +182,7 @@ class Metronome:
                 return worker if self._put_in(worker) else None
             lived_s = 0.0
         self._outage = Outage(since, None, GIVEN_UP)
-        _log.error("metronome_given_up", problem=GIVEN_UP)
+        _log.error("metronome_given_up", reason="it_ended_too_often")
         return None
 
     def _put_in(self, worker: Worker) -> bool:

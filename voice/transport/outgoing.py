@@ -281,7 +281,7 @@ class Outgoing:
         try:
             return _Sealed.by(carrier, self._encoder.encode(frame))
         except OpusError as error:
-            _log.warning("frame_not_encoded", samples=len(frame), reason=str(error))
+            _log.warning("frame_not_encoded", samples=len(frame), problem=error)
             return None
 
     def _send(self, sealed: _Sealed | None, at: float) -> None:

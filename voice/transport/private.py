@@ -171,7 +171,7 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
             else:
                 await super().received_binary_message(msg)
         except _BAD_MESSAGE as error:
-            _log.warning("mls_message_refused", op=msg[2] if len(msg) > 2 else None, reason=str(error)[:120])
+            _log.warning("mls_message_refused", op=msg[2] if len(msg) > 2 else None, error_class=type(error).__name__)
             await self._connection.recover_group()
 
     async def _start_encryption(self, msg: dict[str, Any]) -> None:
@@ -374,7 +374,7 @@ class ReceivingState(VoiceConnectionState):
                     await self._resume()
                 return
             except (discord.ConnectionClosed, aiohttp.ClientError, OSError) as error:
-                _log.info("voice_resume_refused", reason=str(error)[:120], error_class=type(error).__name__)
+                _log.info("voice_resume_refused", error_class=type(error).__name__)
             await self.disconnect(cleanup=False)
         await super()._inner_connect(reconnect, self_deaf, self_mute, resume=False)
 

@@ -95,7 +95,7 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, find_place: Find
     try:
         await rooms.join(place)
     except (BotError, VoiceError) as error:
-        log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=str(error))
+        log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=error)
         await _add(interaction, f"I could not join {channel.name}. {error}")
 
 

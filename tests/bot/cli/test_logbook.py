@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.cli.environment import logging_from_settings
+from bot.errors import BotError
 from config.load import load
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
     )
     terminal = io.StringIO()
     with logging_from_settings(settings, console=terminal) as logs:
-        structlog.get_logger().warning("endpoint_failed", error=f"400: {KEY} may not use m")
+        structlog.get_logger().warning("endpoint_failed", error=BotError(f"400: {KEY} may not use m"))
     written = logs.path.read_text("utf-8")
     assert "[redacted] may not use m" in written
     assert "[redacted] may not use m" in terminal.getvalue()

@@ -20,10 +20,10 @@ def refused(body: object) -> openai.APIStatusError:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ({"message": "the context is too small"}, "refused the request: the context is too small. "),
-        ({"detail": "Not a\nmodel"}, "refused the request: Not a model. "),
-        ({"detail": [{"loc": ["body"], "input": {"messages": [WORDS]}}]}, "refused the request: status 422. "),
-        ([WORDS], "refused the request: status 422. "),
+        ({"message": "the context is too small"}, "refused the request: 'the context is too small'. "),
+        ({"detail": "Not a\nmodel"}, "refused the request: 'Not a model'. "),
+        ({"detail": [{"loc": ["body"], "input": {"messages": [WORDS]}}]}, "refused the request: 'status 422'. "),
+        ([WORDS], "refused the request: 'status 422'. "),
     ],
 )
 def test_a_server_that_sends_the_request_back_is_not_quoted(body: object, told: str) -> None:
@@ -34,8 +34,8 @@ def test_a_server_that_sends_the_request_back_is_not_quoted(body: object, told: 
 
 
 def test_a_server_that_quotes_the_key_is_quoted_without_it() -> None:
-    """If the server's message contains the API key, the key is removed, because the message is logged and shown."""
+    """If the server's message contains the API key, the key is removed, because the message is shown."""
     error = refused({"message": "correct-horse-battery may not use m"})
-    assert "refused the request: … may not use m. " in str(
+    assert "refused the request: '… may not use m'. " in str(
         translate_error(error, model="m", where="w", key="correct-horse-battery")
     )

@@ -118,7 +118,7 @@ async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
             await _until_asleep(clock)
             await _steps(clock, 3)
             assert await stored(room) == 20
-    assert [(each["event"], each["problem"]) for each in logs if each["log_level"] == "warning"] == [
+    assert [(each["event"], str(each["problem"])) for each in logs if each["log_level"] == "warning"] == [
         ("recall_indexing_failed", "Busy.")
     ]
 

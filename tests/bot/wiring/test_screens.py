@@ -60,4 +60,4 @@ async def test_others_wait_until_somebody_needs_them() -> None:
             pass
     (line,) = logs
     assert line["event"] == "web_not_listening"
-    assert "web.port" in line["problem"]
+    assert "web.port" in str(line["problem"])

@@ -151,7 +151,9 @@ def test_lost_turns_and_a_failing_store_end_a_repair() -> None:
             await fold_until(room, 81)
             assert room.memory.segments[0].degraded
             assert room.memory.cursor == 30
-            failures = [(line.get("repairs"), line["error"]) for line in room.logged("voice_context_compaction_failed")]
+            failures = [
+                (line.get("repairs"), str(line["error"])) for line in room.logged("voice_context_compaction_failed")
+            ]
             assert failures == [
                 (None, "The key is not valid."),
                 ("evening:0-10", "The disk is full."),
