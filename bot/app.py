@@ -178,6 +178,9 @@ async def _rejoin(
     for session in await sessions.unfinished(resume_within_s=settings.resume_within_s):
         if session.guild_id is None or session.channel_id is None:
             continue
+        if not await client.admission.serves(session.guild_id):
+            log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
+            continue
         place = client.place(session.guild_id, session.channel_id)
         if place is None or all(person.is_bot for person in place.members()):
             log.info("session_not_resumed", session_id=session.id, reason="nobody_there")

@@ -51,6 +51,21 @@ class DiscordSettings(BaseModel):
             "the Bot page of the developer portal."
         ),
     ] = False
+    guilds: Annotated[
+        tuple[DiscordId, ...],
+        Field(
+            description="Ids of the servers that the bot serves. On any other it says in one sentence that it leaves, "
+            "and does. Default: the servers of which one of the owners is a member."
+        ),
+    ] = ()
+    owners: Annotated[
+        tuple[DiscordId, ...],
+        Field(
+            description="Ids of the people who run the bot. On every server that it serves they may use the commands "
+            "that its moderators may. Default: the owner of the application in the developer portal, or the "
+            "administrators and developers of its team."
+        ),
+    ] = ()
     roles: Annotated[
         tuple[DiscordId, ...],
         Field(
@@ -230,10 +245,8 @@ class LogsSettings(BaseModel):
             "`roomtone tail` shows."
         ),
     ] = "info"
-    console_level: Annotated[
-        LogLevel,
-        Field(description="Least severe event that is also shown on the terminal (stderr)."),
-    ] = "warning"
+    # Least severe event that is also shown on the terminal (stderr).
+    console_level: Annotated[LogLevel, Field(json_schema_extra={"internal": True})] = "warning"
     speech: Annotated[
         bool,
         Field(

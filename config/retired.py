@@ -89,6 +89,7 @@ _BY_NAME: dict[str, Retired] = {
     "speaking.stop_after_s": _fixed("0.7 s"),
     "speaking.moderation_model": _fixed("omni-moderation-latest"),
     "speaking.moderation_timeout_s": _fixed("3 s"),
+    "realtime.session_s": _fixed("3540 s, a minute less than OpenAI allows"),
     "realtime.renew_patience_s": _fixed("45 s"),
     "realtime.connect_timeout_s": _fixed("10 s"),
     "realtime.hear_timeout_s": _fixed("8 s"),
@@ -159,6 +160,7 @@ _BY_NAME: dict[str, Retired] = {
     "storage.synchronous": _fixed("full, so that a stored turn survives a power cut"),
     "storage.busy_timeout_s": _fixed("5 s"),
     "storage.min_free_mb": _fixed("500 MB"),
+    "logs.console_level": _fixed("warning; `roomtone tail` shows the rest of the log"),
     "logs.max_file_mb": _fixed("20 MB"),
     "logs.keep_files": _fixed("5 files"),
 }

@@ -60,6 +60,8 @@ class ManyRoomsBot:
             "discord.api_base": discord["api_base"],
             "discord.gateway": discord["gateway"],
             "discord.ca_file": discord["ca_file"],
+            "discord.guilds": (),
+            "discord.channels": (),
         }
         loaded = load(overrides={**settings, **own})
         self._parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})

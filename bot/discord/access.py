@@ -78,18 +78,19 @@ NOT_HERE = "I may not be called into {channel}. Whoever runs me has chosen other
 class CommandUser:
     """Somebody who uses a command. `permissions`: on the whole server.
 
-    `has_role`: they have one of the roles in the settings, or there are none. `is_present`: they are in the bot's voice
-    channel. `bot_is_away`: the bot is in no voice channel of the server.
+    `is_owner`: they run the bot. `has_role`: they have one of the roles in the settings, or there are none.
+    `is_present`: they are in the bot's voice channel. `bot_is_away`: the bot is in no voice channel of the server.
     """
 
     permissions: discord.Permissions
+    is_owner: bool = False
     has_role: bool = True
     is_present: bool = False
     bot_is_away: bool = False
 
     @property
     def is_manager(self) -> bool:
-        return self.permissions.administrator or self.permissions.manage_guild
+        return self.is_owner or self.permissions.administrator or self.permissions.manage_guild
 
     @property
     def is_moderator(self) -> bool:

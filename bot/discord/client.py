@@ -15,6 +15,7 @@ import structlog
 from discord import app_commands
 
 from bot.channel.port import MembershipChange
+from bot.discord.admission import GuildAdmission
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.endpoint import connector, point_at
@@ -68,7 +69,8 @@ class RoomtoneClient(discord.Client):
         self._settings = settings
         self._supervisor = supervisor
         self._metronome = metronome
-        self.tree = CheckedCommandTree(self, settings, supervisor)
+        self.admission = GuildAdmission(self, settings)
+        self.tree = CheckedCommandTree(self, settings, admission=self.admission, whereabouts=supervisor)
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
             add(self.tree)
@@ -86,6 +88,16 @@ class RoomtoneClient(discord.Client):
         for guild in self.guilds:
             if self._supervisor.place_of(guild.id) is None:
                 await remove_leftover(guild.me)
+
+    async def on_guild_join(self, guild: discord.Guild) -> None:
+        await self.admission.admit(guild)
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """Check a server that Discord shows: each one at the start, and one that comes back after an outage."""
+        await self.admission.admit(guild)
+
+    async def on_guild_remove(self, guild: discord.Guild) -> None:
+        self.admission.forget(guild.id)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Handle voice state updates at once, then let discord.py run its listeners.

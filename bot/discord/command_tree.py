@@ -1,4 +1,4 @@
-"""The tree of slash commands that asks `bot.discord.access` before it runs one.
+"""The tree of slash commands that asks `bot.discord.admission` and `bot.discord.access` before it runs one.
 
 It finds out who the person is: their permissions on the whole server, their roles, and where they are.
 """
@@ -12,11 +12,13 @@ import structlog
 from discord import app_commands
 
 from bot.discord.access import RULES, CommandUser, refusal
+from bot.discord.admission import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bot.channel.port import Place
+    from bot.discord.admission import GuildAdmission
     from bot.settings import DiscordSettings
 
 log = structlog.get_logger()
@@ -32,13 +34,21 @@ class BotWhereabouts(Protocol):
 class CheckedCommandTree(app_commands.CommandTree[Any]):
     """A command tree whose every command is checked. All commands work only on servers, not in direct messages."""
 
-    def __init__(self, client: discord.Client, settings: DiscordSettings, whereabouts: BotWhereabouts) -> None:
+    def __init__(
+        self,
+        client: discord.Client,
+        settings: DiscordSettings,
+        *,
+        admission: GuildAdmission,
+        whereabouts: BotWhereabouts,
+    ) -> None:
         super().__init__(
             client,
             allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=False, private_channel=False),
             allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
         )
         self._settings = settings
+        self._admission = admission
         self._whereabouts = whereabouts
 
     def apply_rules(self) -> None:
@@ -56,8 +66,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         if command is None:
             # discord.py reports the unknown command.
             return True
-        options = [name for name, value in interaction.namespace if value is not None and value is not False]
-        refused = refusal(command.qualified_name, options, self.user_of(interaction))
+        refused = await self._refusal(interaction, command.qualified_name)
         if refused is None:
             return True
         log.info(
@@ -72,6 +81,14 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             log.warning("refusal_not_sent", command=command.qualified_name, error_class=type(error).__name__)
         return False
 
+    async def _refusal(self, interaction: discord.Interaction, command: str) -> str | None:
+        # The bot has left a server that is not known here, and Discord does not know it yet.
+        verdict = Verdict.UNINVITED if interaction.guild is None else await self._admission.check(interaction.guild)
+        if verdict is not Verdict.SERVED:
+            return str(verdict)
+        options = [name for name, value in interaction.namespace if value is not None and value is not False]
+        return refusal(command, options, self.user_of(interaction))
+
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
         member, guild_id = interaction.user, interaction.guild_id
@@ -81,6 +98,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         roles = self._settings.roles
         return CommandUser(
             member.guild_permissions,
+            is_owner=member.id in self._admission.owners,
             has_role=not roles or any(role.id in roles for role in member.roles),
             is_present=here is not None and member.voice is not None and _channel_id(member.voice) == here.channel_id,
             bot_is_away=here is None,

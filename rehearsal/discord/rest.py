@@ -62,6 +62,7 @@ class RestApi:
             ("GET", "/gateway", self._get_gateway),
             ("GET", "/gateway/bot", self._for_bot(self._get_gateway_bot)),
             ("GET", "/users/@me", self._for_bot(self._get_me)),
+            ("DELETE", "/users/@me/guilds/{guild}", self._for_bot(self._leave_guild)),
             ("GET", "/users/{user}", self._for_bot(self._get_user)),
             ("GET", "/applications/@me", self._for_bot(self._get_application)),
             ("GET", "/oauth2/applications/@me", self._for_bot(self._get_application)),
@@ -119,6 +120,13 @@ class RestApi:
 
     async def _get_me(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response(payloads.guild_user(self._state.guild, bot_id))
+
+    async def _leave_guild(self, request: web.Request, bot_id: int) -> web.Response:
+        """Tell the bot that it has left. The local guild keeps it as a member, for whoever starts it again."""
+        self._check_guild(request)
+        self._gateway.leave(bot_id)
+        self._gateway.send_to(bot_id, "GUILD_DELETE", {"id": str(self._state.guild.id)})
+        return web.Response(status=204)
 
     async def _get_user(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response(payloads.guild_user(self._state.guild, self._member(request)))

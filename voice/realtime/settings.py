@@ -49,13 +49,9 @@ class RealtimeSettings(BaseModel):
         "down. mixed: what several people say at once is sent as one sound after all their names, and the local "
         "recogniser writes it down for each.",
     )
-    session_s: float = Field(
-        default=3_540.0,
-        ge=30,
-        le=7_200,
-        description="Seconds after which the session is renewed, with the summary and the recent turns. Default 3540: "
-        "a minute less than OpenAI allows; for accounts that are allowed 1800 set 1740.",
-    )
+    # Seconds after which the session is renewed, with the summary and the recent turns: a minute less than OpenAI
+    # allows. Rehearsals shorten it.
+    session_s: float = Field(default=3_540.0, ge=30, le=7_200, json_schema_extra={"internal": True})
     # Seconds after which a model that was given up is tried again. After a short disturbance of the service this costs
     # a minute. The time doubles each time that the model fails again before its first reply, up to half an hour.
     # Rehearsals shorten it.

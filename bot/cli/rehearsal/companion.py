@@ -91,6 +91,11 @@ class InProcessCompanion:
                 "discord.api_base": setup.discord.api_base,
                 "discord.gateway": setup.discord.gateway_url,
                 "discord.ca_file": str(setup.discord.certificate_path),
+                # The operator's servers, roles and channels are real ones.
+                "discord.guilds": (),
+                "discord.owners": (),
+                "discord.roles": (),
+                "discord.channels": (),
                 "storage.data_dir": self._folder.name,
                 **self._overrides,
             }

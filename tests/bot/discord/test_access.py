@@ -8,7 +8,7 @@ import pytest
 from bot.discord.access import NO_ROLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
 
 # People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
-# settings name.
+# settings name. The owner runs the bot, and has no permission on this server.
 KINDS = {
     "member": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),
     "member+": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),
@@ -16,12 +16,13 @@ KINDS = {
     "channels": discord.Permissions(manage_channels=True),
     "manages": discord.Permissions(manage_guild=True),
     "admin": discord.Permissions(administrator=True),
+    "owner": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),
     # Neither bans nor messages make somebody a moderator of a voice channel.
     "bans": discord.Permissions(ban_members=True, manage_messages=True, manage_roles=True),
 }
 ANYBODY = frozenset(KINDS)
-MODERATORS = frozenset({"mutes", "channels", "manages", "admin"})
-MANAGERS = frozenset({"manages", "admin"})
+MODERATORS = frozenset({"mutes", "channels", "manages", "admin", "owner"})
+MANAGERS = frozenset({"manages", "admin", "owner"})
 WITH_ROLE = MODERATORS | {"member+"}
 NOBODY: frozenset[str] = frozenset()
 
@@ -60,7 +61,9 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
 def person(kind: str, *, inside: bool, bot_is_away: bool = False) -> CommandUser:
     """Return somebody of this kind, inside the bot's voice channel or outside of it."""
     has_role = kind.endswith("+")
-    return CommandUser(KINDS[kind], has_role=has_role, is_present=inside, bot_is_away=bot_is_away)
+    return CommandUser(
+        KINDS[kind], is_owner=kind == "owner", has_role=has_role, is_present=inside, bot_is_away=bot_is_away
+    )
 
 
 @pytest.mark.parametrize(("command", "option"), WANTED)

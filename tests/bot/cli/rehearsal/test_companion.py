@@ -114,16 +114,19 @@ def environment_of(tmp_path: Path) -> BotSetup:
 @pytest.mark.asyncio
 async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line wins over the scenario, and the scenario over the operator's file. The token is always that of
-    the local Discord.
+    the local Discord, and the operator's servers and channels do not count there.
     """
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "roomtone.toml").write_text('[llm]\nfirst_token_timeout_s = 5\n[discord]\ntoken = "theirs"\n')
+    (tmp_path / "roomtone.toml").write_text(
+        '[llm]\nfirst_token_timeout_s = 5\n[discord]\ntoken = "theirs"\nguilds = [1]\n'
+    )
     environment = environment_of(tmp_path)
     async with InProcessCompanion({"llm.first_token_timeout_s": 8}) as companion:
         settings = companion.settings(environment)
         assert settings.llm.first_token_timeout_s == 8
         assert settings.room.leave_when_empty_s == 7
         assert settings.brain.name == "Otto"
+        assert settings.discord.guilds == ()
         assert settings.discord.token is not None
         assert settings.discord.token.get_secret_value() == "1001.local"
         assert settings.storage.data_dir.is_dir()

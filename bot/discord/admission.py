@@ -1,0 +1,144 @@
+"""Decides which servers the bot serves. It tells the others in one sentence that it leaves, and leaves them.
+
+Anybody can invite a public bot. Without this check its keys, models and tools would serve strangers, and whoever
+invites it is a moderator on a server of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import discord
+import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bot.settings import DiscordSettings
+
+log = structlog.get_logger()
+
+# A command has to be answered within 3 s, and a check may come before it.
+CHECK_TIMEOUT_S = 2.0
+LEAVE_TIMEOUT_S = 10.0
+
+UNINVITED = (
+    "I serve only the servers that the person who runs me has chosen, so I am leaving; they can let me stay by adding "
+    "{guild_id} to discord.guilds."
+)
+
+
+class Verdict(StrEnum):
+    """Whether the bot serves a server. Where it does not, the value is the answer to a command."""
+
+    SERVED = ""
+    UNINVITED = "I serve only the servers that the person who runs me has chosen, and this is none of them."
+    # Discord did not answer: nothing is done there, and the bot stays.
+    UNKNOWN = "I could not check just now whether I may serve this server. Try again in a moment."
+
+
+def owners_of(settings: DiscordSettings, application: discord.AppInfo | None) -> frozenset[int]:
+    """Return the ids of the people who run the bot: those in the settings, or those whom Discord names.
+
+    Discord names the application's owner, or its team's owner, administrators and developers.
+    """
+    if settings.owners or application is None:
+        return frozenset(settings.owners)
+    team = application.team
+    if team is None:
+        return frozenset({application.owner.id})
+    trusted = (discord.TeamMemberRole.admin, discord.TeamMemberRole.developer)
+    members = {
+        member.id
+        for member in team.members
+        if member.role in trusted and member.membership_state is discord.TeamMembershipState.accepted
+    }
+    return frozenset(members if team.owner_id is None else members | {team.owner_id})
+
+
+class GuildAdmission:
+    """Checks servers once; a server that is served stays so until the bot leaves it or starts again.
+
+    `client`: knows the application, and thereby its owners, once it has logged in.
+    """
+
+    def __init__(self, client: discord.Client, settings: DiscordSettings) -> None:
+        self._client = client
+        self._settings = settings
+        self._served: set[int] = set()
+
+    @property
+    def owners(self) -> frozenset[int]:
+        return owners_of(self._settings, self._client.application)
+
+    async def check(self, guild: discord.Guild) -> Verdict:
+        """Return whether the bot serves a server: one in the settings, or one of which an owner is a member."""
+        if self._settings.guilds:
+            return Verdict.SERVED if guild.id in self._settings.guilds else Verdict.UNINVITED
+        if guild.id in self._served or guild.owner_id in self.owners:
+            return Verdict.SERVED
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                found = [await _is_member(guild, owner_id) for owner_id in self.owners]
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            log.warning("guild_not_checked", guild_id=guild.id, error_class=type(error).__name__)
+            return Verdict.UNKNOWN
+        if not any(found):
+            return Verdict.UNINVITED
+        self._served.add(guild.id)
+        return Verdict.SERVED
+
+    async def serves(self, guild_id: int) -> bool:
+        """Return whether the bot is known to serve a server that it is a member of."""
+        guild = self._client.get_guild(guild_id)
+        return guild is not None and await self.check(guild) is Verdict.SERVED
+
+    async def admit(self, guild: discord.Guild) -> None:
+        """Leave a server that the bot does not serve, after one sentence there. Never raises.
+
+        A server that Discord cannot show now is left alone until it can.
+        """
+        if guild.unavailable or await self.check(guild) is not Verdict.UNINVITED:
+            return
+        log.warning("guild_left", guild_id=guild.id, reason="uninvited")
+        try:
+            async with asyncio.timeout(LEAVE_TIMEOUT_S):
+                await _tell(guild)
+                await guild.leave()
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            # Commands are refused there all the same.
+            log.warning("guild_not_left", guild_id=guild.id, error_class=type(error).__name__)
+
+    def forget(self, guild_id: int) -> None:
+        """Check a server anew if the bot is invited again."""
+        self._served.discard(guild_id)
+
+
+async def _is_member(guild: discord.Guild, user_id: int) -> bool:
+    try:
+        await guild.fetch_member(user_id)
+    except discord.NotFound:
+        return False
+    return True
+
+
+async def _tell(guild: discord.Guild) -> None:
+    """Write the sentence into the first channel that takes it."""
+    channel = next(_writable(guild), None)
+    if channel is None:
+        return
+    try:
+        await channel.send(UNINVITED.format(guild_id=guild.id), allowed_mentions=discord.AllowedMentions.none())
+    except (discord.DiscordException, OSError) as error:
+        log.warning("guild_not_told", guild_id=guild.id, error_class=type(error).__name__)
+
+
+def _writable(guild: discord.Guild) -> Iterator[discord.TextChannel]:
+    """Yield the text channels in which the bot may write, beginning with the one for Discord's own messages."""
+    for channel in (guild.system_channel, *guild.text_channels):
+        if channel is not None and discord.Permissions(
+            view_channel=True, send_messages=True
+        ) <= channel.permissions_for(guild.me):
+            yield channel

@@ -1,0 +1,188 @@
+"""Which servers the bot serves: those in the settings or those of its owners. It leaves the others, and says so."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import discord
+import pytest
+
+from bot.discord.admission import GuildAdmission, Verdict, owners_of
+from bot.discord.client import RoomtoneClient, connected
+from bot.settings import DiscordSettings
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for, settle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+STRANGER = 9_999
+GUILD = 500
+NOT_FOUND = discord.NotFound(cast("Any", SimpleNamespace(status=404, reason="no")), "Unknown Member")
+FORBIDDEN = discord.Forbidden(cast("Any", SimpleNamespace(status=403, reason="no")), "Missing Access")
+
+
+@asynccontextmanager
+async def online(**settings: tuple[int, ...]) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient]]:
+    """Start a local Discord, whose guild Ada owns, with the bot's client."""
+    async with LocalDiscord() as local:
+        wanted = settings_for(local).model_copy(update=settings)
+        async with connected(wanted, FakeHousehold()) as client:
+            yield local, client
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "settings",
+    [{"guilds": (77,)}, {"guilds": (77,), "owners": (ADA,)}, {"owners": (STRANGER,)}],
+    ids=["other guild", "other guild although an owner is here", "a stranger's guild"],
+)
+async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int, ...]]) -> None:
+    """A server that is not in the settings, or has none of the owners, gets one sentence, and the bot leaves it."""
+    async with online(**settings) as (local, client):
+        await settle(lambda: not client.guilds)
+        (told,) = local.messages
+        assert told.channel_id == local.guild.text_channel.id
+        assert "I am leaving" in told.content
+        assert f"adding {GUILD} to discord.guilds" in told.content
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"guilds": (77, GUILD)}, {"guilds": (GUILD,), "owners": (STRANGER,)}, {"owners": (STRANGER, BEN)}],
+    ids=["Discord names the owner", "in the settings", "in the settings without its owner", "an owner is a member"],
+)
+async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ...]]) -> None:
+    """The bot serves the servers in the settings; if there are none, those that one of its owners is a member of."""
+    async with online(**settings) as (local, client):
+        result = await local.invoke(BEN, "status")
+        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        assert result.replies[0].content == "I am well."
+        assert await client.admission.serves(GUILD)
+        assert not await client.admission.serves(77)
+        assert local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If Discord does not let the bot leave, it refuses every command there."""
+
+    async def refuse(_: discord.Guild) -> None:
+        raise FORBIDDEN
+
+    monkeypatch.setattr(discord.Guild, "leave", refuse)
+    async with online(guilds=(77,)) as (local, client):
+        await settle(lambda: local.messages)
+        result = await local.invoke(ADA, "join")
+        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        assert result.replies[0].content == Verdict.UNINVITED
+        assert client.guilds
+
+
+@pytest.mark.asyncio
+async def test_an_owner_has_a_moderators_commands() -> None:
+    """Who runs the bot may use the commands of moderators, without any permission on the server."""
+    for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and moderators")):
+        async with online(guilds=(GUILD,), owners=(owner,)) as (local, client):
+            household = cast("Any", client)._supervisor
+            household.place = client.place(GUILD, 600)
+            result = await local.invoke(BEN, "status")
+            await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+            assert result.replies[0].content.startswith(expected)
+
+
+class Guild:
+    """A server that counts how often Discord is asked about a member."""
+
+    id = GUILD
+    owner_id = ADA
+    unavailable = False
+    system_channel = None
+    text_channels = ()
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.asked = 0
+        self.left = 0
+
+    async def fetch_member(self, user_id: int) -> object:
+        """Return the member, or raise the prepared error."""
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return object()
+
+    async def leave(self) -> None:
+        """Record it."""
+        self.left += 1
+
+
+def admission(**settings: tuple[int, ...]) -> GuildAdmission:
+    """Return the admission of a bot whose application is not known yet."""
+    client: Any = SimpleNamespace(application=None)
+    return GuildAdmission(client, DiscordSettings.model_validate(settings))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("error", "verdict", "left"),
+    [
+        (None, Verdict.SERVED, 0),
+        (NOT_FOUND, Verdict.UNINVITED, 1),
+        (FORBIDDEN, Verdict.UNKNOWN, 0),
+        (TimeoutError(), Verdict.UNKNOWN, 0),
+        (OSError("the network is gone"), Verdict.UNKNOWN, 0),
+    ],
+)
+async def test_it_leaves_only_when_discord_says_so(error: Exception | None, verdict: Verdict, left: int) -> None:
+    """If Discord does not answer whether an owner is a member, the bot does nothing on that server, and stays."""
+    guild: Any = Guild(error)
+    gate = admission(owners=(STRANGER,))
+    assert await gate.check(guild) is verdict
+    await gate.admit(guild)
+    assert guild.left == left
+
+
+@pytest.mark.asyncio
+async def test_a_served_guild_is_asked_about_once() -> None:
+    """A server is checked once, and anew after the bot has left it. One that Discord cannot show is left alone."""
+    guild: Any = Guild()
+    gate = admission(owners=(STRANGER,))
+    for _ in range(3):
+        assert await gate.check(guild) is Verdict.SERVED
+    assert guild.asked == 1
+    gate.forget(GUILD)
+    guild.error = NOT_FOUND
+    assert await gate.check(guild) is Verdict.UNINVITED
+    guild.unavailable = True
+    await gate.admit(guild)
+    assert guild.left == 0
+
+
+@pytest.mark.asyncio
+async def test_without_known_owners_no_guild_is_served() -> None:
+    """If neither the settings nor Discord name an owner, the bot serves nobody."""
+    assert await admission().check(cast("Any", Guild())) is Verdict.UNINVITED
+
+
+def test_discord_names_the_owners() -> None:
+    """Without owners in the settings they are the application's owner, or those of its team who may change it."""
+    role, state = discord.TeamMemberRole, discord.TeamMembershipState
+    team = SimpleNamespace(
+        owner_id=1,
+        members=[
+            SimpleNamespace(id=1, role=role.admin, membership_state=state.accepted),
+            SimpleNamespace(id=2, role=role.developer, membership_state=state.accepted),
+            SimpleNamespace(id=3, role=role.read_only, membership_state=state.accepted),
+            SimpleNamespace(id=4, role=role.admin, membership_state=state.invited),
+        ],
+    )
+    alone: Any = SimpleNamespace(team=None, owner=SimpleNamespace(id=7))
+    together: Any = SimpleNamespace(team=team, owner=SimpleNamespace(id=8))
+    assert owners_of(DiscordSettings(), alone) == {7}
+    assert owners_of(DiscordSettings(), together) == {1, 2}
+    assert owners_of(DiscordSettings(owners=(9,)), together) == {9}
+    assert owners_of(DiscordSettings(), None) == frozenset()
