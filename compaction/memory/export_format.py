@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from compaction.model import Segment
 
 _MISSING = object()
+# Bounds of what a file may hold. One value outside them would break search and export for every session: no time before
+# 1970 or after 9999 can be computed with, and no turn beyond SQLite's integers stored.
+LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+# Ten years of one turn a minute.
+MOST_TURNS = 5_000_000
+_MOST_COUNT = 10**12
+_MOST_ID_CHARS = 200
+_MOST_TEXT_CHARS = 100_000
+_MOST_ENTRIES = 10_000
 
 
 class ExportFormatError(ValueError):
@@ -140,22 +149,25 @@ def record_json(record: SegmentRecord) -> dict[str, object]:
     }
 
 
-def read_record(written: object) -> SegmentRecord:
-    """Return the record in a JSON object. Raises ExportFormatError for the first mistake."""
-    fields = _Fields(written, "a segment")
-    start, end = fields.number("start_turn"), fields.number("end_turn", least=-1)
+def read_record(written: object, *, latest: float = LATEST) -> SegmentRecord:
+    """Return the record in a JSON object. Raises ExportFormatError for the first mistake.
+
+    `latest`: the latest time that a file may hold, in UTC epoch seconds.
+    """
+    fields = _Fields(written, "a segment", latest)
+    start, end = fields.turn("start_turn"), fields.turn("end_turn", least=-1)
     if end < start - 1:
         raise ExportFormatError(
             f'"end_turn" is {end} and "start_turn" {start}: a segment does not end before it begins.'
         )
-    flags = _Fields(fields.raw("metadata"), '"metadata"')
+    flags = _Fields(fields.raw("metadata"), '"metadata"', latest)
     relevance = fields.real("relevance_score")
     if not 0.0 <= relevance <= 1.0:
         raise ExportFormatError('"relevance_score" must be between 0 and 1, for example 0.85.')
     return SegmentRecord(
-        segment_id=SegmentId(fields.text("segment_id")),
+        segment_id=SegmentId(fields.name("segment_id")),
         topic=fields.text("topic"),
-        session_id=SessionId(fields.text("session_id")),
+        session_id=SessionId(fields.name("session_id")),
         start_turn=start,
         end_turn=end,
         original_tokens=fields.number("original_tokens"),
@@ -208,13 +220,13 @@ def queue_json(queue: CompressionQueue) -> dict[str, object]:
     }
 
 
-def read_queue(written: object) -> CompressionQueue:
-    """Return the queue in a JSON object. Raises ExportFormatError for the first mistake."""
-    fields = _Fields(written, "a queue")
+def read_queue(written: object, *, latest: float = LATEST) -> CompressionQueue:
+    """Return the queue in a JSON object. Raises ExportFormatError as `read_record` does."""
+    fields = _Fields(written, "a queue", latest)
     return CompressionQueue(
-        tuple(map(_pending, fields.list("pending"))),
-        tuple(map(_compressed, fields.list("compressed"))),
-        fields.number("last_check_turn"),
+        tuple(_pending(each, latest) for each in fields.list("pending")),
+        tuple(_compressed(each, latest) for each in fields.list("compressed")),
+        fields.turn("last_check_turn"),
     )
 
 
@@ -228,26 +240,26 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
-def _pending(written: object) -> PendingEntry:
-    fields = _Fields(written, 'an entry of "pending"')
+def _pending(written: object, latest: float) -> PendingEntry:
+    fields = _Fields(written, 'an entry of "pending"', latest)
     return PendingEntry(
-        segment_id=SegmentId(fields.text("segment_id")),
+        segment_id=SegmentId(fields.name("segment_id")),
         topic=fields.text("topic"),
-        start_turn=fields.number("start_turn"),
-        end_turn=fields.number("end_turn", least=-1),
-        message_count=fields.number("message_count"),
-        turns_since_mention=fields.number("turns_since_mention"),
-        queued_at_turn=fields.number("queued_at_turn"),
+        start_turn=fields.turn("start_turn"),
+        end_turn=fields.turn("end_turn", least=-1),
+        message_count=fields.turn("message_count"),
+        turns_since_mention=fields.turn("turns_since_mention"),
+        queued_at_turn=fields.turn("queued_at_turn"),
         timestamp=fields.moment("timestamp"),
     )
 
 
-def _compressed(written: object) -> CompressedEntry:
-    fields = _Fields(written, 'an entry of "compressed"')
+def _compressed(written: object, latest: float) -> CompressedEntry:
+    fields = _Fields(written, 'an entry of "compressed"', latest)
     return CompressedEntry(
-        segment_id=SegmentId(fields.text("segment_id")),
+        segment_id=SegmentId(fields.name("segment_id")),
         topic=fields.text("topic"),
-        compressed_at_turn=fields.number("compressed_at_turn"),
+        compressed_at_turn=fields.turn("compressed_at_turn"),
         original_tokens=fields.number("original_tokens"),
         compressed_tokens=fields.number("compressed_tokens"),
         compression_ratio=fields.real("compression_ratio"),
@@ -257,13 +269,16 @@ def _compressed(written: object) -> CompressedEntry:
 
 
 class _Fields:
-    """Reads the fields of one JSON object. Raises ExportFormatError for a missing or wrong field."""
+    """Reads the fields of one JSON object. Raises ExportFormatError for a missing or wrong field, and for a value that
+    is out of range.
+    """
 
-    def __init__(self, written: object, what: str) -> None:
+    def __init__(self, written: object, what: str, latest: float = LATEST) -> None:
         if not isinstance(written, dict):
             raise ExportFormatError(f"{what[0].upper()}{what[1:]} must be a JSON object, in braces.")
         self._written: dict[str, Any] = written
         self._what = what
+        self._latest = latest
 
     def __contains__(self, key: str) -> bool:
         return key in self._written
@@ -278,13 +293,30 @@ class _Fields:
         value = self.raw(key)
         if not isinstance(value, str) or not value.strip():
             raise ExportFormatError(f'"{key}" in {self._what} must be some text, for example "{key}": "…".')
+        self._check_text(key, value, _MOST_TEXT_CHARS)
         return value
 
-    def number(self, key: str, *, least: int = 0) -> int:
-        value = self.raw(key)
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
-            raise ExportFormatError(f'"{key}" in {self._what} must be a whole number of {least} or more.')
+    def name(self, key: str) -> str:
+        """Return an id."""
+        value = self.text(key)
+        self._check_text(key, value, _MOST_ID_CHARS)
         return value
+
+    def _check_text(self, key: str, value: str, most_chars: int) -> None:
+        if len(value) > most_chars:
+            raise ExportFormatError(f'"{key}" in {self._what} is longer than {most_chars} characters.')
+        if any("\ud800" <= each <= "\udfff" for each in value):
+            raise ExportFormatError(f'"{key}" in {self._what} holds half a character (a lone surrogate).')
+
+    def number(self, key: str, *, least: int = 0, most: int = _MOST_COUNT) -> int:
+        value = self.raw(key)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise ExportFormatError(f'"{key}" in {self._what} must be a whole number from {least} to {most}.')
+        return value
+
+    def turn(self, key: str, *, least: int = 0) -> int:
+        """Return the number of a turn, or a number of turns."""
+        return self.number(key, least=least, most=MOST_TURNS)
 
     def real(self, key: str) -> float:
         value = self.raw(key)
@@ -302,16 +334,20 @@ class _Fields:
         value = self.raw(key)
         if not isinstance(value, list):
             raise ExportFormatError(f'"{key}" in {self._what} must be a list, in brackets.')
+        if len(value) > _MOST_ENTRIES:
+            raise ExportFormatError(f'"{key}" in {self._what} has more than {_MOST_ENTRIES} entries.')
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.list(key)
         if not all(isinstance(each, str) for each in value):
             raise ExportFormatError(f'"{key}" in {self._what} must be a list of texts.')
+        for each in value:
+            self._check_text(key, str(each), _MOST_TEXT_CHARS)
         return tuple(str(each) for each in value)
 
     def moment(self, key: str) -> float:
-        """Return a time in UTC epoch seconds. A time without an offset is read as UTC."""
+        """Return a time in UTC epoch seconds, 1970 or later. A time without an offset is read as UTC."""
         value = self.raw(key)
         try:
             at = datetime.fromisoformat(str(value))
@@ -319,4 +355,10 @@ class _Fields:
             raise ExportFormatError(
                 f'"{key}" in {self._what} must be a time, for example "{key}": "2026-02-16T15:32:00".'
             ) from None
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+        moment = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+        if not 0.0 <= moment <= self._latest:
+            raise ExportFormatError(
+                f'"{key}" in {self._what} must be a time from 1970 to {iso(self._latest)}. Correct it, or this '
+                "machine's clock."
+            )
+        return moment

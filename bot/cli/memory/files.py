@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bot.memory.admin import SegmentOverview
     from config.schema import Settings
 
+DAY_S = 86_400.0
 QUEUE_FOLDER = "context_queue"
 _QUEUE_ENDING = "_pending.json"
 _ARCHIVE_FOLDER = "archived_context"
@@ -51,7 +52,13 @@ def import_files(
     ],
     guild: Annotated[
         int | None,
-        typer.Option("--guild", help="The id of the server that newly created sessions belong to.", metavar="ID"),
+        typer.Option(
+            "--guild",
+            min=1,
+            max=2**63 - 1,
+            help="The id of the server that newly created sessions belong to.",
+            metavar="ID",
+        ),
     ] = None,
 ) -> None:
     """Import segments and queues from files.
@@ -157,16 +164,18 @@ async def _import_file(importer: object, path: Path, guild: int | None, done: _I
 
     assert isinstance(importer, SegmentImporter), "the caller made it"
     written = _read_json(path)
+    # Clocks differ. A time beyond that would keep the session from ever being deleted for its age.
+    latest = SystemClock().now() + DAY_S
     if is_queue(written):
         session_id = SessionId(_id_of_file(path.name.removesuffix(_QUEUE_ENDING)))
-        count, missing = await importer.import_queue(session_id, read_queue(written))
+        count, missing = await importer.import_queue(session_id, read_queue(written, latest=latest))
         done.queued += count
         if missing:
             done.problems.append(f"{path}: not stored, so not queued: {', '.join(missing)}.")
         return
     archived = _ARCHIVE_FOLDER in path.parts
     result = await importer.import_record(
-        read_record(written),
+        read_record(written, latest=latest),
         paragraph=read_paragraph(written),
         archived_at=SystemClock().now() if archived else None,
         guild_id=guild,

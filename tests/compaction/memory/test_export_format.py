@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,7 +45,7 @@ EXAMPLE = {
     "key_files": ["src/auth/oauth2.ts"],
     "metadata": {"contains_code": True, "contains_errors": False, "task_completed": True},
 }
-QUEUE = {
+QUEUE: dict[str, Any] = {
     "pending": [
         {
             "segment_id": "seg_42_0",
@@ -130,9 +132,9 @@ def test_a_queue_tells_what_waits_and_what_is_done() -> None:
 
 RECORDS = st.builds(
     SegmentRecord,
-    segment_id=st.text(min_size=1).filter(str.strip).map(SegmentId),
+    segment_id=st.text(min_size=1, max_size=200).filter(str.strip).map(SegmentId),
     topic=st.text(min_size=1).filter(str.strip),
-    session_id=st.text(min_size=1).filter(str.strip).map(SessionId),
+    session_id=st.text(min_size=1, max_size=200).filter(str.strip).map(SessionId),
     start_turn=st.integers(0, 10_000),
     end_turn=st.integers(10_000, 20_000),
     original_tokens=st.integers(0, 10_000),
@@ -171,6 +173,21 @@ def test_a_record_comes_back_from_its_file_unchanged(record: SegmentRecord) -> N
         ({"metadata": {"contains_code": 1}}, '"contains_code" in "metadata" must be true or false'),
         ({"compression_ratio": None}, "must be a number"),
         ({"access_count": True}, "must be a whole number"),
+        ({"access_count": 2**63 - 1}, "must be a whole number from 0 to"),
+        ({"original_tokens": 10**15}, "must be a whole number from 0 to"),
+        ({"end_turn": 2**63 - 1}, "must be a whole number from -1 to 5000000"),
+        ({"start_turn": 10**9, "end_turn": 10**9}, "must be a whole number from 0 to 5000000"),
+        ({"compressed_at": "9999-12-31T23:59:59"}, "must be a time from 1970 to 2100-01-01T00:00:00+00:00"),
+        ({"compressed_at": "9999-12-31T23:59:59-14:00"}, "must be a time from 1970 to"),
+        ({"last_accessed": "0001-01-01T00:00:00"}, '"last_accessed" in a segment must be a time from 1970 to'),
+        ({"last_accessed": "0001-01-01T00:00:00+14:00"}, "must be a time from 1970 to"),
+        ({"compressed_at": "1969-12-31T23:59:59"}, "must be a time from 1970 to"),
+        ({"segment_id": "x" * 201}, '"segment_id" in a segment is longer than 200 characters'),
+        ({"session_id": "a\ud800"}, "holds half a character"),
+        ({"compressed_content": "x" * 100_001}, "longer than 100000 characters"),
+        ({"key_files": ["\udfff"]}, "holds half a character"),
+        ({"key_decisions": ["x"] * 10_001}, "has more than 10000 entries"),
+        ({"compression_ratio": float("nan")}, "must be a number"),
     ],
 )
 def test_a_mistake_is_a_sentence(change: dict[str, object], told: str) -> None:
@@ -178,6 +195,24 @@ def test_a_mistake_is_a_sentence(change: dict[str, object], told: str) -> None:
     with pytest.raises(ExportFormatError) as caught:
         read_record(EXAMPLE | change)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["start_turn", "end_turn", "message_count", "turns_since_mention", "queued_at_turn"])
+def test_a_queue_is_checked_too(key: str) -> None:
+    """Turns and times of a queue have the same bounds as those of a segment."""
+    for change in ({key: 2**62}, {"timestamp": "9999-01-01T00:00:00"}, {"segment_id": "x" * 201}):
+        with pytest.raises(ExportFormatError):
+            read_queue(QUEUE | {"pending": [QUEUE["pending"][0] | change]})
+    with pytest.raises(ExportFormatError, match="from 0 to 5000000"):
+        read_queue(QUEUE | {"last_check_turn": 2**62})
+
+
+def test_the_caller_says_how_late_it_is() -> None:
+    """A time after `latest` is refused."""
+    with pytest.raises(ExportFormatError, match="2026-02-16T00:00:00"):
+        read_record(EXAMPLE, latest=datetime(2026, 2, 16, tzinfo=UTC).timestamp())
+    with pytest.raises(ExportFormatError, match="2026-02-16T00:00:00"):
+        read_queue(QUEUE, latest=datetime(2026, 2, 16, tzinfo=UTC).timestamp())
 
 
 def test_what_is_missing_is_named() -> None:

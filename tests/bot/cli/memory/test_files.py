@@ -108,6 +108,26 @@ def test_every_mistake_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "cannot be written" in told(capsys, "memory", "export", "file", status=1)
 
 
+@pytest.mark.parametrize("year", ["0001", "9999", "2099"])
+def test_a_strange_year_is_refused_and_poisons_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], year: str
+) -> None:
+    """A segment of the year 1 or 9999, or of the future, is refused. Search and export go on working for all others."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
+    from tests.compaction.memory.test_export_format import EXAMPLE
+
+    Path("good.json").write_text(json.dumps(EXAMPLE))
+    Path("strange.json").write_text(
+        json.dumps(EXAMPLE | {"session_id": "strange", "compressed_at": f"{year}-06-01T00:00:00"})
+    )
+    refused = told(capsys, "memory", "import", "good.json", "strange.json", status=1)
+    assert "Imported 1 new segments" in refused
+    assert 'strange.json: "compressed_at" in a segment must be a time from 1970 to' in refused
+    assert json.loads(told(capsys, "memory", "search", "OAuth2 authentication", "--json"))
+    assert "Wrote 1 segments of 1 sessions" in told(capsys, "memory", "export", "out")
+
+
 def test_the_specifications_own_segment_can_be_brought(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
