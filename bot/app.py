@@ -28,6 +28,7 @@ from bot.private_files import mend_permissions
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
+from bot.settings import RESUME_WITHIN_S
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
 from voice.transport.metronome import running_metronome
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.discord.client import AddCommands, RoomtoneClient
-    from bot.settings import RoomSettings, StorageSettings
+    from bot.settings import StorageSettings
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
     from bot.wiring.services import Stores
@@ -98,6 +99,7 @@ async def running_bot(
             settings.participation,
             wake_names=settings.brain.wake_names,
             clock=clock,
+            asks=settings.room.asks,
         )
         screens, desk = await open_screens(stack, settings, participation, clock)
         services = await open_services(
@@ -122,11 +124,13 @@ async def running_bot(
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
         ]
-        client = await stack.enter_async_context(connected(settings.discord, supervisor, commands, metronome))
+        client = await stack.enter_async_context(
+            connected(settings.discord, supervisor, commands, metronome, participation)
+        )
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
         if rejoin:
-            await _rejoin(client, supervisor, stores.sessions, settings.room)
+            await _rejoin(client, supervisor, stores.sessions)
         stack.enter_context(low_latency_interpreter())
         yield RunningBot(client, supervisor, metronome)
 
@@ -171,11 +175,9 @@ def _metronome_problems(metronome: Metronome) -> list[DegradedPart]:
     return [] if metronome.outage is None else [DegradedPart(what, instead, metronome.outage)]
 
 
-async def _rejoin(
-    client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions, settings: RoomSettings
-) -> None:
+async def _rejoin(client: RoomtoneClient, supervisor: RoomSupervisor, sessions: Sessions) -> None:
     """Rejoin the channels of sessions that a crashed process left open, if people are still there."""
-    for session in await sessions.unfinished(resume_within_s=settings.resume_within_s):
+    for session in await sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
         if session.guild_id is None or session.channel_id is None:
             continue
         if not await client.admission.serves(session.guild_id):

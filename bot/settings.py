@@ -86,6 +86,19 @@ class DiscordSettings(BaseModel):
 DEFAULT_NOTICE = "I am listening in this channel: what is said is written down and remembered, so that I can take part."
 
 
+# After a crash: seconds since the last turn within which the bot rejoins the channel and continues the session. Half an
+# hour later most people have left.
+RESUME_WITHIN_S = 1800.0
+
+
+# Whom the bot hears on a server: everybody who had the notice, or only those who agreed.
+ConsentMode = Literal["notice", "ask"]
+
+
+def _notice_everywhere() -> dict[str, ConsentMode]:
+    return {"all": "notice"}
+
+
 class RoomSettings(BaseModel):
     """How the bot behaves in a voice channel."""
 
@@ -100,15 +113,15 @@ class RoomSettings(BaseModel):
             "break, short enough not to haunt a channel.",
         ),
     ] = 300.0
-    resume_within_s: Annotated[
-        float,
+    consent: Annotated[
+        dict[str, ConsentMode],
         Field(
-            ge=0,
-            le=86_400,
-            description="After a crash: seconds since the last turn within which the bot rejoins the channel and "
-            "continues the session. Default 1800: half an hour later most people have left. 0 means never.",
+            description='Whom the bot hears, by server id, or by `all` for every server: { all = "notice", '
+            '123456789012345678 = "ask" }; a single word is for every server. notice: everybody, after the notice. '
+            "ask: only people who pressed the button below the notice, anew in each session; nobody else's sound is "
+            "decrypted."
         ),
-    ] = 1800.0
+    ] = Field(default_factory=_notice_everywhere)
     notice: Annotated[
         str,
         Field(
@@ -118,6 +131,18 @@ class RoomSettings(BaseModel):
             "default.",
         ),
     ] = DEFAULT_NOTICE
+
+    @field_validator("consent", mode="before")
+    @classmethod
+    def _for_every_server(cls, consent: object) -> object:
+        """Accept a single word, which a variable holds as a list of one."""
+        if isinstance(consent, list) and len(consent) == 1:
+            (consent,) = consent
+        return {"all": consent} if isinstance(consent, str) else consent
+
+    def asks(self, guild_id: int) -> bool:
+        """Return whether the bot hears only people of that server who agreed."""
+        return self.consent.get(str(guild_id), self.consent.get("all", "notice")) == "ask"
 
     @field_validator("notice")
     @classmethod

@@ -54,6 +54,7 @@ _BY_NAME: dict[str, Retired] = {
     "transport.opus_bitrate_bps": _fixed("64000 bit/s, or the channel's bitrate where that is less"),
     "transport.opus_complexity": _fixed("5"),
     "transport.opus_expected_loss_percent": _fixed("10 percent"),
+    "room.resume_within_s": _fixed("1800 s"),
     "listening.speech_on": _fixed("0.5"),
     "listening.speech_off": _fixed("0.35"),
     "listening.min_speech_s": _fixed("0.25 s"),

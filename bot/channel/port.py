@@ -116,8 +116,11 @@ class Place(Protocol):
     async def write(self, sentence: str) -> None:
         """Write into the text chat. A failure is logged and not raised, because nothing depends on it."""
 
-    async def write_notice(self, text: str) -> bool:
-        """Write into the voice channel's own chat; return whether Discord accepted it. A refusal is logged."""
+    async def write_notice(self, text: str, *, asks: bool = False) -> bool:
+        """Write into the voice channel's own chat; return whether Discord accepted it. A refusal is logged.
+
+        `asks`: with buttons by which people agree to be heard, or do not.
+        """
 
     async def show_listening(self, *, on: bool) -> bool:
         """Mark the bot's name or the channel as listening, or remove the mark. Return whether the mark is visible.

@@ -18,6 +18,7 @@ from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.room import Rooms, add_room_commands
+from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector, point_at
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from bot.channel.port import Place
+    from bot.discord.consent_buttons import Consents
     from bot.settings import DiscordSettings
     from voice.transport.metronome import Metronome
 
@@ -60,6 +62,7 @@ class RoomtoneClient(discord.Client):
         supervisor: VoiceEvents,
         more_commands: Sequence[AddCommands] = (),
         metronome: Metronome | None = None,
+        consents: Consents | None = None,
     ) -> None:
         # Only reading messages needs a privileged intent, and it is optional.
         intents = discord.Intents(
@@ -69,6 +72,8 @@ class RoomtoneClient(discord.Client):
         self._settings = settings
         self._supervisor = supervisor
         self._metronome = metronome
+        self._consents = consents
+        self._buttons: ConsentButtons | None = None
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(self, settings, admission=self.admission, whereabouts=supervisor)
         add_room_commands(self.tree, supervisor, self.place)
@@ -80,6 +85,9 @@ class RoomtoneClient(discord.Client):
         self.running: asyncio.Task[None] | None = None
 
     async def setup_hook(self) -> None:
+        if self._consents is not None:
+            self._buttons = ConsentButtons(self._consents, self._supervisor)
+            self.add_view(self._buttons)
         await self.tree.sync()
 
     async def on_ready(self) -> None:
@@ -146,7 +154,7 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(self, channel, self._metronome, allowed=self._settings.channels)
+            return DiscordPlace(self, channel, self._metronome, allowed=self._settings.channels, buttons=self._buttons)
         return None
 
 
@@ -156,18 +164,19 @@ async def connected(
     supervisor: VoiceEvents,
     more_commands: Sequence[AddCommands] = (),
     metronome: Metronome | None = None,
+    consents: Consents | None = None,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
-    `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio. Raises
-    `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later losses
-    itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
-    *Ownership*: the client's task ends here.
+    `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio.
+    `consents` keeps who agreed to be heard. Raises `SetupError` with a plain sentence when Discord refuses the bot or
+    can't be reached. discord.py repairs later losses itself. If it gives up, `client.running` ends; the body must watch
+    it, and `translated` gives the reason. *Ownership*: the client's task ends here.
     """
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, supervisor, more_commands, metronome)
+    client = RoomtoneClient(settings, supervisor, more_commands, metronome, consents)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, CONNECT_TIMEOUT_S)

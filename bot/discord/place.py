@@ -48,10 +48,13 @@ class DiscordPlace:
         metronome: Metronome | None = None,
         *,
         allowed: Collection[int] = (),
+        buttons: discord.ui.View | None = None,
     ) -> None:
         """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all.
+        `buttons`: those below a notice that asks.
         """
+        self._buttons = buttons
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
@@ -97,10 +100,12 @@ class DiscordPlace:
     async def write(self, sentence: str) -> None:
         await self.write_notice(sentence)
 
-    async def write_notice(self, text: str) -> bool:
+    async def write_notice(self, text: str, *, asks: bool = False) -> bool:
+        buttons = discord.utils.MISSING if not asks or self._buttons is None else self._buttons
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await self._channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
+                nobody = discord.AllowedMentions.none()
+                await self._channel.send(text[:MESSAGE_CHARS], allowed_mentions=nobody, view=buttons)
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
             return False

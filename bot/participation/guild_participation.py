@@ -17,6 +17,8 @@ from bot.participation.costs import CostCeiling, CostLedger
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.clock import Clock
     from bot.guild import GuildChoices
     from bot.participation.settings import ParticipationSettings
@@ -26,6 +28,10 @@ log = structlog.get_logger()
 
 class NotHereError(BotError):
     """The bot is in no voice channel of that server, so there is no session to silence."""
+
+
+class OptedOutError(BotError):
+    """Somebody who opted out agreed to be heard. The message says what to do first."""
 
 
 class OptOuts(Protocol):
@@ -65,10 +71,26 @@ class GuildParticipation:
     opted_out: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
     ceiling_notice_at: float | None = None
+    # Whether the bot asks first (`room.consent`), and who agreed in the session `consented_in`.
+    asks: bool = False
+    agreed: frozenset[int] = frozenset()
+    consented_in: str | None = None
+
+    def excludes(self, person_id: int) -> bool:
+        """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
+        return person_id in self.opted_out or (self.asks and person_id not in self.agreed)
+
+    def begin_session(self, session_id: str) -> None:
+        """Ask everybody anew in another session. A session that goes on after a crash keeps its answers."""
+        if session_id != self.consented_in:
+            self.agreed, self.consented_in = frozenset(), session_id
 
 
 class GuildParticipations:
-    """The participation of every server. Not thread-safe. `wake_names`: the names in the settings."""
+    """The participation of every server. Not thread-safe.
+
+    `wake_names`: the names in the settings. `asks`: whether the bot hears only people of that server who agreed.
+    """
 
     def __init__(
         self,
@@ -78,7 +100,9 @@ class GuildParticipations:
         *,
         wake_names: tuple[str, ...],
         clock: Clock,
+        asks: Callable[[int], bool] = lambda _: False,
     ) -> None:
+        self._asks = asks
         self._choices = choices
         self._opt_outs = opt_outs
         self._clock = clock
@@ -100,6 +124,7 @@ class GuildParticipations:
             self.wake_names,
             CostLedger(CostCeiling.from_settings(self.settings)),
             opted_out=opted_out,
+            asks=self._asks(guild_id),
         )
         try:
             choice = await self._choices.choice(guild_id)
@@ -178,7 +203,20 @@ class GuildParticipations:
             choice = replace(choice, wake_names=None if default_names else guild.wake_names)
         await self._choices.choose(guild.guild_id, replace(choice, silence=guild.silence), by=by)
 
-    # -- opt-outs ---------------------------------------------------------------------------------------
+    # -- consent and opt-outs ---------------------------------------------------------------------------------------
+
+    async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
+        """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
+
+        Raises `OptedOutError` if they agree but have opted out, and `StoreError`.
+        """
+        guild = await self.of_guild(guild_id)
+        if agrees and person_id in guild.opted_out:
+            raise OptedOutError(
+                "You have opted out of being heard on this server. Use /opt-in first, then press again."
+            )
+        guild.agreed = frozenset(guild.agreed | {person_id} if agrees else guild.agreed - {person_id})
+        log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
@@ -187,5 +225,6 @@ class GuildParticipations:
         guild = await self.of_guild(guild_id)
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.opted_out = frozenset(opted_out)
+        guild.agreed -= {person_id}
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
         await self._opt_outs.put(guild_id, person_id, out=out)

@@ -155,11 +155,11 @@ class Participation:
         return self._guild.silence.applies(self._session_id, now=self._clock.now())
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether a person has opted out of being heard. Thread-safe."""
-        return user_id in self._guild.opted_out
+        """Return whether a person may not be heard. Thread-safe."""
+        return self._guild.excludes(user_id)
 
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return those of `people` (id, display name) who have not opted out."""
+        """Return those of `people` (id, display name) who may be heard."""
         return [each for each in people if not self.excludes(int(each[0]))]
 
     def status(self) -> str:

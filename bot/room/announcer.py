@@ -35,6 +35,8 @@ class NotAnnouncedError(BotError):
 class Announcer:
     """The notices of one room. `speak` says sentences aloud and returns whether all of them were played.
 
+    `asks`: people must press a button below the notice, so it must be written.
+
     *Ownership*: the room calls `begin` before anybody is heard, and runs `run` in a task.
     """
 
@@ -45,7 +47,9 @@ class Announcer:
         *,
         speak: Callable[[Sequence[str]], Awaitable[bool]],
         clock: Clock,
+        asks: bool = False,
     ) -> None:
+        self._asks = asks
         self._place = place
         self._notice = notice
         self._speak = speak
@@ -75,9 +79,9 @@ class Announcer:
     async def _give(self) -> None:
         people = untold(self._place.members(), self._told)
         marked = await self._place.show_listening(on=True)
-        if await self._place.write_notice(self._notice.written(marked=marked)):
+        if await self._place.write_notice(self._notice.written(marked=marked, asks=self._asks), asks=self._asks):
             how = "written"
-        elif await self._speak(self._notice.spoken()):
+        elif not self._asks and await self._speak(self._notice.spoken()):
             how = "spoken"
         else:
             log.warning("notice_refused", channel_id=self._place.channel_id)

@@ -215,7 +215,7 @@ class Conversation:
         return self._participation.status()
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether a person has opted out of being heard. Thread-safe."""
+        """Return whether a person may not be heard. Thread-safe."""
         return self._participation.excludes(user_id)
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
@@ -278,7 +278,7 @@ class Conversation:
     def _glossary(self) -> tuple[str, ...]:
         return choose_glossary(
             wake_names=self._participation.wake_names,
-            display_names=[person.name for person in self._place.members()],
+            display_names=[person.name for person in self._place.members() if not self.excludes(person.id)],
             words=(*self._services.asr.glossary_words, self._place.guild_name, self._place.name),
         )
 

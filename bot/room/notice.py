@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 NO_SOUND_KEPT = "I keep no sound."
 ALL_LOCAL = "Apart from Discord, nothing that you say leaves the machine that I run on."
 LEAVES = "This leaves the machine that I run on: {what}."
+ASKING = "I hear only people who press *Hear me*, in this session; nobody else's sound is even decrypted."
 COMMANDS = "Use /opt-out if I should not hear you, /quiet to silence me, /leave to send me away."
 SPOKEN_COMMANDS = "Use the command opt-out if I should not hear you, or the command leave to send me away."
 WHY_SPOKEN = "I cannot write into the chat of this channel, so I say it aloud."
@@ -49,9 +50,12 @@ class ListeningNotice:
         where = LEAVES.format(what="; ".join(sent)) if sent else ALL_LOCAL
         return f"{NO_SOUND_KEPT} {where}"
 
-    def written(self, *, marked: bool = True) -> str:
-        """Return the text for the chat. `marked`: whether the bot's name or the channel's status shows it too."""
-        lines = (self.wording.strip(), self.facts, COMMANDS, "" if marked else NO_MARK)
+    def written(self, *, marked: bool = True, asks: bool = False) -> str:
+        """Return the text for the chat.
+
+        `marked`: whether the bot's name or the channel's status shows it too. `asks`: whether people must agree first.
+        """
+        lines = (self.wording.strip(), ASKING if asks else "", self.facts, COMMANDS, "" if marked else NO_MARK)
         return "\n".join(line for line in lines if line)
 
     def spoken(self) -> tuple[str, ...]:

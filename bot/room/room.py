@@ -17,6 +17,7 @@ from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.conversation import Conversation
 from bot.room.tasks import run_for_room
+from bot.settings import RESUME_WITHIN_S
 from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
 from voice.errors import LinkError
@@ -80,7 +81,7 @@ class Room:
         opened = await self._services.sessions.open(
             guild_id=self._place.guild_id,
             channel_id=self._place.channel_id,
-            resume_within_s=self._services.room.resume_within_s,
+            resume_within_s=RESUME_WITHIN_S,
         )
         session_id = opened.session.id
         with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
@@ -88,11 +89,12 @@ class Room:
                 self._memory = memory
                 self._upkeep = self._services.open_upkeep(session_id, self._place.guild_id, memory)
                 guild = await self._services.participation.of_guild(self._place.guild_id)
+                guild.begin_session(session_id)
                 with self._open_screens(session_id, memory) as screens:
                     conversation = self._conversation = self._new_conversation(session_id, memory, guild)
                     reason = "crashed"
                     try:
-                        reason = await self._run_in_channel(opened, conversation, screens)
+                        reason = await self._run_in_channel(opened, conversation, screens, asks=guild.asks)
                         await self._end_session(memory, reason)
                     finally:
                         self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
@@ -149,12 +151,12 @@ class Room:
         return self._services.screens.room_for(session_id, self._place, memory=memory, observer=self)
 
     async def _run_in_channel(
-        self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None
+        self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None, *, asks: bool
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
         connection = self._place.connect(conversation.playback, conversation.hear, excludes=self._excludes_sound)
         announcer = self._announcer = Announcer(
-            self._place, self._services.notice, speak=conversation.speak_notice, clock=self._clock
+            self._place, self._services.notice, speak=conversation.speak_notice, clock=self._clock, asks=asks
         )
         async with connection as link, self._shown_as_listening():
             await announcer.begin()

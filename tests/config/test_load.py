@@ -303,3 +303,21 @@ def test_every_secret_is_found(tmp_path: Path) -> None:
     )
     found = set(secrets_in(load(directory=tmp_path, environ={})))
     assert found == {"token-1", "key-2", "key-3", "key-4", "key-5"}
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("", ()),
+        ('consent = "ask"', (1, 2)),
+        ('consent = { 1 = "ask" }', (1,)),
+        ('consent = { all = "ask", 1 = "notice" }', (2,)),
+    ],
+)
+def test_consent_is_for_every_server_or_by_server(tmp_path: Path, written: str, asked: tuple[int, ...]) -> None:
+    """`room.consent` takes one word for every server or a table by server; a variable takes the word."""
+    (tmp_path / "roomtone.toml").write_text(f"[room]\n{written}\n", encoding="utf-8")
+    settings = load(directory=tmp_path, environ={})
+    assert tuple(guild for guild in (1, 2) if settings.room.asks(guild)) == asked
+    by_variable = load(directory=tmp_path, environ={"ROOMTONE_ROOM__CONSENT": "ask"})
+    assert by_variable.room.asks(2)

@@ -79,6 +79,7 @@ class FakePlace:
         # Whether Discord accepts notices and the mark, and whether people can hear the bot.
         self.writable = self.markable = self.audible = True
         self.notices: list[str] = []
+        self.asked: list[bool] = []
         self.shown_as_listening = False
 
     def members(self) -> Sequence[Person]:
@@ -94,10 +95,11 @@ class FakePlace:
         """Store a sentence that the bot writes."""
         self.written.append(sentence)
 
-    async def write_notice(self, text: str) -> bool:
+    async def write_notice(self, text: str, *, asks: bool = False) -> bool:
         """Store a notice, unless the test forbids it."""
         if self.writable:
             self.notices.append(text)
+            self.asked.append(asks)
         return self.writable
 
     async def show_listening(self, *, on: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.room.notice import ALL_LOCAL, COMMANDS, NO_MARK, ListeningNotice, Recipient
+from bot.room.notice import ALL_LOCAL, ASKING, COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.settings import DEFAULT_NOTICE, RoomSettings
 
 RECOGNISER = Recipient("the sound of your voice", "asr.example.org", "recogniser whisper-1")
@@ -28,6 +28,13 @@ def test_no_wording_removes_the_facts(wording: str) -> None:
     assert notice.written().startswith(wording.strip() or DEFAULT_NOTICE)
     assert all(part in notice.written() for part in ("api.openai.com", COMMANDS))
     assert "api.openai.com" in " ".join(notice.spoken())
+
+
+def test_where_people_must_agree_the_notice_says_so() -> None:
+    """Where the bot asks, the notice says that it hears only those who press the button."""
+    notice = ListeningNotice("I listen.")
+    assert ASKING in notice.written(asks=True)
+    assert ASKING not in notice.written()
 
 
 def test_a_mark_that_failed_is_told_with_its_remedy() -> None:

@@ -21,7 +21,7 @@ from bot.channel.port import MembershipChange, Person
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
-from bot.participation.guild_participation import GuildParticipations
+from bot.participation.guild_participation import GuildParticipations, OptedOutError
 from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.guild_policy import GuildPolicy
@@ -79,6 +79,7 @@ class House:
         self.participating = ParticipationSettings()
         self.choices = FakeGuildChoices()
         self.opt_outs = FakeOptOuts()
+        self.consent = RoomSettings()
         self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(
             names=BrainSettings().wake_names, zone=UTC
         )
@@ -91,7 +92,14 @@ class House:
     def participation(self) -> GuildParticipations:
         """Return the participation of all servers, with the settings at the time of the first call."""
         names = BrainSettings().wake_names
-        return GuildParticipations(self.choices, self.opt_outs, self.participating, wake_names=names, clock=self.clock)
+        return GuildParticipations(
+            self.choices,
+            self.opt_outs,
+            self.participating,
+            wake_names=names,
+            clock=self.clock,
+            asks=self.consent.asks,
+        )
 
     def room(self) -> Room:
         """Return a new room of the place."""
@@ -247,14 +255,66 @@ async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> Non
         heard_before: list[bool] = []
         write = house.place.write_notice
 
-        async def slow(text: str) -> bool:
+        async def slow(text: str, *, asks: bool = False) -> bool:
             heard_before.append(not house.place.excludes(ADA.id))
-            return await write(text)
+            return await write(text, asks=asks)
 
         house.place.write_notice = slow  # type: ignore[method-assign]
         async with living(house):
             assert heard_before == [False]
             assert not house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: Path) -> None:
+    """With `consent = "ask"` packets of a person are dropped unread until they press the button, and again after they
+    take it back. The next session asks anew; a session that goes on after a crash does not.
+    """
+    async with a_house(tmp_path) as house:
+        house.consent = RoomSettings(consent={"all": "notice", str(house.place.guild_id): "ask"})
+        guild_id = house.place.guild_id
+        async with living(house):
+            assert house.place.asked == [True]
+            assert [house.place.excludes(each.id) for each in (ADA, BO)] == [True, True]
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            assert [house.place.excludes(each.id) for each in (ADA, BO)] == [False, True]
+            await house.say(ADA.id, "Hello there.")
+            assert house.recognizer.asked[0][2] == ("Roomtone", "Room tone", "Ada", "The Lantern Society", "Lounge")
+        async with living(house) as (room, task):
+            assert not house.place.excludes(ADA.id)
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=False)
+            assert house.place.excludes(ADA.id)
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            room.close("left")
+            await settle(task.done)
+        async with living(house):
+            assert house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_where_the_bot_asks_an_opt_out_comes_first(tmp_path: Path) -> None:
+    """Who has opted out cannot agree before they opt in; opting out takes an agreement back."""
+    async with a_house(tmp_path) as house:
+        house.consent = RoomSettings(consent={"all": "ask"})
+        guild_id = house.place.guild_id
+        async with living(house):
+            await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            await house.participation.set_opt_out(guild_id, ADA.id, out=True)
+            with pytest.raises(OptedOutError, match="/opt-in"):
+                await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
+            await house.participation.set_opt_out(guild_id, ADA.id, out=False)
+            assert house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_where_nobody_can_agree_the_bot_leaves(tmp_path: Path) -> None:
+    """Where the bot asks and the chat refuses the button, it does not stay, even if it could speak."""
+    async with a_house(tmp_path) as house:
+        house.consent = RoomSettings(consent={"all": "ask"})
+        house.place.writable = False
+        async with living(house) as (_, task):
+            with pytest.raises(NotAnnouncedError):
+                await task
 
 
 @pytest.mark.asyncio

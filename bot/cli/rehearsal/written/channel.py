@@ -89,7 +89,7 @@ class WrittenChannel:
         """Record a message to the chat."""
         self.chat.posted.append(sentence)
 
-    async def write_notice(self, text: str) -> bool:
+    async def write_notice(self, text: str, *, asks: bool = False) -> bool:
         """Record the notice like any message."""
         self.chat.posted.append(text)
         return True

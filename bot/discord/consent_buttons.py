@@ -1,0 +1,58 @@
+"""The buttons below the notice where the bot asks before it hears anybody (`room.consent = "ask"`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import discord
+
+from bot.errors import BotError
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from bot.discord.command_tree import BotWhereabouts
+
+HEARD = "I hear you now, until this session ends. *Do not hear me* takes that back at once."
+NOT_HEARD = "I do not hear you: what you say is not even decrypted. *Hear me* changes that."
+NOT_HERE = "I am not listening in this channel now."
+
+
+class Consents(Protocol):
+    """Keeps who agreed to be heard; `bot.participation.guild_participation.GuildParticipations` implements it."""
+
+    async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
+        """Hear a person on that guild until the session ends, or no longer. Raises `BotError`, `StoreError`."""
+
+
+class ConsentButtons(discord.ui.View):
+    """The two buttons. One instance serves every notice of the process, also those of an earlier process."""
+
+    def __init__(self, consents: Consents, whereabouts: BotWhereabouts) -> None:
+        super().__init__(timeout=None)
+        self._consents = consents
+        self._whereabouts = whereabouts
+
+    @discord.ui.button(label="Hear me", style=discord.ButtonStyle.success, custom_id="roomtone:hear-me")
+    async def hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
+        """The person agrees to be heard."""
+        await self.press(interaction, agrees=True)
+
+    @discord.ui.button(label="Do not hear me", style=discord.ButtonStyle.secondary, custom_id="roomtone:do-not-hear-me")
+    async def do_not_hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
+        """The person takes it back."""
+        await self.press(interaction, agrees=False)
+
+    async def press(self, interaction: discord.Interaction, *, agrees: bool) -> None:
+        """Store the choice, and answer so that only that person sees it."""
+        try:
+            sentence = await self._choose(interaction, agrees=agrees)
+        except (BotError, StoreError) as error:
+            sentence = str(error)
+        await interaction.response.send_message(sentence, ephemeral=True)
+
+    async def _choose(self, interaction: discord.Interaction, *, agrees: bool) -> str:
+        here = None if interaction.guild_id is None else self._whereabouts.place_of(interaction.guild_id)
+        if interaction.guild_id is None or here is None or here.channel_id != interaction.channel_id:
+            return NOT_HERE
+        await self._consents.set_agreed(interaction.guild_id, interaction.user.id, agrees=agrees)
+        return HEARD if agrees else NOT_HEARD
