@@ -1,4 +1,4 @@
-"""Removes lines from the log files: those that are too old.
+"""Removes text from the log files: lines that are too old, and what tells of a person who is forgotten.
 
 The bot or another process may write to a file meanwhile. A changed file takes the place of the old one; lines that were
 written to the old one until then are copied, and writers open the new one with their next line.
@@ -6,21 +6,27 @@ written to the old one until then are copied, and writers open the new one with 
 
 from __future__ import annotations
 
-import os
+import json
 import re
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.logs import FILE_NAME
+from bot.private_files import open_private
+from compaction.memory.quotations import names_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from compaction.memory.restating import ForgottenWords
+
 # Each line begins with its time (`bot.logs`).
 _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
+# Stands in a log line for a value that told of a forgotten person.
+FORGOTTEN_VALUE = "[forgotten]"
 
 
 def drop_lines_before(folder: Path, at: float) -> int:
@@ -40,6 +46,41 @@ def _since(at: float) -> Callable[[bytes], bytes]:
         return line if reached else b""
 
     return kept
+
+
+def forget_in_logs(folder: Path, words: ForgottenWords, *, person_id: str | None = None) -> int:
+    """Take a person's words, names and id out of the log lines in `folder`. Returns how many lines changed."""
+
+    def without(line: bytes) -> bytes:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return b"" if _tells(line.decode("utf-8", "replace"), words, person_id) else line
+        left = _without(event, words, person_id)
+        return line if left == event else json.dumps(left).encode() + b"\n"
+
+    return sum(_rewrite(path, without) for path in _log_files(folder))
+
+
+def _without(value: Any, words: ForgottenWords, person_id: str | None) -> Any:
+    match value:
+        case dict():
+            return {key: _without(each, words, person_id) for key, each in value.items()}
+        case list():
+            return [_without(each, words, person_id) for each in value]
+        case str():
+            return FORGOTTEN_VALUE if _tells(value, words, person_id) else value
+        case int() if str(value) == person_id:
+            return FORGOTTEN_VALUE
+        case _:
+            return value
+
+
+def _tells(text: str, words: ForgottenWords, person_id: str | None) -> bool:
+    if person_id is not None and person_id in text:
+        return True
+    # Most values of log lines are single words, which quote nobody.
+    return words.quoted_or_named_in(text) if " " in text else names_any(text, words.names)
 
 
 def _log_files(folder: Path) -> list[Path]:
@@ -73,9 +114,7 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
         if not count:
             return 0
         new_path = path.with_name(path.name + _UNFINISHED)
-        new_path.unlink(missing_ok=True)
-        opened = os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(opened, "wb") as new:
+        with open(new_path, "wb", opener=open_private) as new:
             new.writelines(after)
             new.flush()
             new_path.replace(path)

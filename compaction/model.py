@@ -59,7 +59,7 @@ class TurnPart:
 class Turn:
     """One immutable contribution, with a part for each speaker. Times are UTC epoch seconds.
 
-    `parts` is empty only in a tombstone.
+    `parts` is empty only in a tombstone. `answers`: the turn that a reply of the bot answers; None if it is unknown.
     """
 
     seq: Seq
@@ -69,6 +69,7 @@ class Turn:
     parts: tuple[TurnPart, ...]
     # The turn was forgotten: its words are deleted, but its number stays, so that no range has a gap.
     tombstone: bool = False
+    answers: Seq | None = None
 
 
 class NoteReason(StrEnum):

@@ -169,15 +169,25 @@ class SessionMemory:
         """Return the name that stands for this person in the session's turns: plain, and nobody else's."""
         return self._names.name_of(speaker_id, display_name)
 
-    async def append(self, kind: TurnKind, parts: Sequence[TurnPart], *, started_at: float, ended_at: float) -> Turn:
+    async def append(
+        self,
+        kind: TurnKind,
+        parts: Sequence[TurnPart],
+        *,
+        started_at: float,
+        ended_at: float,
+        answers: Seq | None = None,
+    ) -> Turn:
         """Add one turn and store it. Turns are numbered in the order of the calls. Times: UTC epoch seconds.
+
+        `answers`: the turn that a reply of the bot answers.
 
         Raises StoreError if the store fails. The turn is then kept in memory and stored with the next write. Raises
         SessionEndedError once the session is ending. *Cancellation*: has the same effect as StoreError.
         """
         self._refuse_after_end()
         said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
-        turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, said)
+        turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, said, answers=answers)
         self._timeline.append(turn)
         if self._mode is Mode.ROLLING:
             self._evict_unsent_turns()

@@ -112,5 +112,6 @@ class PeopleBook:
         count = await self._store.forget(person_id, guild_id)
         self._cache.pop((guild_id, person_id), None)
         clear_sentence_caches()
-        log.info("person_facts_forgotten", guild_id=guild_id, person_id=person_id, count=count)
+        # Without the person's id, which would bring it back into the log.
+        log.info("person_facts_forgotten", guild_id=guild_id, count=count)
         return count

@@ -82,7 +82,13 @@ class TurnRecorder:
         """Record the part of a reply that was heard, and log how long each stage took."""
         text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
         part = TurnPart(OWN_ID, self._own_name, text)
-        turn = await self._record(TurnKind.ASSISTANT, (part,), self._epoch(first_audio_at), self._epoch(reply.ended_at))
+        turn = await self._record(
+            TurnKind.ASSISTANT,
+            (part,),
+            self._epoch(first_audio_at),
+            self._epoch(reply.ended_at),
+            answers=reply.question.turn.seq,
+        )
         asked_at = reply.question.ended_at
         _log_reply(
             turn,
@@ -98,7 +104,8 @@ class TurnRecorder:
 
     async def record_written_reply(self, reply: Reply) -> Turn:
         at = self._epoch(reply.ended_at)
-        turn = await self._record(TurnKind.ASSISTANT, (TurnPart(OWN_ID, self._own_name, reply.unsaid),), at, at)
+        part = TurnPart(OWN_ID, self._own_name, reply.unsaid)
+        turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, answers=reply.question.turn.seq)
         _log_reply(turn, reply, char_count=len(reply.unsaid), written=True)
         return turn
 
@@ -153,11 +160,12 @@ class TurnRecorder:
         ended_at: float,
         *,
         utterances: tuple[SpokenText, ...] = (),
+        answers: Seq | None = None,
     ) -> Turn:
         """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds."""
         seq = self._memory.total_turns
         try:
-            turn = await self._memory.append(kind, parts, started_at=started_at, ended_at=ended_at)
+            turn = await self._memory.append(kind, parts, started_at=started_at, ended_at=ended_at, answers=answers)
             self._store_failing = False
         except StoreError as error:
             # Other turns may have been appended while the store was busy.

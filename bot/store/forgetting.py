@@ -1,49 +1,60 @@
 """Removes what a person said, at their request, from turns, segments, notes, summaries, search and history.
 
 A forgotten turn keeps its number and the words of other people in it. Turns of the bot are removed too if they answer
-the person, name them or repeat their words. A forgotten fact leaves a blank in its segment, because other facts refer
-to it by its position. Each session is one transaction; an open room then takes over the change. Raises `StoreError`.
+the person, name them or say their words again. A forgotten fact leaves a blank in its segment, because other facts
+refer to it by its position. Everything made of forgotten text or after it is made anew (`bot.store.remaking`). Each
+session is one transaction; an open room then takes over the change. Raises `StoreError`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, select, update
 
 from bot.store import rows
+from bot.store.forgotten import list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.prompts import forget_sent_texts
-from bot.store.tables import chapters, landings, notes, person_facts, segment_tiers, segments, sessions, turns
-from bot.store.tier_rows import record_values
-from bot.store.tiers import mark_archived
+from bot.store.remaking import remake_segments
+from bot.store.tables import (
+    chapters,
+    guild_settings,
+    landings,
+    notes,
+    person_facts,
+    person_forgets,
+    segments,
+    sessions,
+    turns,
+)
 from bot.store.wiping import wipe_deleted
+from compaction.language.terms import terms
 from compaction.language.text import plain
-from compaction.memory.forgetting import FORGOTTEN, forget_in_segment, remake_paragraph
-from compaction.memory.quotations import names_any, repeats, runs_of
-from compaction.memory.segment_record import make_record
+from compaction.memory.quotations import names_any
+from compaction.memory.restating import ForgottenWords, forgotten_words
 from compaction.model import Seq, SessionId, Turn, TurnKind
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
 from compaction.summary.port import REACH_TURNS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.memory.quotations import Runs
-    from compaction.model import Segment, SegmentId
 
-
-# The columns of a segment that forgetting changes.
-_CLEANED = ("facts", "gist", "note_ids", "summariser", "degraded", "paragraph", "paragraph_problem")
+# The kinds of the bot's own turns.
+_OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
+# The bot's speaker id in turns; people have Discord's numbers.
+_BOT_ID = "assistant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,8 @@ class StoredSpeaker:
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
     """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes, and
-    facts about the person (`about`)."""
+    facts about the person (`about`). `wiped`: no byte of it is left in the database's index and journal.
+    """
 
     turns: int = 0
     answers: int = 0
@@ -68,6 +80,7 @@ class ForgetReport:
     notes: int = 0
     about: int = 0
     sessions: tuple[SessionId, ...] = ()
+    wiped: bool = True
 
 
 class SpeechForgetter:
@@ -85,23 +98,34 @@ class SpeechForgetter:
         named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
+    async def words_of(
+        self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
+    ) -> ForgottenWords:
+        """Return the words that `forget` would remove, with the person's names unless it is one turn."""
+        where = person.sessions if session_id is None else (session_id,)
+        async with self._database.reading() as connection:
+            spoken = [turn for each in where for turn in await _turns_of_speaker(connection, each, person, seq)]
+        said = [part for turn in spoken for part in turn.parts if part.speaker_id == person.id]
+        names = {*person.names, *(part.speaker for part in said)} if seq is None else set[str]()
+        return await asyncio.to_thread(forgotten_words, [part.text for part in said], names)
+
     async def forget(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
     ) -> ForgetReport:
         """Forget what a person said: everywhere, in one session, or in one turn.
 
-        Without a session, the facts about the person are deleted too.
+        Without a session, everything else that is kept about the person goes too, also what is told of them in sessions
+        in which they did not speak.
         """
         where = person.sessions if session_id is None else (session_id,)
+        words = await self.words_of(person, session_id=session_id, seq=seq)
         async with self._database.reading() as connection:
-            forgotten = [turn for each in where for turn in await _turns_of_speaker(connection, each, person, seq)]
-            runs = runs_of(part.text for turn in forgotten for part in turn.parts if part.speaker_id == person.id)
             if session_id is None:
-                where = tuple(dict.fromkeys((*where, *await _sessions_that_repeat(connection, runs))))
+                where = (*where, *await _sessions_that_tell(connection, words, besides=where))
         total = ForgetReport()
         for each in where:
             async with self._database.writing() as connection:
-                done = await self._forget_in_session(connection, each, person, seq, runs)
+                done = await self._forget_in_session(connection, each, person, seq, words)
             total = ForgetReport(
                 total.turns + done.turns,
                 total.answers + done.answers,
@@ -110,10 +134,14 @@ class SpeechForgetter:
                 total.about + done.about,
                 (*total.sessions, *done.sessions),
             )
+        async with self._database.writing() as connection:
+            await list_words(connection, words.runs)
+            await forget_sent_texts(connection)
+            if session_id is None:
+                total = replace(total, about=total.about + await _delete_traces(connection, person.id))
         await self._refresh_open_rooms(total.sessions)
         clear_sentence_caches()
-        await wipe_deleted(self._database)
-        return total
+        return replace(total, wiped=await wipe_deleted(self._database))
 
     async def _refresh_open_rooms(self, done: Collection[SessionId]) -> None:
         """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed
@@ -128,87 +156,39 @@ class SpeechForgetter:
                     await rerender_summary(connection, session_id, now=self._clock.now())
 
     async def _forget_in_session(
-        self, connection: AsyncConnection, session_id: SessionId, person: StoredSpeaker, seq: int | None, runs: Runs
+        self,
+        connection: AsyncConnection,
+        session_id: SessionId,
+        person: StoredSpeaker,
+        seq: int | None,
+        words: ForgottenWords,
     ) -> ForgetReport:
-        theirs = await _turns_of_speaker(connection, session_id, person, seq)
-        names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
-        answers = await _answers_about(connection, session_id, theirs, names if seq is None else (), runs)
+        now = self._clock.now()
+        before = await _turns(connection, _select_turns(session_id))
+        theirs = [turn for turn in before if (seq is None or turn.seq == seq) and _has_part_of(turn, person.id)]
+        own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
+        words = _words_here(words, before, person.id, spoke=bool(theirs))
+        answers = await asyncio.to_thread(_answers_to_forget, before, theirs, person.id, words)
         for turn in theirs:
             await _blank_turn(connection, session_id, turn, person.id)
         for turn in answers:
             await _blank_turn(connection, session_id, turn, turn.parts[0].speaker_id)
-        gone = await _delete_notes(connection, session_id, {*names, *person.names}) if seq is None else frozenset()
+        gone = await _delete_notes(connection, session_id, own_names) if seq is None else frozenset()
         seqs = frozenset(turn.seq for turn in (*theirs, *answers))
-        facts = await self._clean_segments(connection, session_id, seqs, gone, runs)
+        left = await _turns(connection, _select_turns(session_id))
+        remade = await remake_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=words, now=now)
         about = await _delete_about(connection, session_id, person.id, seq)
-        if theirs or answers or gone or facts:
+        about += await _delete_facts_made_of(connection, session_id, remade.blanked, left, words)
+        changed = bool(theirs or answers or gone or about or remade.from_seq is not None)
+        if changed:
             # Nothing in the text of an earlier summary shows whether it contains forgotten words.
             await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
-        changed = theirs or answers or gone or facts or about
-        if changed:
-            await rerender_summary(connection, session_id, now=self._clock.now())
-        await forget_sent_texts(connection)
-        return ForgetReport(len(theirs), len(answers), facts, len(gone), about, (session_id,) if changed else ())
-
-    async def _clean_segments(
-        self,
-        connection: AsyncConnection,
-        session_id: SessionId,
-        seqs: frozenset[Seq],
-        gone_notes: frozenset[str],
-        runs: Runs,
-    ) -> int:
-        """Remove forgotten text from the segments, and what was made of it or after it: paragraphs and chapters.
-
-        Returns the number of removed facts.
-        """
-        found = await connection.execute(
-            select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq)
+            await rerender_summary(connection, session_id, now=now)
+            from_seq = min([*seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=0)
+            await list_session(connection, session_id, from_seq=from_seq, at=now)
+        return ForgetReport(
+            len(theirs), len(answers), len(remade.blanked), len(gone), about, (session_id,) if changed else ()
         )
-        stored = [rows.segment_from_row(row) for row in found]
-        superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
-        count = 0
-        touched_ids: list[SegmentId] = []
-        for place, segment in enumerate(stored):
-            # A bare answer is folded with its question, which may come just before the batch.
-            heard_from = segment.start - REACH_TURNS
-            touched = any(heard_from <= seq < segment.end for seq in seqs) or gone_notes & set(segment.note_ids)
-            if touched:
-                touched_ids.append(segment.id)
-            # A recursive summary may repeat text from earlier segments.
-            elif not (touched_ids and segment.is_recursive):
-                continue
-            heard = await _turns(connection, _select_turns(session_id, heard_from, segment.end))
-            said = [turn for turn in heard if turn.seq >= segment.start]
-            left, went = forget_in_segment(segment, said, heard, seqs, gone_notes, runs)
-            if segment.is_recursive:
-                left = remake_paragraph(left, stored[:place], said)
-            stored[place] = left
-            count += went
-            await _store_segment(connection, left)
-            await self._rebuild_record(connection, left, superseded)
-        if touched_ids:
-            await _forget_what_followed(connection, stored, touched_ids)
-        return count
-
-    async def _rebuild_record(self, connection: AsyncConnection, segment: Segment, superseded: frozenset[str]) -> None:
-        same = (segment_tiers.c.session_id == segment.session_id) & (segment_tiers.c.segment_id == segment.id)
-        row = (await connection.execute(select(segment_tiers).where(same))).one_or_none()
-        if row is None:
-            return
-        if row.archived_at is not None:
-            await mark_archived(connection, segment.session_id, segment.id)
-        if row.compressed_at is None:
-            return
-        blank = {f"{segment.id}#{index}" for index, fact in enumerate(segment.facts) if not fact.text}
-        record = make_record(
-            segment,
-            superseded=superseded | blank,
-            task_completed=bool(row.task_completed),
-            at=row.compressed_at,
-        )
-        record = replace(record, original_tokens=row.original_tokens)
-        await connection.execute(update(segment_tiers).where(same).values(record_values(record)))
 
 
 def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None = None) -> Select[Any]:
@@ -230,40 +210,97 @@ async def _turns_of_speaker(
     return [
         turn
         for turn in await _turns(connection, _select_turns(session_id))
-        if (seq is None or turn.seq == seq) and any(part.speaker_id == person.id for part in turn.parts)
+        if (seq is None or turn.seq == seq) and _has_part_of(turn, person.id)
     ]
 
 
-async def _answers_about(
-    connection: AsyncConnection, session_id: SessionId, theirs: list[Turn], names: Collection[str], runs: Runs
+def _words_here(words: ForgottenWords, said: Sequence[Turn], person_id: str, *, spoke: bool) -> ForgottenWords:
+    """Return the words without the names that mean somebody else in this session.
+
+    `spoke`: the person spoke in it. Otherwise a name that somebody else says there may be anybody's.
+    """
+    others = [part for turn in said if not _is_of_bot(turn) for part in turn.parts if part.speaker_id != person_id]
+    taken = {plain(part.speaker).casefold() for part in others}
+    names = {name for name in words.names if plain(name).casefold() not in taken}
+    if not spoke:
+        names = {name for name in names if not any(names_any(part.text, {name}) for part in others)}
+    return ForgottenWords(words.runs, frozenset(names), words.turns)
+
+
+def _answers_to_forget(
+    said: Sequence[Turn], theirs: Sequence[Turn], person_id: str, words: ForgottenWords
 ) -> list[Turn]:
-    """Return the bot's turns that answer one of these turns, contain a name, or repeat the forgotten words."""
-    answered = {turn.seq + 1 for turn in theirs if turn.kind is TurnKind.SPEECH}
+    """Return the bot's turns that answer one of these turns, name the person, or say the words again.
+
+    `said`: all turns of the session, in order.
+    """
     seqs = {turn.seq for turn in theirs}
-    return [
-        turn
-        for turn in await _turns(connection, _only_bot(_select_turns(session_id)))
-        if turn.seq not in seqs
-        and (
-            (turn.seq in answered and turn.kind is TurnKind.ASSISTANT)
-            or any(names_any(part.text, names) or repeats(part.text, runs) for part in turn.parts)
+    first = min(seqs, default=None)
+    # What other people have said so far. The bot may have taken a word from there.
+    explained: set[str] = set()
+    unanswered: Seq | None = None
+    found: list[Turn] = []
+    for turn in said:
+        if not _is_of_bot(turn):
+            left = [part.text for part in turn.parts if turn.seq not in seqs or part.speaker_id != person_id]
+            explained.update(term for text in left for term in terms(text))
+            if turn.seq in seqs and turn.kind is TurnKind.SPEECH:
+                unanswered = turn.seq
+            continue
+        if turn.seq in seqs:
+            continue
+        # Earlier versions did not store which turn a reply answers.
+        replies = turn.answers in seqs or (
+            turn.answers is None and unanswered is not None and turn.seq - unanswered <= REACH_TURNS
         )
-    ]
+        unanswered = None
+        text = " ".join(part.text for part in turn.parts)
+        later = first is not None and turn.seq > first
+        if (
+            (replies and turn.kind is TurnKind.ASSISTANT)
+            or words.quoted_or_named_in(text)
+            or (later and words.restated_in(text, explained))
+        ):
+            found.append(turn)
+    return found
 
 
-async def _sessions_that_repeat(connection: AsyncConnection, runs: Runs) -> list[SessionId]:
-    """Return the sessions in which the bot repeated any of these word sequences."""
-    found = await connection.execute(_only_bot(_select_turns(None)))
-    return [
-        SessionId(row.session_id)
-        for row in found
-        if any(repeats(part.text, runs) for part in rows.turn_from_row(row).parts)
-    ]
+async def _sessions_that_tell(
+    connection: AsyncConnection, words: ForgottenWords, *, besides: Collection[SessionId]
+) -> list[SessionId]:
+    """Return the other sessions in which the bot's turns, segments or chapters may tell of what was forgotten."""
+    found: list[SessionId] = []
+    for name in (await connection.execute(select(sessions.c.id))).scalars().all():
+        session_id = SessionId(name)
+        if session_id in besides:
+            continue
+        spoken = await _turns(connection, _of_bot(_select_turns(session_id)))
+        texts = [part.text for turn in spoken for part in turn.parts]
+        for table in (segments, chapters):
+            wanted = select(table.c.gist, table.c.paragraph).where(table.c.session_id == session_id)
+            texts += [f"{row.gist} {row.paragraph}" for row in await connection.execute(wanted)]
+        if await asyncio.to_thread(_any_tells, texts, words):
+            found.append(session_id)
+    return found
 
 
-def _only_bot(wanted: Select[Any]) -> Select[Any]:
-    """Narrow the query to the bot's replies and to effect turns."""
-    return wanted.where(turns.c.kind.in_([TurnKind.ASSISTANT.value, TurnKind.EFFECT.value]))
+def _any_tells(texts: Iterable[str], words: ForgottenWords) -> bool:
+    return any(words.quoted_or_named_in(text) for text in texts)
+
+
+def _of_bot(wanted: Select[Any]) -> Select[Any]:
+    return wanted.where(turns.c.kind.in_([kind.value for kind in _OF_BOT]))
+
+
+def _is_of_bot(turn: Turn) -> bool:
+    """Return whether the bot said or did it. Some effects are sounds that people made."""
+    return turn.kind is TurnKind.ASSISTANT or (
+        turn.kind is TurnKind.EFFECT and any(part.speaker_id == _BOT_ID for part in turn.parts)
+    )
+
+
+def _has_part_of(turn: Turn, person_id: str) -> bool:
+    return any(part.speaker_id == person_id for part in turn.parts)
 
 
 async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, StoredSpeaker]:
@@ -311,34 +348,34 @@ async def _delete_about(connection: AsyncConnection, session_id: SessionId, pers
     return (await connection.execute(delete(person_facts).where(theirs))).rowcount
 
 
-async def _forget_what_followed(
-    connection: AsyncConnection, stored: Sequence[Segment], touched_ids: Sequence[SegmentId]
-) -> None:
-    """Clear the paragraphs and delete the chapters that were made of the touched segments, or later.
+async def _delete_facts_made_of(
+    connection: AsyncConnection,
+    session_id: SessionId,
+    blanked: Collection[str],
+    left: Sequence[Turn],
+    words: ForgottenWords,
+) -> int:
+    """Delete the facts about other people that were made of removed facts, or that tell of the person."""
+    said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
+    found = await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))
+    gone = [
+        row.id
+        for row in found
+        if row.id in blanked
+        or (words.quoted_or_named_in(row.text) and plain(row.text) not in plain(said.get(row.turn_seq, "")))
+    ]
+    for fact_id in gone:
+        await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
+    return len(gone)
 
-    A model wrote them, and it had read the forgotten words or a text made of them. Chapters are made again by the
-    runs of an open session. Recursive paragraphs have been made again already.
+
+async def _delete_traces(connection: AsyncConnection, person_id: str) -> int:
+    """Delete all facts about a person, and their id where it stands for itself. Returns the number of facts.
+
+    Their opt-out from being heard stays: without it the bot would hear them again.
     """
-    session_id = stored[0].session_id
-    touched = [each for each in stored if each.id in touched_ids]
-    first = min(each.start for each in touched)
-    # A repair gives a segment a later time; the landings have the first one.
-    landed = await connection.scalar(
-        select(func.min(landings.c.landed_at)).where(
-            landings.c.session_id == session_id, landings.c.segment_id.in_(touched_ids)
-        )
-    )
-    since = min([*(each.created_at for each in touched), *([] if landed is None else [landed])])
-    for each in stored:
-        if each.paragraph and not each.is_recursive and (each.end > first or each.created_at >= since):
-            same = (segments.c.session_id == session_id) & (segments.c.id == each.id)
-            await connection.execute(update(segments).where(same).values(paragraph="", paragraph_problem=FORGOTTEN))
-    followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
-    await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
-
-
-async def _store_segment(connection: AsyncConnection, segment: Segment) -> None:
-    same = (segments.c.session_id == segment.session_id) & (segments.c.id == segment.id)
-    values = rows.segment_values(segment.session_id, segment)
-    await connection.execute(update(segments).where(same).values({key: values[key] for key in _CLEANED}))
-    await index_source(connection, segment.session_id, segment)
+    await connection.execute(delete(person_forgets).where(person_forgets.c.person_id == person_id))
+    if person_id.isdecimal():
+        by_them = guild_settings.c.changed_by == int(person_id)
+        await connection.execute(update(guild_settings).where(by_them).values(changed_by=None))
+    return (await connection.execute(delete(person_facts).where(person_facts.c.person_id == person_id))).rowcount

@@ -342,6 +342,19 @@ _PERSON_SENTENCES = (
     "ALTER TABLE person_facts ADD COLUMN importance INTEGER NOT NULL DEFAULT 2",
 )
 
+# Which turn a reply answers, and hashes of what was forgotten.
+_FORGOTTEN = (
+    "ALTER TABLE turns ADD COLUMN answers INTEGER",
+    """
+    CREATE TABLE forgotten_sessions (
+        digest VARCHAR NOT NULL PRIMARY KEY,
+        from_seq INTEGER NOT NULL,
+        at FLOAT NOT NULL
+    )
+    """,
+    "CREATE TABLE forgotten_runs (digest VARCHAR NOT NULL PRIMARY KEY)",
+)
+
 # MIGRATIONS[n - 1] creates version n. Never edit a shipped step: add a new one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -428,6 +441,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _PERSON_FORGETS,
     _CHAPTERS,
     _PERSON_SENTENCES,
+    _FORGOTTEN,
 )
 
 

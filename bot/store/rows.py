@@ -36,6 +36,7 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
         "ended_at": turn.ended_at,
         "parts": json.dumps([[part.speaker_id, part.speaker, part.text] for part in turn.parts]),
         "tombstone": turn.tombstone,
+        "answers": turn.answers,
     }
 
 
@@ -47,6 +48,7 @@ def turn_from_row(row: Row[Any]) -> Turn:
         ended_at=row.ended_at,
         parts=tuple(TurnPart(*part) for part in json.loads(row.parts)),
         tombstone=bool(row.tombstone),
+        answers=None if row.answers is None else Seq(row.answers),
     )
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import func, select, update
 
 from bot.errors import BotError
 from bot.store import rows
+from bot.store.forgotten import is_forgotten
 from bot.store.indexing import index_source
 from bot.store.tables import add_once, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import AccessCount, StoredTier
@@ -61,6 +62,11 @@ class SegmentImporter:
         `paragraph`, `guild_id`: the paragraph of a new segment, and the guild of a new session.
         """
         async with self._database.writing() as connection:
+            if await is_forgotten(connection, record, paragraph):
+                raise SegmentImportError(
+                    f"Segment {record.segment_id} tells of something that was forgotten since, so it is left out. "
+                    "Export the session again."
+                )
             row = (
                 await connection.execute(
                     select(segments).where(

@@ -84,6 +84,8 @@ turns = Table(
     Column("ended_at", Float, nullable=False),
     Column("parts", Text, nullable=False),
     Column("tombstone", Boolean, nullable=False),
+    # The turn that a reply of the bot answers; null if it is unknown.
+    Column("answers", Integer),
 )
 
 # `status`: live, pending or folded. `position`: the order in which notes were taken.
@@ -323,6 +325,17 @@ sent_texts = Table(
     Column("digest", String, primary_key=True),
     Column("text", Prose, nullable=False),
 )
+
+# What was forgotten, as hashes, so that no import brings it back. In a session: all that was made of turns from
+# `from_seq` on, before `at`. In any session: word sequences of the forgotten text.
+forgotten_sessions = Table(
+    "forgotten_sessions",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("from_seq", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+)
+forgotten_runs = Table("forgotten_runs", metadata, Column("digest", String, primary_key=True))
 
 guild_settings = Table(
     "guild_settings",

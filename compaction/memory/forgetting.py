@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from compaction.language.terms import terms
 from compaction.language.text import plain
-from compaction.memory.quotations import NO_RUNS, Runs, quoted_in, repeats
+from compaction.memory.quotations import Runs, names_any, quoted_in, repeats
+from compaction.memory.restating import NOTHING_FORGOTTEN
 from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
 from compaction.summary.ledger import render_summary
 from compaction.summary.port import FoldRequest
@@ -17,6 +19,7 @@ from compaction.summary.port import FoldRequest
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from compaction.memory.restating import ForgottenWords
     from compaction.model import Fact, Segment, Seq, Turn
 
 # The reason why code makes the summary in place of a paragraph that may hold forgotten words.
@@ -29,20 +32,20 @@ def forget_in_segment(
     heard: list[Turn],
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
-    runs: Runs = NO_RUNS,
+    words: ForgottenWords = NOTHING_FORGOTTEN,
 ) -> tuple[Segment, int]:
     """Return the segment without the forgotten facts and with a new gist. Also returns how many facts were removed.
 
     `said`: the remaining turns of the segment. `heard`: these turns and the remaining turns just before them. `seqs`:
-    the turns of which something was forgotten. `runs`: word sequences of the forgotten text. A fact that quotes one of
-    them is removed too, because a model may have cited another person's turn for that fact.
+    the turns of which something was forgotten. `words`: the forgotten text. A fact that says it again is removed too,
+    because a model may have cited another person's turn for that fact.
     """
     left_by_turn = {turn.seq: {plain(part.speaker) for part in turn.parts} for turn in heard}
     facts: list[Fact] = []
     count = 0
     for index, fact in enumerate(segment.facts):
         forgotten = (
-            (_was_said_there(fact, seqs, left_by_turn) or _quotes(fact.text, runs, heard))
+            (_was_said_there(fact, seqs, left_by_turn) or _says_again(fact, words, heard))
             if fact.note_id is None
             else (fact.note_id in gone_notes)
         )
@@ -71,10 +74,19 @@ def forget_in_segment(
     )
 
 
-def _quotes(text: str, runs: Runs, heard: list[Turn]) -> bool:
-    """Return whether a fact quotes one of these word sequences and no remaining turn contains that sequence."""
+def _says_again(fact: Fact, words: ForgottenWords, heard: list[Turn]) -> bool:
+    """Return whether a fact has forgotten words or names that are in no remaining turn."""
     left = [part.text for turn in heard for part in turn.parts]
-    return any(not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(text, runs))
+    if any(fact.text in plain(said) for said in left):
+        return False
+    named = [name for name in words.names if names_any(f"{fact.subject}. {fact.text}", {name})]
+    return (
+        any(not any(names_any(said, {name}) for said in left) for name in named)
+        or any(
+            not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(fact.text, words.runs)
+        )
+        or words.restated_in(fact.text, {term for said in left for term in terms(said)})
+    )
 
 
 def _was_said_there(fact: Fact, seqs: frozenset[Seq], left_by_turn: Mapping[Seq, Collection[str]]) -> bool:

@@ -5,6 +5,7 @@ The bot's answers often quote people, so when a person is forgotten, these quota
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +19,20 @@ RUN_WORDS = 4
 # The weight of a word. A character of a script without spaces has weight 1, because two of them are about one word.
 _WORD_WEIGHT = 2
 _RUN_WEIGHT = RUN_WORDS * _WORD_WEIGHT
+
+# A word with its capital letters, and with the marks on its letters.
+_CASED = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f\u0900-\u0dff'’])*")
+_SENTENCE_END = re.compile(r"[.!?…:\n]")
+# After a capital at the beginning of a sentence, these show that the word before is a verb: 'Will it rain?'.
+_SUBJECT = re.compile(
+    "(?:i|you|he|she|it|we|they|this|that|these|those|there|the|an?|my|your|his|her|our|their|(?:any|every|some)(?:body|one)"
+    "|ich|du|er|sie|es|wir|ihr|man|der|die|das|eine?|jemand)$"
+)
+# After these, a word without a capital is not a name: 'the moon is full'.
+_ARTICLE = re.compile(
+    "(?:to|the|an?|my|your|his|her|its|our|their|this|that|these|those|no|some|any|every|each"
+    "|der|die|das|den|dem|des|(?:[mdsk]?ein|ihr|unser|euer)(?:e|en|em|er)?|jede[rsmn]?)$"
+)
 
 Run: TypeAlias = tuple[str, ...]
 
@@ -49,6 +64,11 @@ def runs_of(texts: Iterable[str]) -> Runs:
     return Runs(frozenset(found))
 
 
+def is_long_enough(run: Run) -> bool:
+    """Return whether a run is a quotation by itself, and not the whole of a short text."""
+    return _weight(run) >= _RUN_WEIGHT
+
+
 def quoted_in(text: str, runs: Runs) -> frozenset[Run]:
     """Return those of the runs that a text contains."""
     told = _pieces(text)
@@ -66,11 +86,40 @@ def repeats(text: str, runs: Runs) -> bool:
 
 
 def names_any(text: str, names: Collection[str]) -> bool:
-    """Return whether a text contains one of these names, with all words of the name in order."""
+    """Return whether a text contains one of these names, with all words of the name in order.
+
+    A name that is also a word must be used as a name: 'Will' is in 'Will said so', but not in 'It will rain' or 'Will
+    it rain?'.
+    """
     told = _pieces(text)
-    # Names of a single character are ignored, because half of all words contain them.
-    wanted = {name for name in map(_pieces, names) if _weight(name) >= _WORD_WEIGHT}
-    return any(told[at : at + len(name)] == name for name in wanted for at in range(len(told) - len(name) + 1))
+    for name in names:
+        wanted = _pieces(name)
+        # Names of a single character are ignored, because half of all words contain them.
+        if _weight(wanted) < _WORD_WEIGHT:
+            continue
+        found = any(told[at : at + len(wanted)] == wanted for at in range(len(told) - len(wanted) + 1))
+        if found and (len(wanted) > 1 or _is_used_as_name(text, name, wanted[0])):
+            return True
+    return False
+
+
+def _is_used_as_name(text: str, name: str, folded: str) -> bool:
+    """Return whether a text uses a name of one word as a name. `folded`: the name as `_pieces` returns it."""
+    told = [*_CASED.finditer(text)]
+    for number, found in enumerate(told):
+        word = found.group()
+        if _pieces(word) != (folded,):
+            continue
+        before = told[number - 1] if number else None
+        if name[:1].isupper():
+            after = told[number + 1].group().casefold() if number + 1 < len(told) else ""
+            begins = before is None or _SENTENCE_END.search(text, before.end(), found.start()) is not None
+            if word[0].isupper() and not (begins and _SUBJECT.match(after)):
+                return True
+        elif not name.islower() or before is None or not _ARTICLE.match(before.group().casefold()):
+            # Some scripts have no capital letters.
+            return True
+    return False
 
 
 def _pieces(text: str) -> tuple[str, ...]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bot.store.forgetting import ForgetReport, StoredSpeaker
+    from bot.memory.erasing import ErasureReport, PersonEraser
+    from bot.store.database import Database
+    from bot.store.forgetting import StoredSpeaker
     from config.schema import Settings
 
 
@@ -27,8 +29,9 @@ def command(
 ) -> None:
     """Forget what a person said.
 
-    Their words are removed from turns, facts, screen notes, summaries and search; turns keep their numbers. Facts about
-    the person are deleted. This cannot be undone. A running bot takes the change over by itself.
+    Their words are removed from turns, facts, screen notes, summaries, search and logs; turns keep their numbers. Facts
+    about the person are deleted. This cannot be undone. A running bot takes the change over by itself. Your own backups
+    and exports still have what was forgotten.
     """
     from bot.errors import SetupError
     from config.load import load
@@ -50,34 +53,43 @@ def command(
         typer.confirm(
             f"Everything that {speaker.names[0]} ({speaker.id}) said in {where} will be forgotten. Go on?", abort=True
         )
-    done = asyncio.run(_forget(settings, speaker, session, turn))
+    erased = asyncio.run(_forget(settings, speaker, session, turn))
+    done = erased.stored
     if not done.sessions:
         raise SetupError(f"There was nothing of {speaker.names[0]} to forget there.")
     typer.echo(
         f"Forgotten: {done.turns} turns, {done.answers} answers about them, {done.facts} facts in segments, "
-        f"{done.notes} screen notes and {done.about} facts about {speaker.names[0]}, in {len(done.sessions)} sessions."
+        f"{done.notes} screen notes and {done.about} facts about {speaker.names[0]}, in {len(done.sessions)} sessions "
+        f"and {erased.log_lines} log lines."
     )
+    typer.echo("Your own backups and exports still have it. An import leaves out what was forgotten.")
+    if not done.wiped:
+        typer.echo("Another program reads the database. Close it, and run `roomtone memory prune` to wipe the rest.")
 
 
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
-    from bot.store.forgetting import SpeechForgetter
 
     async with open_existing_database(settings) as database:
-        clock = SystemClock()
-        of = None if session is None else await MemoryAdmin(database, clock).find_session(session)
-        return await SpeechForgetter(database, clock).find(person, session_id=of)
+        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        return await _eraser(settings, database).find(person, session_id=of)
 
 
-async def _forget(settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None) -> ForgetReport:
+async def _forget(settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None) -> ErasureReport:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
-    from bot.store.forgetting import SpeechForgetter
 
     async with open_existing_database(settings) as database:
-        clock = SystemClock()
-        of = None if session is None else await MemoryAdmin(database, clock).find_session(session)
-        return await SpeechForgetter(database, clock).forget(speaker, session_id=of, seq=turn)
+        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        return await _eraser(settings, database).erase(speaker, session_id=of, seq=turn)
+
+
+def _eraser(settings: Settings, database: Database) -> PersonEraser:
+    from bot.clock import SystemClock
+    from bot.logs import log_path
+    from bot.memory.erasing import PersonEraser
+
+    return PersonEraser(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)

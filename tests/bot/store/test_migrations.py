@@ -57,6 +57,7 @@ SHIPPED_STEPS = (
     "b46e6899e305cc0f",
     "2a30a19f7759efb1",
     "cae04deff49eca7f",
+    "6aeb9e1acc4d8ff9",
 )
 
 

@@ -57,13 +57,25 @@ def test_other_writings_are_quoted_too(said: str, text: str, repeated: bool) -> 
         ("明日は雨です。", False),
         ("지수는 갔어요.", True),
         ("", False),
+        ("It will rain.", False),
+        ("Will it rain? Will you come?", False),
+        ("I asked Will.", True),
+        ("Will's bees are asleep.", True),
+        ("Yes. Will said so.", True),
+        ("The moon is full.", False),
+        ("Then moon said so.", True),
+        ("Moon, I think so.", True),
+        ("xX_Dragon_99 is late", True),
+        ("Zsófia went home, and سارة too.", True),
+        ("أهلا يا سارة", True),
     ],
 )
-def test_a_name_stands_as_a_word(text: str, named: bool) -> None:
-    """A name is found as a separate word, in any capitalisation, with all its words in order. A name without letters is
-    never found.
+def test_a_name_stands_as_a_name(text: str, named: bool) -> None:
+    """A name is found with all its words in order, and not where it is an ordinary word. One without letters is never
+    found.
     """
-    assert names_any(text, {"Ada", "Mary Ann", "!!", "小明", "明", "지수"}) is named
+    names = {"Ada", "Mary Ann", "!!", "小明", "明", "지수", "Will", "moon", "xx_dragon_99", "Zsófia", "سارة"}
+    assert names_any(text, names) is named
 
 
 @given(st.lists(st.sampled_from(["red", "blue", "green", "nine", "boat"]), min_size=RUN_WORDS, max_size=12))

@@ -25,7 +25,8 @@ def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) ->
     """
     out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
     assert out.startswith("Forgotten: ")
-    assert "1 facts about Ada, in 1 sessions." in out
+    assert "1 facts about Ada, in 1 sessions and 0 log lines." in out
+    assert "backups and exports" in out
     assert "Nobody called ada" in told(capsys, "memory", "forget", "--person", "ada", "--yes", status=1)
     assert "Nothing was found." in told(capsys, "memory", "search", "Lisbon")
     assert "4411" in told(capsys, "memory", "search", "gate code")

@@ -1,0 +1,73 @@
+"""The list of what was forgotten, as hashes, so that an import of an older export does not bring it back.
+
+The words cannot be read from the hashes. Whoever has the database can test whether a certain phrase is among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.sqlite import insert
+
+from bot.store.tables import add_all_once, forgotten_runs, forgotten_sessions
+from compaction.memory.quotations import is_long_enough, runs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from compaction.memory.quotations import Run, Runs
+    from compaction.memory.segment_record import SegmentRecord
+    from compaction.model import SessionId
+
+# Values in one statement: fewer than SQLite's limit for parameters.
+_BATCH = 500
+
+
+async def list_session(connection: AsyncConnection, session_id: SessionId, *, from_seq: int, at: float) -> None:
+    """Note that what was made of a session's turns from `from_seq` on, before `at`, was forgotten.
+
+    Call it inside a write transaction.
+    """
+    # Exports have whole seconds.
+    row = insert(forgotten_sessions).values(digest=_digest(session_id), from_seq=from_seq, at=math.floor(at))
+    earlier = func.min(forgotten_sessions.c.from_seq, row.excluded.from_seq)
+    await connection.execute(
+        row.on_conflict_do_update(index_elements=["digest"], set_={"from_seq": earlier, "at": row.excluded.at})
+    )
+
+
+async def list_words(connection: AsyncConnection, runs: Runs) -> None:
+    """Note word sequences of the forgotten text, inside a write transaction."""
+    digests = sorted(_digests(runs.runs))
+    for start in range(0, len(digests), _BATCH):
+        values: list[dict[str, object]] = [{"digest": each} for each in digests[start : start + _BATCH]]
+        await add_all_once(connection, forgotten_runs, values)
+
+
+async def is_forgotten(connection: AsyncConnection, record: SegmentRecord, paragraph: str) -> bool:
+    """Return whether a record has forgotten words, or was made of turns from which something was forgotten later."""
+    of_session = select(forgotten_sessions).where(forgotten_sessions.c.digest == _digest(record.session_id))
+    listed = (await connection.execute(of_session)).one_or_none()
+    if listed is not None and record.end_turn >= listed.from_seq and record.compressed_at < listed.at:
+        return True
+    texts = (record.compressed_content, record.topic, paragraph, *record.key_decisions, *record.key_files)
+    digests = sorted(_digests(runs_of(texts).runs))
+    for start in range(0, len(digests), _BATCH):
+        among = forgotten_runs.c.digest.in_(digests[start : start + _BATCH])
+        if await connection.scalar(select(func.count()).select_from(forgotten_runs).where(among)):
+            return True
+    return False
+
+
+def _digests(runs: Iterable[Run]) -> Collection[str]:
+    # Shorter ones ('Yes please') are common.
+    return {_digest(" ".join(run)) for run in runs if is_long_enough(run)}
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -1,0 +1,186 @@
+"""Makes a session's segments anew after something was forgotten, and deletes the chapters that were made of them.
+
+A model that wrote a later segment had read the summary of the earlier ones, and may have said any of it again. So every
+segment made of forgotten words, or after them, gets a new gist by rules, without its paragraph; so do their records.
+Chapters are made again by the next runs of an open session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, func, select, update
+
+from bot.store import rows
+from bot.store.indexing import index_source
+from bot.store.tables import chapters, landings, segment_tiers, segments
+from bot.store.tier_rows import record_values
+from bot.store.tiers import mark_archived
+from compaction.memory.forgetting import forget_in_segment, remake_paragraph
+from compaction.memory.quotations import names_any
+from compaction.memory.restating import ForgottenWords
+from compaction.memory.segment_record import make_record
+from compaction.summary.port import REACH_TURNS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from compaction.model import Segment, Seq, SessionId, Turn
+
+# The columns of a segment that are made anew.
+_REMADE = ("facts", "gist", "note_ids", "summariser", "degraded", "created_at", "paragraph", "paragraph_problem")
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """What was made anew. `blanked`: the refs of removed facts. `from_seq`: the first turn of the first segment."""
+
+    blanked: tuple[str, ...] = ()
+    from_seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The segments by place, those to store, and when the first of them was folded."""
+
+    stored: tuple[Segment, ...]
+    changed: tuple[Segment, ...]
+    blanked: tuple[str, ...]
+
+
+async def remake_segments(
+    connection: AsyncConnection,
+    session_id: SessionId,
+    left: Sequence[Turn],
+    *,
+    seqs: frozenset[Seq],
+    gone_notes: frozenset[str],
+    words: ForgottenWords,
+    now: float,
+) -> Remade:
+    """Make everything anew that was made of forgotten text or after it, inside a write transaction.
+
+    `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `now`: epoch seconds.
+    """
+    found = await connection.execute(
+        select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
+    )
+    stored = [rows.segment_from_row(row) for row in found]
+    made = select(chapters).where(chapters.c.session_id == session_id)
+    over = [rows.chapter_from_row(row) for row in await connection.execute(made)]
+    touched = await asyncio.to_thread(_touched, stored, left, seqs, gone_notes, words)
+    restating = [each for each in over if words.quoted_or_named_in(f"{each.gist} {each.paragraph}")]
+    if not touched and not restating:
+        return Remade()
+    first = min([*(each.start for each in touched), *(each.start for each in restating)])
+    since = min([*(each.created_at for each in touched), *(each.created_at for each in restating)])
+    # A repair gives a segment a later time; the landings have the first one.
+    landed = await connection.scalar(
+        select(func.min(landings.c.landed_at)).where(
+            landings.c.session_id == session_id, landings.c.segment_id.in_([each.id for each in touched])
+        )
+    )
+    since = since if landed is None else min(since, landed)
+    affected = {each.id for each in touched} | {
+        each.id for each in stored if each.end > first or each.created_at >= since
+    }
+    plan = await asyncio.to_thread(
+        _remake, stored, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now
+    )
+    superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
+    for segment in plan.changed:
+        await _store(connection, segment)
+        await _rebuild_record(connection, segment, superseded, now=now)
+    followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
+    await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
+    return Remade(plan.blanked, first)
+
+
+def _touched(
+    stored: Sequence[Segment],
+    left: Sequence[Turn],
+    seqs: frozenset[Seq],
+    gone_notes: frozenset[str],
+    words: ForgottenWords,
+) -> list[Segment]:
+    """Return the segments that were made of forgotten text, or that say it again."""
+    return [
+        each
+        for each in stored
+        # A bare answer is folded with its question, which may come just before the batch.
+        if any(each.start - REACH_TURNS <= seq < each.end for seq in seqs)
+        or gone_notes & set(each.note_ids)
+        or _says_again(each, left, words)
+    ]
+
+
+def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords) -> bool:
+    told = f"{segment.gist} {segment.paragraph}"
+    if words.quoted_or_named_in(told):
+        said = [part.text for turn in _heard(left, segment) for part in turn.parts]
+        # What others say of the person is theirs.
+        named = {name for name in words.names if not any(names_any(text, {name}) for text in said)}
+        return ForgottenWords(words.runs, frozenset(named)).quoted_or_named_in(told)
+    return False
+
+
+def _heard(left: Sequence[Turn], segment: Segment) -> list[Turn]:
+    return [turn for turn in left if segment.start - REACH_TURNS <= turn.seq < segment.end]
+
+
+def _remake(
+    stored: Sequence[Segment],
+    affected: Collection[str],
+    left: Sequence[Turn],
+    *,
+    seqs: frozenset[Seq],
+    gone_notes: frozenset[str],
+    words: ForgottenWords,
+    now: float,
+) -> _Plan:
+    after: list[Segment] = []
+    changed: list[Segment] = []
+    blanked: list[str] = []
+    for before in stored:
+        if before.id not in affected:
+            after.append(before)
+            continue
+        heard = _heard(left, before)
+        said = [turn for turn in heard if turn.seq >= before.start]
+        made, _ = forget_in_segment(before, said, heard, seqs, gone_notes, words)
+        if before.is_recursive:
+            made = remake_paragraph(made, after, said)
+        made = replace(made, created_at=now)
+        pairs = enumerate(zip(before.facts, made.facts, strict=True))
+        blanked += [f"{before.id}#{index}" for index, (old, new) in pairs if old.text and not new.text]
+        after.append(made)
+        changed.append(made)
+    return _Plan(tuple(after), tuple(changed), tuple(blanked))
+
+
+async def _store(connection: AsyncConnection, segment: Segment) -> None:
+    same = (segments.c.session_id == segment.session_id) & (segments.c.id == segment.id)
+    values = rows.segment_values(segment.session_id, segment)
+    await connection.execute(update(segments).where(same).values({key: values[key] for key in _REMADE}))
+    await index_source(connection, segment.session_id, segment)
+
+
+async def _rebuild_record(
+    connection: AsyncConnection, segment: Segment, superseded: frozenset[str], *, now: float
+) -> None:
+    same = (segment_tiers.c.session_id == segment.session_id) & (segment_tiers.c.segment_id == segment.id)
+    row = (await connection.execute(select(segment_tiers).where(same))).one_or_none()
+    if row is None:
+        return
+    if row.archived_at is not None:
+        await mark_archived(connection, segment.session_id, segment.id)
+    if row.compressed_at is None:
+        return
+    blank = {f"{segment.id}#{index}" for index, fact in enumerate(segment.facts) if not fact.text}
+    record = make_record(segment, superseded=superseded | blank, task_completed=bool(row.task_completed), at=now)
+    record = replace(record, original_tokens=row.original_tokens)
+    await connection.execute(update(segment_tiers).where(same).values(record_values(record)))

@@ -1,0 +1,58 @@
+"""Tells whether a text by the bot or a model says again what was forgotten. Pure.
+
+Such a text repeats several forgotten words in a row, uses the person's name, or has the rare words of one forgotten
+turn in another order. Words that other people said themselves are not rare.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compaction.language.terms import terms
+from compaction.memory.quotations import NO_RUNS, Runs, names_any, repeats, runs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+# A text says a turn again if it has this many of its terms, or half of them, and nobody else has said them.
+_TERMS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenWords:
+    """What a person said. `names`: the person's names. `turns`: the terms of each forgotten turn."""
+
+    runs: Runs = NO_RUNS
+    names: frozenset[str] = frozenset()
+    turns: tuple[frozenset[str], ...] = ()
+    _places: dict[str, list[int]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for place, turn in enumerate(self.turns):
+            for term in turn:
+                self._places.setdefault(term, []).append(place)
+
+    def quoted_or_named_in(self, text: str) -> bool:
+        """Return whether a text has several of the words in a row, or one of the names."""
+        return repeats(text, self.runs) or names_any(text, self.names)
+
+    def restated_in(self, text: str, explained: Collection[str] = ()) -> bool:
+        """Return whether a text has the rare words of one turn. `explained`: the terms that others have said."""
+        counts = Counter(
+            place
+            for term in set(terms(text))
+            if term not in explained and term in self._places
+            for place in self._places[term]
+        )
+        return any(count >= _TERMS or 2 * count >= len(self.turns[place]) for place, count in counts.items())
+
+
+def forgotten_words(texts: Iterable[str], names: Iterable[str] = ()) -> ForgottenWords:
+    """Return what was forgotten: the texts of a person's turns, and the person's names."""
+    said = tuple(texts)
+    return ForgottenWords(runs_of(said), frozenset(names), tuple(frozenset(terms(text)) for text in said))
+
+
+NOTHING_FORGOTTEN = ForgottenWords()

@@ -1,0 +1,250 @@
+"""After a person is forgotten, no byte of the data folder has their id, their names or six of their words in a row."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from bot.guild import GuildChoice
+from bot.log_files import FORGOTTEN_VALUE, forget_in_logs
+from bot.logs import configured_logging, log_path
+from bot.memory.admin import MemoryAdmin
+from bot.memory.erasing import PersonEraser
+from bot.settings import LogsSettings
+from bot.store.guilds import GuildStore
+from bot.store.segment_import import SegmentImporter, SegmentImportError
+from bot.store.vector_store import VectorStore
+from compaction.memory.export_format import read_paragraph, read_record, segment_json
+from compaction.memory.restating import forgotten_words
+from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from compaction.summary.port import ChapterFold, Fold
+from tests.bot.evening import GUILD, Evening
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from compaction.summary.port import ChapterRequest, FoldRequest
+
+PERSON = "482915736640102939"
+NAMES = ("Quillfeather", "Will")
+WORDS = (
+    "I live in Zanzibarq with my aunt Petronella and her nine parrots.",
+    "My boat is moored behind the old lighthouse at Wickhamq since last spring.",
+    "The doctor says that I must not eat walnuts or Hazelq butter any more.",
+    "In May I will marry the captain of the ferry to Ostendq.",
+)
+# Words that nobody else says.
+RARE = ("zanzibarq", "wickhamq", "hazelq", "ostendq", "petronella")
+
+
+class RestatingSummariser:
+    """A model that tells again, in every fold and chapter, all that it has ever read of the person."""
+
+    name, model = "llm", "restating"
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Return a fold whose gist, paragraph and facts of other people restate the earlier summary."""
+        read = [part.text for turn in (*request.before, *request.turns) for part in turn.parts]
+        told = self._told(" ".join((request.previous or "", *read)))
+        facts = tuple(
+            Fact((turn.seq,), FactKind.LASTING, "Bob", turn.started_at, told, subject="Bob", quoted=False)
+            for turn in request.turns[-1:]
+            if told
+        )
+        # Half of the gists show only by one word that they tell of the person.
+        veiled = told and f"The matter of {RARE[0]} goes on."
+        gist = told if request.start % 20 else veiled
+        return Fold(gist=gist or "They talked.", facts=facts, form="ledger.v3", paragraph=told)
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Return a chapter that restates its parts."""
+        told = self._told(" ".join(part.gist for part in request.parts))
+        return ChapterFold(gist=told or "They talked.", refs=(), form="chapter.v1", paragraph=told)
+
+    def _told(self, text: str) -> str:
+        rare = [word for word in RARE if word in text.casefold()]
+        about = f"Quillfeather has to do with {' and '.join(rare)}. " if rare else ""
+        return about + (f"Will said: {WORDS[0]}" if "zanzibarq" in rare else "")
+
+
+def sixes(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield every six words in a row."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    for at in range(len(words) - 5):
+        yield tuple(words[at : at + 6])
+
+
+def traces(folder: Path) -> list[str]:
+    """Return what the bytes of a folder's files still have of the person."""
+    told = {run for text in WORDS for run in sixes(text)}
+    found: list[str] = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        text = path.read_bytes().decode("utf-8", "replace")
+        found += [f"{path.name}: {each}" for each in (PERSON, NAMES[0]) if each.casefold() in text.casefold()]
+        found += [f"{path.name}: {each}" for each in RARE if each in text.casefold()]
+        found += [f"{path.name}: Will" for _ in re.finditer(r"\bWill\b(?! it )", text)]
+        found += [f"{path.name}: {' '.join(run)}" for run in told.intersection(sixes(text))]
+    return found
+
+
+async def says(evening: Evening, text: str, name: str = NAMES[0]) -> None:
+    """Let the person say something."""
+    evening.clock.advance(4.0)
+    now = evening.clock.now()
+    part = TurnPart(PERSON, name, text)
+    await evening.memory.append(TurnKind.SPEECH, (part,), started_at=now, ended_at=now + 2.0)
+
+
+async def answers(evening: Evening, text: str, to: int | None = None) -> None:
+    """Let the bot say something. `to`: the turn that it answers, if that is stored."""
+    evening.clock.advance(4.0)
+    now = evening.clock.now()
+    part = TurnPart("assistant", "Roomtone", text)
+    seq = None if to is None else Seq(to)
+    await evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=seq)
+
+
+async def talk(evening: Evening, turns: int) -> None:
+    """Let Bob and Cy talk; what is due is folded."""
+    for _ in range(turns):
+        number = evening.memory.total_turns
+        await evening.say(f"I put parcel {number} into shed {5000 + number}.", "Bob" if number % 2 else "Cy")
+        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await evening.memory.settle()
+
+
+async def fill(evening: Evening) -> None:
+    """Put the person's id, names and words into everything that a session stores."""
+    await says(evening, WORDS[0])
+    await evening.say("Bot, is it far?", "Bob")
+    await evening.say("It will rain. Will it rain at nine?", "Cy")
+    await answers(evening, "It is far: a whole ocean lies between.", to=0)
+    await says(evening, WORDS[1], "Will")
+    await evening.say("Bot, what do you know of the harbour?", "Bob")
+    await answers(evening, "A boat lies by the lighthouse of Wickhamq, people say.", to=5)
+    await evening.say("Bot, will it rain?", "Cy")
+    await answers(evening, "It will rain at nine.", to=7)
+    both = (TurnPart("id-Bob", "Bob", "We leave at ten."), TurnPart(PERSON, NAMES[0], WORDS[2]))
+    at = evening.clock.now() + 4.0
+    await evening.memory.append(TurnKind.SPEECH, both, started_at=at, ended_at=at)
+    await answers(evening, "As Will told us, walnuts are out.", to=9)
+    await evening.memory.add_note(Note(NoteId("n1"), at, NAMES[0], "A mail to Petronella in Zanzibarq."))
+    await evening.memory.add_note(Note(NoteId("n2"), at, "Bob", "A picture of a cat."))
+    await evening.memory.retire_live_notes()
+    await talk(evening, 60)
+    await says(evening, WORDS[3])
+    await talk(evening, 90)
+    await evening.memory.add_note(Note(NoteId("n3"), at, NAMES[0], "A map of Ostendq."))
+    tool_output = f"found: {NAMES[0]} ({PERSON}): {WORDS[1]}"
+    await evening.prompts.store_sent_texts(evening.session_id, [tool_output])
+    await evening.keeper.run_once(through=evening.memory.total_turns)
+    await evening.upkeep_check()
+    first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
+    await evening.shelf.archive(evening.session_id, [first.kept.segment.id], now=at)
+    await evening.shelf.archive(evening.session_id, [second.kept.segment.id], now=at)
+    await evening.shelf.prune({evening.session_id: [second.kept.segment.id]}, now=at)
+    vectors = VectorStore(evening.database)
+    while waiting := await vectors.unembedded(limit=50):
+        await vectors.store("fake", {each: None if text is None else [1.0, 0.5] for each, text in waiting})
+    await GuildStore(evening.database, evening.clock).choose(GUILD, GuildChoice(), by=int(PERSON))
+    await evening.facts.forget(PERSON, GUILD)
+
+
+async def export(evening: Evening) -> list[object]:
+    """Return the files of all segments, as an export writes them."""
+    overview = await MemoryAdmin(evening.database, evening.clock).overview(evening.session_id)
+    return [segment_json(tier.kept.segment, overview.record(tier)) for tier in overview.tiers]
+
+
+async def bring_back(evening: Evening, files: Sequence[object]) -> int:
+    """Import these files and return how many were refused."""
+    refused = 0
+    for written in files:
+        try:
+            await SegmentImporter(evening.database).import_record(
+                read_record(written), paragraph=read_paragraph(written)
+            )
+        except SegmentImportError:
+            refused += 1
+    return refused
+
+
+def write_log(folder: Path) -> None:
+    """Write a log with speech on."""
+    with configured_logging(LogsSettings(speech=True, level="debug"), data_dir=folder):
+        log = structlog.get_logger()
+        log.info("turn_recorded", speaker_id=int(PERSON), seq=0, text=WORDS[0])
+        log.info("person_joined", name="Will", person_id=PERSON)
+        log.info("reply_sent", text=f"They said: {WORDS[1]}", parts=[{"who": NAMES[0]}])
+        log.info("turn_recorded", speaker_id=7, text="It will rain at nine.")
+
+
+@pytest.mark.asyncio
+async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
+    """A person's id, names and words, planted everywhere, are in no byte of the data folder while the database is open,
+    also not after older exports are imported. What other people said stays, and an export made afterwards is imported.
+    """
+    data = tmp_path / "data"
+    data.mkdir()
+    path = data / "roomtone.db"
+    write_log(data)
+    async with Evening(path, summariser=RestatingSummariser()) as evening:
+        await fill(evening)
+        stored = await evening.store.load(evening.session_id)
+        assert NAMES[0] in stored.chapters[0].gist
+        assert all(RARE[0] in each.gist.casefold() for each in stored.segments if not each.pruned)
+        async with Evening(path, name="later", clock=evening.clock, summariser=RestatingSummariser()) as later:
+            await later.say("Bot, who likes parrots?", "Bob")
+            await answers(later, f"Quillfeather does. {WORDS[0]}", to=0)
+            await talk(later, 62)
+        old = await export(evening)
+        assert {each.split(": ")[1] for each in traces(data)} >= {PERSON, NAMES[0], "Will", *RARE}
+
+        eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(data).parent)
+        (person,) = await eraser.find(PERSON)
+        done = await eraser.erase(person)
+        assert done.stored.wiped
+        assert set(done.stored.sessions) == {evening.session_id, SessionId("later")}
+        assert done.log_lines == 3
+        assert traces(data) == []
+
+        assert await bring_back(evening, old) == len(old)
+        await evening.database.checkpoint()
+        assert traces(data) == []
+        assert await bring_back(evening, await export(evening)) == 0
+
+        kept = {int(turn.seq): turn for turn in await evening.store.turns(evening.session_id, Seq(0), Seq(12))}
+        assert [seq for seq, turn in kept.items() if turn.tombstone] == [0, 3, 4, 6, 10]
+        assert kept[2].parts[0].text == "It will rain. Will it rain at nine?"
+        assert kept[8].parts[0].text == "It will rain at nine."
+        assert [part.text for part in kept[9].parts] == ["We leave at ten."]
+        assert "It will rain at nine." in log_path(data).read_text("utf-8")
+        assert await eraser.find(PERSON) == ()
+
+
+def test_log_lines_lose_the_person_alone(tmp_path: Path) -> None:
+    """Only the values that tell of the person are replaced. A line that is not JSON goes if it tells of the person."""
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    lines = [
+        json.dumps({"event": "a", "speaker_id": int(PERSON), "seq": 3}),
+        json.dumps({"event": "b", "who": ["Will", "Bob"], "count": 4}),
+        json.dumps({"event": "c", "text": "It will rain.", "path": "/x/Will Smith"}),
+        f"Traceback: {PERSON}",
+        "Traceback: other",
+    ]
+    log.write_text("\n".join(lines) + "\n", "utf-8")
+    assert forget_in_logs(log.parent, forgotten_words(WORDS, NAMES), person_id=PERSON) == 4
+    left = log.read_text("utf-8").splitlines()
+    assert left[-1] == lines[4]
+    assert [json.loads(line) for line in left[:-1]] == [
+        {"event": "a", "speaker_id": FORGOTTEN_VALUE, "seq": 3},
+        {"event": "b", "who": [FORGOTTEN_VALUE, "Bob"], "count": 4},
+        {"event": "c", "text": "It will rain.", "path": FORGOTTEN_VALUE},
+    ]
+    assert forget_in_logs(log.parent, forgotten_words(WORDS, NAMES), person_id=PERSON) == 0
