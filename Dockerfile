@@ -3,7 +3,7 @@
 #   docker build -t roomtone .
 #   docker run --env-file .env -v roomtone-data:/app/data roomtone
 #
-# Models are fetched into the volume at the first start and checked by hash.
+# Models are fetched into the volume at the first start, and each file is checked against its SHA-256.
 FROM python:3.11-slim-bookworm AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=/app/.venv
 RUN pip install --no-cache-dir 'uv>=0.5,<1'

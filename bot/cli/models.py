@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bot.models.sources import ModelSource
     from bot.settings import ModelsSettings
 
+UNKNOWN_HASH = "copied by hand, so its hash is unknown and was not checked"
+
 app = typer.Typer(
     name="models",
     help="Download, list and check the model files for hearing and speaking.",
@@ -74,7 +76,8 @@ def pull(
     entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
     for entry in entries:
         if directory is None and not again and model_directory.verify(entry) is None:
-            console.print(f"{entry.name} is here and whole: {model_directory.path(entry)}", soft_wrap=True)
+            whole = f": {UNKNOWN_HASH}" if model_directory.is_copied_by_hand(entry) else " and whole"
+            console.print(f"{entry.name} is here{whole}: {model_directory.path(entry)}", soft_wrap=True)
             continue
         try:
             place = _pull_with_progress(model_directory, entry, _sources(origin, directory, settings), console)
@@ -127,7 +130,8 @@ def check(
     for entry in entries:
         trouble = model_directory.verify(entry)
         wrong += trouble is not None
-        console.print(f"{entry.name}: {trouble or 'whole'}", soft_wrap=True)
+        whole = UNKNOWN_HASH if model_directory.is_copied_by_hand(entry) else "whole"
+        console.print(f"{entry.name}: {trouble or whole}", soft_wrap=True)
     if not entries:
         console.print("No model is here. Run `roomtone models pull`.")
     if wrong:

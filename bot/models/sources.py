@@ -6,7 +6,6 @@ plain sentence. `bot.models.directory` checks them.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import shutil
 import subprocess
@@ -91,13 +90,10 @@ class HubSource:
 
 def _take_hub_files(entry: ModelEntry, folder: Path, into: Path) -> None:
     for file in entry.files:
-        found = sorted(
-            path for path in folder.rglob("*") if fnmatch.fnmatch(path.relative_to(folder).as_posix(), file.hub_path)
-        )
-        if not found:
-            raise ModelSourceError(f"The model hub's {entry.hub_repository} has no file {file.hub_path}.")
-        name = found[0].name if "*" in file.name else file.name
-        shutil.move(found[0], into / name)
+        found = folder / file.hub_path
+        if not file.hub_path or not found.is_file():
+            raise ModelSourceError(f"The model hub's {entry.hub_repository} has no file {file.hub_path or file.name}.")
+        shutil.move(found, into / file.name)
 
 
 @dataclass(frozen=True, slots=True)

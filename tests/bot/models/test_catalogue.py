@@ -7,18 +7,35 @@ import re
 import pytest
 
 from bot.errors import ModelUnknownError
-from bot.models.catalogue import ALIASES, CATALOGUE, RECOMMENDED, REQUIRED, find_model
+from bot.models.catalogue import ALIASES, CATALOGUE, RECOMMENDED, REQUIRED, ModelKind, find_model
 
 
-def test_every_bundled_file_has_a_hash_and_members() -> None:
-    """Each file that comes in bundles has a SHA-256 and members, and each bundle a fixed version."""
+def test_every_bundled_file_has_members() -> None:
+    """Each file that comes in bundles has members, and each bundle a fixed version."""
     for entry in CATALOGUE:
         if not entry.bundle_packages:
             continue
         for file in entry.files:
             assert file.members, (entry.name, file.name)
-            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256 or "")
         assert all("==" in package for package in entry.bundle_packages)
+
+
+def test_every_file_has_a_hash() -> None:
+    """Each file of each model has its own name and a SHA-256, so what is downloaded is always checked."""
+    for entry in CATALOGUE:
+        for file in entry.files:
+            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256), (entry.name, file.name)
+            assert "*" not in file.name + file.hub_path
+
+
+def test_every_whisper_model_has_a_revision() -> None:
+    """Each Whisper model comes from one revision of its hub repository, and its weights are its own."""
+    whisper = [entry for entry in CATALOGUE if entry.kind is ModelKind.RECOGNISER]
+    assert len(whisper) == 5
+    for entry in whisper:
+        assert re.fullmatch(r"[0-9a-f]{40}", entry.hub_revision or ""), entry.name
+        assert {file.name for file in entry.files} >= {"model.bin", "config.json", "tokenizer.json"}
+    assert len({entry.main_file.sha256 for entry in whisper}) == 5
 
 
 def test_names_and_aliases_lead_to_one_model() -> None:

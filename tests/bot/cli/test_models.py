@@ -1,0 +1,29 @@
+"""`roomtone models` claims no more than it has checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from bot.cli.models import UNKNOWN_HASH, app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_a_model_copied_by_hand_is_not_called_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hash of a model that the operator copied is unknown, and `pull` and `check` say so."""
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "model.bin").write_bytes(b"quantised")
+    runner = CliRunner()
+    assert runner.invoke(app, ["pull", "whisper-tiny", "--from", str(mine)]).exit_code == 0
+    for command in ("pull", "check"):
+        told = runner.invoke(app, [command, "whisper-tiny"])
+        assert told.exit_code == 0
+        assert UNKNOWN_HASH in told.output
+        assert "whole" not in told.output
