@@ -45,9 +45,9 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=100_000,
-            description="Most calls of the language model for answers in an hour, for each server. At the limit the "
-            "bot says so once and stays silent until enough time has passed. Default 240: one every 15 s. 0 means no "
-            "limit.",
+            description="Most calls of the language model for answers and summaries in an hour, for each server. At "
+            "the limit the bot says so once and stays silent until enough time has passed; rules write the summary. "
+            "Default 240: one every 15 s. 0 means no limit.",
         ),
     ] = 240
     max_tokens_per_hour: Annotated[
@@ -55,8 +55,8 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=1_000_000_000,
-            description="Most tokens of prompts and answers in an hour, for each server, with the same effect. Default "
-            "1000000: some tens of cents with a small model. Summaries are not counted. 0 means no limit.",
+            description="Most tokens of prompts, answers and summaries in an hour, for each server, with the same "
+            "effect. Default 1000000: some tens of cents with a small model. 0 means no limit.",
         ),
     ] = 1_000_000
     max_spoken_s_per_hour: Annotated[

@@ -20,6 +20,7 @@ from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
 from bot.room.hearing import Hearing
+from bot.room.membership import MembershipGatherer
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.prompt import PromptBuilder
 from bot.room.reply_recorder import ReplyRecorder
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from bot.events import SpokenText
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
+    from bot.room.membership import MembershipNews
     from bot.room.services import RoomServices
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
@@ -102,6 +104,7 @@ class Conversation:
             clock=services.clock,
             replies=self,
         )
+        self._membership = MembershipGatherer()
         self._turn_recorder = TurnRecorder(
             memory, place, own_name=services.brain.name, clock=services.clock, observe=self._on_recorded
         )
@@ -232,8 +235,18 @@ class Conversation:
         else:
             self._participation.on_left(person.id)
             self._hearing.forget(person.id)
-        if not self._participation.excludes(person.id):
-            await self._turn_recorder.record_membership(change)
+        if (news := self._membership.handle(change, self._clock.monotonic())) is not None:
+            await self._record_membership(news)
+
+    async def record_gathered_membership(self, *, room_ends: bool = False) -> None:
+        """Record the comings and goings that were gathered, of all people if the room ends."""
+        now = self._clock.monotonic()
+        for news in self._membership.rest(now) if room_ends else self._membership.due(now):
+            await self._record_membership(news)
+
+    async def _record_membership(self, news: MembershipNews) -> None:
+        if not self._participation.excludes(news.person.id):
+            await self._turn_recorder.record_membership(news)
 
     async def speak_notice(self, sentences: Sequence[str]) -> bool:
         """Say sentences aloud when no reply is in progress. Return whether all of them were played to people."""

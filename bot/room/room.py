@@ -165,7 +165,7 @@ class Room:
                 running = [
                     tasks.create_task(run_for_room(conversation.run()), name="conversation"),
                     tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
-                    tasks.create_task(run_for_room(self._check_room(link)), name="room-check"),
+                    tasks.create_task(run_for_room(self._check_room(link, conversation)), name="room-check"),
                     tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                 ]
@@ -178,6 +178,7 @@ class Room:
                 await conversation.finish()
                 if screens is not None:
                     await screens.finish()
+                await conversation.record_gathered_membership(room_ends=True)
                 for task in running:
                     task.cancel()
             self._report_link(link)
@@ -228,12 +229,15 @@ class Room:
         while True:
             await conversation.on_membership(await self._membership_changes.get())
 
-    async def _check_room(self, link: Link) -> None:
-        """Close the room when the bot has been alone for too long, and report the packet counters."""
+    async def _check_room(self, link: Link, conversation: Conversation) -> None:
+        """Close the room when the bot has been alone for too long, report the packet counters, and record gathered
+        comings and goings.
+        """
         alone_since: float | None = None
         while True:
             await self._clock.sleep(CHECK_ROOM_S)
             self._report_link(link)
+            await conversation.record_gathered_membership()
             now = self._clock.monotonic()
             if any(not person.is_bot for person in self._place.members()):
                 alone_since = None

@@ -6,7 +6,6 @@ Log lines never contain what was said.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import structlog
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision
     from bot.brain.reply import Reply
-    from bot.channel.port import MembershipChange, Place
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.events import SpokenText
+    from bot.room.membership import MembershipNews
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -56,7 +56,7 @@ class TurnRecorder:
         kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in group) else TurnKind.SPEECH
         parts = _parts(group, names)
         started_at = self._epoch(min(spoken.started_at for spoken in group))
-        if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at, within_s=SAME_EFFECT_S):
+        if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at):
             return None
         ended_at = self._epoch(max(spoken.ended_at for spoken in group))
         return await self._record(kind, parts, started_at, ended_at, utterances=tuple(group))
@@ -67,15 +67,11 @@ class TurnRecorder:
         seq = Seq(self._memory.total_turns)
         return Turn(seq, TurnKind.SPEECH, started_at, ended_at, _parts([spoken], [name]))
 
-    async def record_membership(self, change: MembershipChange) -> Turn | None:
-        """Record that somebody joined or left. Returns None if the last turn says the same."""
-        person, now = change.person, self._clock.now()
-        what = "joined" if change.joined else "left"
+    async def record_membership(self, news: MembershipNews) -> Turn:
+        """Record that somebody joined or left."""
+        person, now = news.person, self._clock.now()
         name = self._memory.name_of(str(person.id), person.name)
-        part = TurnPart(str(person.id), name, f"{name} {what} the channel.")
-        # Nobody joins twice without leaving: an unsteady connection reports the same change twice.
-        if self._repeats(TurnKind.MEMBERSHIP, (part,), now, within_s=math.inf):
-            return None
+        part = TurnPart(str(person.id), name, f"{name} {news.what}")
         return await self._record(TurnKind.MEMBERSHIP, (part,), now, now)
 
     async def record_reply(self, reply: Reply, first_audio_at: float) -> Turn:
@@ -142,12 +138,12 @@ class TurnRecorder:
             may_skip=decision.may_skip,
         )
 
-    def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float, *, within_s: float) -> bool:
-        """Return whether the last turn has the same content; log the omission if so."""
+    def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float) -> bool:
+        """Return whether the last turn has the same content and was a moment ago; log the omission if so."""
         turns = self._memory.turns
         if not turns or (turns[-1].kind, turns[-1].parts) != (kind, parts):
             return False
-        if started_at - turns[-1].ended_at > within_s:
+        if started_at - turns[-1].ended_at > SAME_EFFECT_S:
             return False
         log.info("turn_left_out", kind=kind.value, reason="duplicate", seq=turns[-1].seq)
         return True

@@ -18,7 +18,7 @@ from compaction.session import SessionMemory
 from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager, AsyncExitStack
     from datetime import tzinfo
 
@@ -99,7 +99,7 @@ def upkeep_factory(
 
 def memory_factory(
     store: TurnStore,
-    summariser: Summariser,
+    summariser_of: Callable[[int], Awaitable[Summariser]],
     settings: BotSettings,
     policy: GuildPolicy,
     clock: Clock,
@@ -108,7 +108,7 @@ def memory_factory(
 ) -> Callable[[SessionId, int, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]]:
     """Return the function that opens a room's session memory as a context manager.
 
-    `in_use` has the sessions whose memory is open.
+    `summariser_of`: returns the summariser of a server. `in_use` has the sessions whose memory is open.
     """
 
     @asynccontextmanager
@@ -118,7 +118,7 @@ def memory_factory(
         async with SessionMemory.open(
             session_id,
             store=store,
-            summariser=summariser,
+            summariser=await summariser_of(guild_id),
             fallback=ExtractiveSummariser(),
             settings=settings.compaction,
             mode=await policy.mode(guild_id),

@@ -14,6 +14,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_budget, open_model
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
+from bot.participation.metered_completion import MeteredCompletion
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.guild_policy import GuildPolicy
 from bot.room.notice import ListeningNotice
@@ -31,7 +32,7 @@ from bot.wiring.summariser import choose_summariser
 from bot.wiring.tools import Toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
+    from compaction.summary.port import Summariser
     from voice.asr.port import Recognizer
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
@@ -112,7 +114,7 @@ async def open_services(
     if model is not None:
         health.add_check(model.degraded_parts)
     policy = await policy_for(settings, model, stores.guilds)
-    summariser = choose_summariser(settings.compaction.summariser, model, settings.compaction)
+    summariser_of = _summarisers(settings, model, participation, clock)
     recall = await open_recall(stack, settings, database, turns, clock)
     servers = await _open_servers(stack, settings.mcp, clock)
     toolset = Toolset(
@@ -129,7 +131,7 @@ async def open_services(
     responder_name = f"the language model {model.model}" if model else "what I heard, without a language model"
     return RoomServices(
         sessions=stores.sessions,
-        open_memory=memory_factory(turns, summariser, settings, policy, clock, in_use=stores.in_use),
+        open_memory=memory_factory(turns, summariser_of, settings, policy, clock, in_use=stores.in_use),
         recognizer=recognizer,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
@@ -167,6 +169,27 @@ async def open_services(
         notice=ListeningNotice(settings.room.notice, recipients(settings)),
         health=health.summary,
     )
+
+
+def _summarisers(
+    settings: BotSettings, model: FallbackModel | None, participation: GuildParticipations, clock: Clock
+) -> Callable[[int], Awaitable[Summariser]]:
+    """Return the function that makes a server's summariser, whose calls count in that server's hour.
+
+    Raises `SetupError` if the settings ask for a language model and there is none.
+    """
+    kind, folding = settings.compaction.summariser, settings.compaction
+    # Made once at the start too, so that a mistake in the settings or the prompt files is found then.
+    unmetered = choose_summariser(kind, model, folding)
+
+    async def summariser_of(guild_id: int) -> Summariser:
+        if model is None:
+            return unmetered
+        costs = (await participation.of_guild(guild_id)).costs
+        metered = MeteredCompletion(model, costs, monotonic=clock.monotonic)
+        return choose_summariser(kind, metered, folding)
+
+    return summariser_of
 
 
 async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> FallbackModel | None:

@@ -25,6 +25,7 @@ from bot.participation.guild_participation import GuildParticipations, OptedOutE
 from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.guild_policy import GuildPolicy
+from bot.room.membership import TURN_EVERY_S
 from bot.room.room import CHECK_ROOM_S, Room
 from bot.room.services import RoomServices
 from bot.settings import RoomSettings
@@ -413,6 +414,8 @@ async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
         room.on_membership(MembershipChange(BO, joined=False))
         house.place.people = [ADA]
         room.on_membership(MembershipChange(BO, joined=True))
+        await settle(lambda: len(house.turns) == 1)
+        await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
         await settle(lambda: len(house.turns) == 2)
         assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
         assert {turn.kind for turn in house.turns} == {TurnKind.MEMBERSHIP}

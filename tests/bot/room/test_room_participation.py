@@ -16,9 +16,11 @@ from bot.channel.port import MembershipChange, Person
 from bot.llm.port import ChatModelError
 from bot.participation.participation import CHECK_QUIET_S, MAY_SPEAK, SILENCED
 from bot.participation.settings import ParticipationSettings
+from bot.room.membership import TURN_EVERY_S
+from bot.room.room import CHECK_ROOM_S
 from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
-from tests.bot.room.test_room import TICK_S, a_house, living, settle
+from tests.bot.room.test_room import TICK_S, a_house, ended, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO, OTHER_BOT
@@ -317,7 +319,10 @@ async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house, living(house) as (room, _):
         for joined in (True, True, False, True):
             room.on_membership(MembershipChange(CY, joined=joined))
-        await settle(lambda: len(house.turns) == 3)
+        await settle(lambda: len(house.turns) == 1)
+        await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
+        await settle(lambda: len(house.turns) == 2)
+        assert house.said == ["Cy: Cy joined the channel.", "Cy: Cy left the channel and came back."]
         await house.say(ADA.id, "[laughter]")
         house.recognizer.texts.append("[laughter]")
         house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
@@ -325,8 +330,25 @@ async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
         await house.say(BO.id, "[laughter]")
         await house.pass_time(12.0, step_s=1.0)
         await house.say(BO.id, "[laughter]")
-        assert [turn.kind for turn in house.turns] == [TurnKind.MEMBERSHIP] * 3 + [TurnKind.EFFECT] * 3
-        assert [line.split(":")[0] for line in house.said] == ["Cy", "Cy", "Cy", "Ada", "Bo", "Bo"]
+        assert [turn.kind for turn in house.turns] == [TurnKind.MEMBERSHIP] * 2 + [TurnKind.EFFECT] * 3
+        assert [line.split(":")[0] for line in house.said] == ["Cy", "Cy", "Ada", "Bo", "Bo"]
+
+
+@pytest.mark.asyncio
+async def test_300_comings_and_goings_are_one_turn_a_minute(tmp_path: Path) -> None:
+    """Somebody who joins and leaves 300 times in five minutes makes one turn a minute. The rest comes at the end."""
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        for number in range(300):
+            room.on_membership(MembershipChange(CY, joined=number % 2 == 0))
+            await house.pass_time(1.0)
+        await settle(lambda: len(house.turns) >= 5)
+        assert len(house.turns) <= 6
+        assert "times" in house.said[1]
+        room.on_membership(MembershipChange(CY, joined=True))
+        room.close("asked")
+        assert await ended(house, task) == "asked"
+        assert len(house.turns) <= 7
+        assert house.said[-1].endswith("then joined again.")
 
 
 @pytest.mark.asyncio

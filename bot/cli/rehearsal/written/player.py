@@ -19,7 +19,8 @@ from bot.cli.rehearsal.written.audio import ScriptedRecognizer, make_speech, spe
 from bot.cli.rehearsal.written.channel import WrittenChannel
 from bot.cli.rehearsal.written.clock import ManualClock
 from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
-from bot.room.room import Room
+from bot.room.membership import TURN_EVERY_S
+from bot.room.room import CHECK_ROOM_S, Room
 from rehearsal.judge.written_evening import build_written_report
 from rehearsal.runner.evening_record import EveningRecord, PlayedSpeech
 from rehearsal.runner.observations import LoggedProblem, ObservedCompaction, ObservedReply, ObservedUtterance, RoomReady
@@ -46,6 +47,9 @@ AFTER_SPEECH_S = 1.6
 _OVER_AFTER_S = 0.8
 # How much of an answer is played before somebody interrupts it.
 _BREAKS_OFF_AFTER_S = 0.3
+# A move later than this after the person's last one is recorded at once: what came between was recorded a minute after
+# the first.
+_MOVE_GATHERED_S = 2 * TURN_EVERY_S + CHECK_ROOM_S
 # How long an answer may take to begin and to end, on the manual clock.
 _PATIENCE_S = 60.0
 # How long to wait in real time for the database threads.
@@ -122,6 +126,8 @@ class WrittenPlayer:
         self._life: asyncio.Task[str] | None = None
         # Frames that the bot has sent since somebody last began to speak.
         self._sent = 0
+        # When each person last moved (monotonic seconds).
+        self._moved_at: dict[int, float] = {}
 
     def enter(self, room: Room, life: asyncio.Task[str]) -> None:
         """Set the room and the task that runs it."""
@@ -196,8 +202,14 @@ class WrittenPlayer:
             self.place.leave(person)
         if self._program is not None:
             self._program.happened(self.lasted_s, f"{person.name} {'comes in' if joined else 'leaves'}")
-        before = self.record.last_seq
+        before, now = self.record.last_seq, self.clock.monotonic()
+        unsettled = now - self._moved_at.get(person.id, float("-inf")) < _MOVE_GATHERED_S
+        self._moved_at[person.id] = now
         self._present().on_membership(MembershipChange(person, joined=joined))
+        if unsettled:
+            # The room gathers this move with others, so no turn comes now.
+            await self._live(STEP_S)
+            return
         await self._settled(lambda: self.record.last_seq > before, f"{person.name}'s move to be noted")
 
     async def _talk(self, talk: SpeechEvent) -> None:

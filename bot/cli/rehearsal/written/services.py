@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.events import Observer
+    from compaction.summary.port import Summariser
     from config.schema import Settings
     from voice.asr.port import Recognizer
 
@@ -62,7 +63,7 @@ async def open_written_services(
         policy = await policy_for(parts, None, stores.guilds)
         yield RoomServices(
             sessions=stores.sessions,
-            open_memory=memory_factory(store, ExtractiveSummariser(), parts, policy, clock, in_use=set()),
+            open_memory=memory_factory(store, _rules, parts, policy, clock, in_use=set()),
             recognizer=recognizer,
             detector=LoudnessDetector(),
             synthesizer=ToneSynthesizer(),
@@ -90,3 +91,7 @@ async def open_written_services(
             can_skip=False,
             guild_policy=policy,
         )
+
+
+async def _rules(_guild_id: int) -> Summariser:
+    return ExtractiveSummariser()
