@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MAX_SUBJECT_CHARS = 60
 _PIECE = re.compile(r"[^\W_]+")
 # Two letters or figures with something between them, as in a code that is spelled out.
-_SPELLED = re.compile(r"\b[^\W_]\W[^\W_]\b")
+_SPELLED = re.compile(r"(?<![^\W_])[^\W_][\W_][^\W_](?![^\W_])")
 _LONGEST_SPELLED = 24
 _FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")

@@ -231,6 +231,12 @@ def test_forms_of_names_count() -> None:
     assert unfounded("The Duke of Zebulon pays.", sources) == {"duke", "zebulon"}
 
 
+@pytest.mark.parametrize("spelled", ["N_T_S_C", "N-T-S-C", "N T S C"])
+def test_a_word_that_was_spelled_out_has_a_source(spelled: str) -> None:
+    """Transcripts write the letters of an abbreviation with spaces, hyphens or underscores between them."""
+    assert not unfounded("It plays PAL and NTSC.", sources_of([f"It is PAL and {spelled} compatible."], ()))
+
+
 @given(
     st.lists(
         st.builds(
