@@ -22,6 +22,7 @@ def main() -> None:
     from bot.cli.app import run_command_line
 
     os.umask(private_files.UMASK)
+    private_files.forbid_core_dumps()
 
     sys.exit(run_command_line(sys.argv[1:]))
 

@@ -28,6 +28,17 @@ class MendedFiles:
     refused: tuple[Path, ...]
 
 
+def forbid_core_dumps() -> None:
+    """Let the system write no core dump of this process and its children: it would hold keys and what people said."""
+    try:
+        import resource
+    except ImportError:
+        # The system has no such limits.
+        return
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def make_private_folder(path: Path) -> None:
     """Create a folder and its missing parents with mode 0700. Existing ones stay as they are. Raises `OSError`."""
     if not path.is_dir():

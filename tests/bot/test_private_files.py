@@ -140,13 +140,13 @@ def test_a_log_that_others_could_read_becomes_private(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_command_sets_the_umask() -> None:
-    """The `roomtone` command sets a private umask, which its child processes inherit."""
+def test_the_command_sets_the_umask_and_forbids_core_dumps() -> None:
+    """The `roomtone` command sets a private umask and forbids core dumps; its child processes inherit both."""
     script = (
-        "import os, bot.cli.app as app, bot.__main__ as command\n"
-        "app.run_command_line = lambda arguments: print(oct(os.umask(0))) or 0\n"
+        "import os, resource, bot.cli.app as app, bot.__main__ as command\n"
+        "app.run_command_line = lambda arguments: print(oct(os.umask(0)), resource.getrlimit(resource.RLIMIT_CORE))\n"
         "command.main()"
     )
     with umask(0o000):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "0o77"
+    assert done.stdout.strip() == "0o77 (0, 0)"

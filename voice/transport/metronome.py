@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import os
 import socket
 import subprocess
 import sys
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _END_TIMEOUT_S = 2.0
+_INHERITED = ("LD_LIBRARY_PATH",)
 # If the process ends this often in a row, each time within a minute, something must be ending it on purpose.
 MOST_ENDS_IN_A_ROW = 5
 STABLE_S = 60.0
@@ -242,6 +244,9 @@ def _started() -> Worker | None:
             worker = subprocess.Popen(  # noqa: S603 - our own file and our own Python
                 [sys.executable, "-I", "-S", process.__file__, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
+                # It needs nothing of the environment, which holds the bot's token and keys. Some Pythons need this one
+                # variable to find their own library.
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
                 stdin=subprocess.DEVNULL,
                 # Ctrl-C in a terminal must not reach this process: the bot still sends its last words.
                 start_new_session=True,

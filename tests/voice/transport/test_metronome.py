@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,6 +93,17 @@ def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
         assert time.monotonic() >= begun + 0.0995
         assert there.recv(100) == b"later"
         assert time.monotonic() >= begun + 0.1495
+
+
+def test_it_gets_a_bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process inherits no secret: of our environment it has only what some Pythons need to start."""
+    monkeypatch.setenv("DISCORD_TOKEN", "correct-horse-battery")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
+    with metronome() as running:
+        worker = running._worker
+        assert worker is not None
+        theirs = Path(f"/proc/{worker.process.pid}/environ").read_bytes()
+    assert theirs in (b"", b"LD_LIBRARY_PATH=/nowhere\0")
 
 
 def test_a_line_that_is_closed_sends_no_more() -> None:
