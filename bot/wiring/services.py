@@ -14,7 +14,6 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_budget, open_model
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
-from bot.participation.metered_completion import MeteredCompletion
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.guild_policy import GuildPolicy
 from bot.room.notice import ListeningNotice
@@ -28,11 +27,11 @@ from bot.store.turns import SqlTurnStore
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad
-from bot.wiring.summariser import choose_summariser
+from bot.wiring.summariser import summarisers_by_guild
 from bot.wiring.tools import Toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
-    from compaction.summary.port import Summariser
     from voice.asr.port import Recognizer
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
@@ -114,7 +112,7 @@ async def open_services(
     if model is not None:
         health.add_check(model.degraded_parts)
     policy = await policy_for(settings, model, stores.guilds)
-    summariser_of = _summarisers(settings, model, participation, clock)
+    summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock)
     recall = await open_recall(stack, settings, database, turns, clock)
     servers = await _open_servers(stack, settings.mcp, clock)
     toolset = Toolset(
@@ -169,27 +167,6 @@ async def open_services(
         notice=ListeningNotice(settings.room.notice, recipients(settings)),
         health=health.summary,
     )
-
-
-def _summarisers(
-    settings: BotSettings, model: FallbackModel | None, participation: GuildParticipations, clock: Clock
-) -> Callable[[int], Awaitable[Summariser]]:
-    """Return the function that makes a server's summariser, whose calls count in that server's hour.
-
-    Raises `SetupError` if the settings ask for a language model and there is none.
-    """
-    kind, folding = settings.compaction.summariser, settings.compaction
-    # Made once at the start too, so that a mistake in the settings or the prompt files is found then.
-    unmetered = choose_summariser(kind, model, folding)
-
-    async def summariser_of(guild_id: int) -> Summariser:
-        if model is None:
-            return unmetered
-        costs = (await participation.of_guild(guild_id)).costs
-        metered = MeteredCompletion(model, costs, monotonic=clock.monotonic)
-        return choose_summariser(kind, metered, folding)
-
-    return summariser_of
 
 
 async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> FallbackModel | None:

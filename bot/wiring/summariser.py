@@ -1,4 +1,4 @@
-"""Chooses the summariser: the configured language model, or the extractive one."""
+"""Chooses the summariser: the configured language model, or the extractive one. Rooms get one for each server."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from bot.errors import SetupError
 from bot.llm.factory import open_model
+from bot.participation.metered_completion import MeteredCompletion
 from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from bot.clock import Clock
     from bot.llm.settings import LlmSettings
+    from bot.participation.guild_participation import GuildParticipations
     from bot.settings import ModelsSettings
     from compaction.ports import Completion
     from compaction.settings import CompactionSettings
@@ -40,6 +43,27 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, setti
         prompts_dir=settings.prompts_dir,
         within_s=settings.timeout_s,
     )
+
+
+def summarisers_by_guild(
+    settings: CompactionSettings, model: Completion | None, participation: GuildParticipations, clock: Clock
+) -> Callable[[int], Awaitable[Summariser]]:
+    """Return the function that makes a server's summariser, whose calls count in that server's hour.
+
+    Raises `SetupError` if the settings ask for a language model and there is none.
+    """
+    # Made once at the start too, so that a mistake in the settings or the prompt files is found then.
+    unmetered = choose_summariser(settings.summariser, model, settings)
+
+    async def summariser_of(guild_id: int) -> Summariser:
+        if model is None:
+            return unmetered
+        costs = (await participation.of_guild(guild_id)).costs
+        return choose_summariser(
+            settings.summariser, MeteredCompletion(model, costs, monotonic=clock.monotonic), settings
+        )
+
+    return summariser_of
 
 
 @asynccontextmanager

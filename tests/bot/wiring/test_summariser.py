@@ -12,11 +12,19 @@ from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
 from bot.memory.replay import Replay, replay
 from bot.memory.transcript import SaidLine
-from bot.wiring.summariser import choose_summariser, open_summariser
-from compaction.model import Mode, Strategy
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.settings import ParticipationSettings
+from bot.wiring.summariser import choose_summariser, open_summariser, summarisers_by_guild
+from compaction.errors import CompletionError
+from compaction.model import Mode, Seq, Strategy
 from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import FoldRequest
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, ChatMode, LocalChatServer
+from tests.compaction.turn_store_contract import turn
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
 
 TURNS = 80
@@ -162,3 +170,23 @@ async def test_the_kind_decides() -> None:
     there = LlmSettings(base_url="http://127.0.0.1:9/v1", model="local-chat")
     async with open_summariser(there, settings, SummariserKind.AUTO) as summariser:
         assert (summariser.name, summariser.model) == ("llm", "local-chat")
+
+
+@pytest.mark.asyncio
+async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
+    """A server's summaries count in its own hour and stop at its ceiling; another server is not affected."""
+    model, clock = MoodyModel(), FakeClock()
+    participation = GuildParticipations(
+        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
+    )
+    summariser_of = summarisers_by_guild(CompactionSettings(summariser=SummariserKind.LLM), model, participation, clock)
+    turns = tuple(turn(seq, f"We decided to hide parcel {seq} in the cabin.") for seq in range(10))
+    request = FoldRequest(Seq(0), turns, notes=(), previous=None)
+    summariser = await summariser_of(7)
+    await summariser.fold(request)
+    assert (await participation.of_guild(7)).costs.last_hour(clock.monotonic()).calls == 1
+    with pytest.raises(CompletionError, match="max_calls_per_hour"):
+        await summariser.fold(request)
+    await (await summariser_of(8)).fold(request)
+    rules = summarisers_by_guild(CompactionSettings(), None, participation, clock)
+    assert (await rules(7)).name == "extractive"
