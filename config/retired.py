@@ -121,7 +121,12 @@ _BY_NAME: dict[str, Retired] = {
     "tools.filler_after_s": _fixed("1 s"),
     "tools.memory": Retired("memory search is always offered, within recall.scope. Delete it."),
     "tools.attachment_kb": _fixed("512 kB"),
-    "tools.links": _replaced("tools.link_words", {"false": ()}, "set tools.link_words = [] instead."),
+    "tools.link_words": _replaced(
+        "tools.links",
+        {"[]": False},
+        "an order is recognised without a list of words, and where the bot is not certain it asks. Delete it, or set "
+        "tools.links = false if it is empty.",
+    ),
     "compaction.rolling_target_utilization": _fixed("0.8"),
     "compaction.rolling_min_keep_messages": _fixed("10"),
     "compaction.rolling_eviction_note": _fixed("true"),

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.brain.tools.toolbox import QuestionTools
     from bot.llm.port import ChatModel, StreamItem
-    from compaction.budget.messages import MessageToolCall
 
 log = structlog.get_logger()
 
@@ -58,12 +56,15 @@ class ModelResponder:
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield the reply, without a time and name that the model may put before it.
 
-        The model may call tools for a limited number of steps. While a slow tool runs, the filler sentence is yielded,
-        provided that nothing was said yet and a reply is sure to follow.
+        What the asker has just agreed to is done first. Then the model may call tools for a limited number of steps; a
+        call that needs the asker's yes ends the reply with the question. While a slow tool runs, the filler sentence is
+        yielded, provided that nothing was said yet and a reply is sure to follow.
         """
         steps: list[ToolExchange] = []
         spoke = False
         try:
+            if context.tools is not None and (done := await context.tools.carry_out_agreed()) is not None:
+                steps.append(done)
             while True:
                 text, end = "", StreamEnd(FinishReason.STOP)
                 async with aclosing(self._stream(context, steps)) as stream:
@@ -82,7 +83,7 @@ class ModelResponder:
                     break
                 if text.strip():
                     yield _SENTENCE_END
-                running = asyncio.create_task(_run_all(context.tools, end.calls), name="tools")
+                running = asyncio.create_task(context.tools.run_all(end.calls), name="tools")
                 try:
                     # No filler before a reply that may be skipped.
                     if not (spoke or context.may_skip) and await self._is_slow(running):
@@ -92,6 +93,10 @@ class ModelResponder:
                 finally:
                     running.cancel()
                 steps.append(ToolExchange(end.calls, results, text))
+                if context.tools.question:
+                    # Asked word for word: the model could ask for something else than what its call does.
+                    yield context.tools.question
+                    break
         finally:
             if context.tools is not None:
                 context.tools.record(context.current.seq, steps)
@@ -149,12 +154,6 @@ class ModelResponder:
                 "choose another llm.model.",
                 retryable=True,
             )
-
-
-async def _run_all(tools: QuestionTools, calls: Sequence[MessageToolCall]) -> tuple[str, ...]:
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(tools.run(call), name=f"tool-{call.name[:40]}") for call in calls]
-    return tuple(task.result() for task in running)
 
 
 def strip_heading(text: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from typing import Any, TextIO
 
-    from mcp.types import CallToolResult
+    from mcp.types import CallToolResult, Tool
 
     from bot.clock import Clock
     from bot.mcp.settings import McpServerSettings
@@ -54,6 +54,8 @@ class McpTool:
     name: str
     description: str
     schema: Mapping[str, object]
+    # The server's `readOnlyHint`: the tool changes nothing.
+    read_only: bool = False
 
 
 class McpConnection:
@@ -166,11 +168,16 @@ async def _list_tools(client: Client) -> tuple[McpTool, ...]:
     cursor: str | None = None
     while len(found) < MOST_TOOLS:
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-        found += [McpTool(tool.name, tool.description or "", tool.input_schema) for tool in page.tools]
+        found += [_described(tool) for tool in page.tools]
         cursor = page.next_cursor
         if cursor is None or not page.tools:
             break
     return tuple(found[:MOST_TOOLS])
+
+
+def _described(tool: Tool) -> McpTool:
+    read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
+    return McpTool(tool.name, tool.description or "", tool.input_schema, read_only)
 
 
 def _text_of(result: CallToolResult) -> str:

@@ -47,13 +47,16 @@ class McpServerSettings(BaseModel):
     read_only: Annotated[
         tuple[str, ...],
         Field(
-            description='Which of its tools change nothing; ["*"] means all. The others count as having side effects '
-            "and run only if the person who asks has said one of `words`."
+            description='Which of its tools change nothing; ["*"] means all. Those with the readOnlyHint of the server '
+            "change nothing either. The others run only on an order, or after the bot has asked."
         ),
     ] = ()
     words: Annotated[
         tuple[str, ...],
-        Field(description="Words that ask for a tool with side effects. Default: the words of the tool's name."),
+        Field(
+            description="Further words for what its tools act on, as in your language (datei, kalender), so that an "
+            "order with them needs no asking. The words of its tools' names and its own always count."
+        ),
     ] = ()
     permission: Annotated[
         Permission, Field(description="For whom its tools run: anyone, members (in the channel) or moderators.")

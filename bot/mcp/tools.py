@@ -1,7 +1,7 @@
 """Adapts the tools of MCP servers: only allowed ones, with our names, permissions and limits.
 
-A server's own description is not trusted: descriptions are shortened, schemas are checked, and the settings say whether
-a tool has side effects.
+A server's own description is not trusted: descriptions are shortened, schemas are checked. A tool has side effects
+unless the settings or the server's `readOnlyHint` say that it changes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 MOST_NAME_CHARS = 64
 MOST_DESCRIPTION_CHARS = 600
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+")
-# Shorter words in a tool's name ('to', 'of') don't ask for it.
+# Shorter words in a tool's name ('to', 'of') don't name it.
 _SHORTEST_WORD = 3
 
 
@@ -63,8 +63,8 @@ def _tool(connection: McpConnection, theirs: McpTool) -> RoomTool:
         parameters=_defused(theirs.schema),
         call=partial(connection.call, theirs.name),
         permission=settings.permission,
-        side_effects=settings.has_side_effects(theirs.name),
-        words=settings.words or _words(settings.name, theirs.name),
+        side_effects=not theirs.read_only and settings.has_side_effects(theirs.name),
+        words=(*_words(settings.name, theirs.name), *settings.words),
         # The connection has the shorter limit, and its message says more.
         timeout_s=settings.timeout_s + 1.0,
     )
@@ -88,13 +88,8 @@ def _value(value: object) -> object:
 
 
 def _words(server: str, tool: str) -> tuple[str, ...]:
-    """Return the words that ask for a tool: those of its name. Words of the server's name count only if there are no
-    others, because they name a subject, not an action.
-    """
-    about, own = _words_of(server), _words_of(tool)
-    # 'Note' and 'notes' count as the same word.
-    verbs = tuple(word for word in own if not any(word.startswith(each) or each.startswith(word) for each in about))
-    return verbs or own or about
+    """Return the words that name a tool in an order: those of its name, then those of the server's ('calendar')."""
+    return tuple(dict.fromkeys((*_words_of(tool), *_words_of(server))))
 
 
 def _words_of(name: str) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ class Conversation:
             place,
             self._participation,
             self._turn_recorder,
-            exchanges=toolbox.exchanges,
+            toolbox=toolbox,
             clock=services.clock,
             observe=services.observe,
         )

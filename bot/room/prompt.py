@@ -10,6 +10,7 @@ from bot import events
 from bot.brain.context import build_context_messages
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.wakeword import strip_name
 from compaction.budget.messages import message_json
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -116,7 +117,7 @@ class PromptBuilder:
         return self._participants.name(user_id)
 
     def asker_of(self, question: Question) -> Asker:
-        return asker_of(question, self._participants)
+        return asker_of(question, self._participants, self._participation.wake_names)
 
     def _present(self) -> list[tuple[str, str]]:
         return self._participation.without_opted_out(self._participants.present())
@@ -144,10 +145,11 @@ class PromptBuilder:
         return policy
 
 
-def asker_of(question: Question, participants: Participants) -> Asker:
+def asker_of(question: Question, participants: Participants, wake_names: tuple[str, ...] = ()) -> Asker:
     """Return the person who asked `question`, with their words, or `NOBODY` if that is not one person.
 
     Several people may speak in one turn. Then only the person whom the question names counts, and only their words.
+    `wake_names` are left out of the words.
     """
     turn = question.turn
     if turn.kind is not TurnKind.SPEECH:
@@ -163,9 +165,10 @@ def asker_of(question: Question, participants: Participants) -> Asker:
     return Asker(
         user_id=int(asker_id),
         name=parts[-1].speaker,
-        words=" ".join(part.text for part in parts),
+        words=" ".join(strip_name(part.text, wake_names) for part in parts),
         present=person is not None and not person.is_bot,
         moderator=person is not None and person.is_moderator,
+        spoke_at=question.ended_at,
     )
 
 

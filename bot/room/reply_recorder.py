@@ -11,7 +11,7 @@ from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from bot.brain.reply import Reply
-    from bot.brain.tools.exchanges import ToolExchanges
+    from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.participation.participation import Participation
@@ -48,7 +48,7 @@ class FailureMessages:
 
 
 class ReplyRecorder:
-    """Records the replies of one room. `exchanges`: the tool calls of each reply."""
+    """Records the replies of one room. `toolbox`: knows the tool calls of each reply."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class ReplyRecorder:
         participation: Participation,
         turn_recorder: TurnRecorder,
         *,
-        exchanges: ToolExchanges,
+        toolbox: Toolbox,
         clock: Clock,
         observe: events.Observer,
     ) -> None:
         self._place = place
         self._participation = participation
         self._turn_recorder = turn_recorder
-        self._exchanges = exchanges
+        self._toolbox = toolbox
         self._clock = clock
         self._observe = observe
         self._failure_messages = FailureMessages()
@@ -74,13 +74,14 @@ class ReplyRecorder:
         """
         asker_id = reply.question.asker_id
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
+        self._toolbox.proposals.on_reply(delivered, ended_at=reply.ended_at)
         self._participation.on_reply_ended(
             int(asker_id) if asker_id else None,
             delivered,
             tokens=estimate_text_tokens(delivered),
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
             skipped=reply.skipped,
-            steps=self._exchanges.steps(reply.question.turn.seq),
+            steps=self._toolbox.exchanges.steps(reply.question.turn.seq),
         )
         if reply.skipped:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)

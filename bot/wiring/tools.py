@@ -74,6 +74,6 @@ class Toolset:
         tools: list[RoomTool] = []
         if self._settings.attachments:
             tools.append(attachment_tool(chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone))
-        if self._settings.link_words:
-            tools.append(link_tool(chat, words=self._settings.link_words))
+        if self._settings.links:
+            tools.append(link_tool(chat))
         return tools

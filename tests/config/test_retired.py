@@ -135,7 +135,7 @@ def test_a_renamed_key_keeps_its_value(tmp_path: Path) -> None:
     [
         ("[web]\nenabled = false", ("screen", "enabled"), False),
         ("[screen]\ncommentary = false", ("screen", "commentary_every_s"), 0),
-        ("[tools]\nlinks = false", ("tools", "link_words"), ()),
+        ("[tools]\nlink_words = []", ("tools", "links"), False),
         ("[recall]\nquotes = 0", ("recall", "enabled"), False),
         ("[screen]\nmodel = 'eyes'\nreader = 'ocr'", ("screen", "model"), ""),
         ("[web]\nenabled = true", ("screen", "enabled"), True),

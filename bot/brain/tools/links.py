@@ -1,6 +1,6 @@
 """The tool `post_link`: posts a link or a few words in the channel's chat.
 
-It has side effects, so it runs only for somebody in the channel who asks for it (`permission`).
+It has side effects, so it runs only for somebody in the channel who orders it (`permission`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from bot.brain.tools.proposals import Deed, spoken
 from bot.brain.tools.tool import Permission, RoomTool, ToolError
 from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from bot.channel.port import Chat
 
@@ -26,6 +27,9 @@ _TRAILING_PUNCTUATION = ".,;:!?)]}>'\"”’*_"
 _MASKED_LINK = re.compile(r"\]\s*\(")
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
 
+# The verb, and what it acts on. Other verbs that post ('share', 'put') are known to `order_words`.
+WORDS = ("post", "link", "url", "address", "adresse", "chat", "channel", "kanal")
+
 SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
@@ -36,8 +40,8 @@ SCHEMA: dict[str, object] = {
 }
 
 
-def link_tool(chat: Chat, *, words: Sequence[str]) -> RoomTool:
-    """Return the tool for one room's chat. `words`: the asker must have said one of them."""
+def link_tool(chat: Chat) -> RoomTool:
+    """Return the tool for one room's chat."""
 
     async def post(arguments: Mapping[str, object]) -> str:
         text = post_text(str(arguments.get("url", "")), str(arguments.get("text", "")))
@@ -55,7 +59,8 @@ def link_tool(chat: Chat, *, words: Sequence[str]) -> RoomTool:
         post,
         permission=Permission.MEMBERS,
         side_effects=True,
-        words=tuple(words),
+        words=WORDS,
+        describe=_describe,
     )
 
 
@@ -72,6 +77,18 @@ def post_text(url: str, text: str) -> str:
         if found:
             _check_url(found)
     return "\n".join(part for part in (text, url) if part)
+
+
+def _describe(arguments: Mapping[str, object]) -> Deed:
+    """Return what a call posts. A link is named by its host and path."""
+    url, text = str(arguments.get("url", "")).strip(), str(arguments.get("text", "")).strip()
+    post_text(url, text)
+    parts = urlsplit(url)
+    where = f"{parts.hostname}{parts.path.rstrip('/')}" if url else ""
+    english = [f"the link {spoken(where)}"] * bool(url) + [f"the words {spoken(text)}"] * bool(text)
+    german = [f"den Link {spoken(where, german=True)}"] * bool(url)
+    german += [f"die Worte {spoken(text, german=True)}"] * bool(text)
+    return Deed(f"post {' with '.join(english)} in the chat", f"{' und '.join(german)} in den Chat schreiben")
 
 
 def _check_url(url: str) -> None:

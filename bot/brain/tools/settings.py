@@ -19,15 +19,13 @@ class ToolsSettings(BaseModel):
             "Discord shows the bot only files of messages that mention it, unless discord.message_content is set."
         ),
     ] = True
-    link_words: Annotated[
-        tuple[str, ...],
+    links: Annotated[
+        bool,
         Field(
-            description="Words that allow post_link, which posts a link or a few words into the channel's chat: it "
-            "runs only if the person who asks has said one of them. Of longer words the beginning is enough. Add "
-            "those of your language. Not 'share': people who ask about a shared screen want nothing posted. Empty: "
-            "post_link is not offered."
+            description="Offer post_link, which posts a link or a few words into the channel's chat, on the order of "
+            "somebody in the channel. Where the bot is not certain of the order, it asks first."
         ),
-    ] = ("post", "link", "url", "send", "paste")
+    ] = True
     filler: Annotated[
         str,
         Field(

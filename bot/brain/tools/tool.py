@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from bot.brain.tools.proposals import Deed
 
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
 MAX_CHARS = 6_000
@@ -40,9 +43,10 @@ def _always() -> bool:
 class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments.
 
-    `side_effects`: the tool changes something outside. Then it runs only if the asker's words contain one of `words`,
-    or a word that begins with one. `available`: whether it can be called now. `timeout_s`: time limit of a call.
-    `max_chars`: how much of its output the model gets.
+    `side_effects`: the tool changes something outside. Then it runs only on an order (`orders`). `words` name it there:
+    its verbs ('post') and what it acts on ('link'). `describe` says what a call does, for the question before it, and
+    raises `ToolError` for arguments that the tool refuses. `available`: whether it can be called now. `timeout_s`: time
+    limit of a call. `max_chars`: how much of its output the model gets.
     """
 
     name: str
@@ -52,6 +56,7 @@ class RoomTool:
     permission: Permission = Permission.ANYONE
     side_effects: bool = False
     words: tuple[str, ...] = ()
+    describe: Callable[[Mapping[str, object]], Deed] | None = None
     timeout_s: float = TIMEOUT_S
     max_chars: int = MAX_CHARS
     available: Callable[[], bool] = _always

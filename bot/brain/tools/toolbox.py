@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.exchanges import ToolExchanges
-from bot.brain.tools.permission import NOBODY, refusal
+from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
+from bot.brain.tools.orders import Demand
+from bot.brain.tools.permission import NOBODY, demand_of, lacks_right, refusal
+from bot.brain.tools.proposals import Proposals, ProposedCall, question_about
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
 from bot.llm.port import ToolOffer
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from bot.brain.tools.exchanges import ToolExchange
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.tool import RoomTool
     from compaction.budget.messages import MessageToolCall
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Calls of tools with side effects for one question.
-MOST_SIDE_EFFECTS = 2
+# What the model reads instead of a result when a call needs the asker's yes. A speech-to-speech model says it itself.
+ASK_FIRST = "Nothing is done yet: it needs a yes. Ask aloud now, in exactly these words and no others: {question}"
+ONE_AT_A_TIME = "Nothing is done: ask about one thing at a time. Offer {tool} again after the answer to your question."
 
 
 class Toolbox:
@@ -50,6 +53,8 @@ class Toolbox:
         self._personal = personal
         # The calls and results of the last questions.
         self.exchanges = ToolExchanges()
+        # The call that waits for the asker's yes.
+        self.proposals = Proposals()
 
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
@@ -64,10 +69,11 @@ class Toolbox:
 
     def offers_for(self, asker: Asker) -> tuple[ToolOffer, ...]:
         """Return the offers of all tools that may run for `asker` now."""
+        tools = self.tools(asker)
         return tuple(
             ToolOffer(tool.name, tool.description, tool.parameters)
-            for tool in self.tools(asker)
-            if refusal(tool, asker) is None
+            for tool in tools
+            if refusal(tool, asker, tools) is None
         )
 
     def for_asker(self, asker: Asker = NOBODY) -> QuestionTools:
@@ -75,12 +81,19 @@ class Toolbox:
 
 
 class QuestionTools:
-    """Runs the tool calls for one question, on behalf of the person who asked it."""
+    """Runs the tool calls for one question, on behalf of the person who asked it.
+
+    An order runs one call of its tool, as long as nothing was read for this question: after that, and for a second
+    call, and where it is not certain that the words were an order, the call becomes a proposal. `question` is then what
+    the bot has to ask aloud.
+    """
 
     def __init__(self, toolbox: Toolbox, asker: Asker) -> None:
         self._toolbox = toolbox
         self._asker = asker
-        self._side_effects = 0
+        self._called: set[str] = set()
+        self._has_read = False
+        self.question = ""
         self._released = asyncio.Event()
         self._released.set()
         # Fixed when the question is asked. Each call checks the permission again.
@@ -97,15 +110,41 @@ class QuestionTools:
         """Record the reply's steps for later questions."""
         self._toolbox.exchanges.record(turn, steps)
 
+    async def carry_out_agreed(self) -> ToolExchange | None:
+        """Do what the asker was asked about, if their words are a yes to it. Return the call and its result."""
+        proposals = self._toolbox.proposals
+        if not proposals.waits_for(self._asker):
+            return None
+        await self._released.wait()
+        proposal = proposals.settle(self._asker)
+        if proposal is None:
+            return None
+        call = replace(proposal.call, id=f"{proposal.call.id}-agreed")
+        result = await self._run_logged(call, agreed=True)
+        self._has_read = True
+        return ToolExchange((call,), (result,))
+
+    async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[str, ...]:
+        """Run the calls that a model made at once; return their results for the model. Never raises."""
+        await self._released.wait()
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(self._run_logged(call), name=f"tool-{call.name[:40]}") for call in calls]
+        # From here on the model may be obeying what it read.
+        self._has_read = True
+        return tuple(task.result() for task in running)
+
     async def run(self, call: MessageToolCall) -> str:
         """Run one tool call and return its result for the model, bounded and marked as data. Never raises."""
-        await self._released.wait()
+        (result,) = await self.run_all((call,))
+        return result
+
+    async def _run_logged(self, call: MessageToolCall, *, agreed: bool = False) -> str:
         started = time.monotonic()
         tool = next((each for each in self._toolbox.tools(self._asker) if each.name == call.name), None)
         if tool is None:
             outcome, output = "unknown", f"There is no tool {call.name[:60]!r}."
         else:
-            outcome, output = await self._run(tool, call)
+            outcome, output = await self._run(tool, call, agreed=agreed)
         log.info(
             "tool_called",
             # An unknown name comes from the model, which may quote people, so it is not logged.
@@ -117,15 +156,16 @@ class QuestionTools:
         )
         return output
 
-    async def _run(self, tool: RoomTool, call: MessageToolCall) -> tuple[str, str]:
-        refused = refusal(tool, self._asker)
+    async def _run(self, tool: RoomTool, call: MessageToolCall, *, agreed: bool) -> tuple[str, str]:
+        tools = self._toolbox.tools(self._asker)
+        refused = lacks_right(tool, self._asker) if agreed else refusal(tool, self._asker, tools)
         if refused is not None:
             return "refused", refused
-        if tool.side_effects and self._side_effects >= MOST_SIDE_EFFECTS:
-            return "refused", f"Enough: {tool.name} is not called again for this question."
         try:
             arguments = read_arguments(call.arguments, tool.parameters)
-            self._side_effects += tool.side_effects
+            if tool.side_effects and not agreed and not self._is_ordered(tool, tools):
+                return self._propose(tool, call, arguments)
+            self._called.add(tool.name)
             async with asyncio.timeout(tool.timeout_s):
                 found = await tool.call(arguments)
         except TimeoutError:
@@ -138,3 +178,17 @@ class QuestionTools:
             log.warning("tool_crashed", tool=tool.name, error_class=type(error).__name__, exc_info=error)
             return "broken", f"{tool.name} broke. Go on without it."
         return "answered", mark_as_data(tool.name, found, max_chars=tool.max_chars)
+
+    def _is_ordered(self, tool: RoomTool, tools: Sequence[RoomTool]) -> bool:
+        """Return whether this call may run without asking."""
+        if self._has_read or tool.name in self._called:
+            return False
+        return demand_of(tool, self._asker, tools) is Demand.ORDERED
+
+    def _propose(self, tool: RoomTool, call: MessageToolCall, arguments: Mapping[str, object]) -> tuple[str, str]:
+        """Have the asker asked about a call. Raises `ToolError`."""
+        if self.question or self._asker.user_id is None:
+            return "refused", ONE_AT_A_TIME.format(tool=tool.name)
+        self.question = question_about(tool, arguments, self._asker.words)
+        self._toolbox.proposals.make(ProposedCall(tool, call, self._asker.user_id, self.question))
+        return "asked", ASK_FIRST.format(question=self.question)

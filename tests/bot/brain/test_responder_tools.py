@@ -110,6 +110,26 @@ async def test_words_before_a_call_are_said_at_once() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_question_before_an_effect_ends_the_reply() -> None:
+    """The question is spoken word for word instead of another answer of the model; the yes to it is carried out before
+    the model is asked again, and the model reads the result.
+    """
+    room = Looking()
+    (look,) = room.toolbox.tools()
+    toolbox = Toolbox([replace(look, side_effects=True, words=("look", "map"))])
+    ada = Asker(1, "Ada", "You can look.", present=True, spoke_at=1.0)
+    model = Thinker(("Well.", asks(LOOK)), ("I looked.", END))
+    question = "With at map, shall I run look?"
+    assert await answer(model, replace(CONTEXT, tools=toolbox.for_asker(ada))) == ["Well.", "\n", question]
+    toolbox.proposals.on_reply(f"Well. {question}", ended_at=2.0)
+    yes = toolbox.for_asker(replace(ada, words="Yes.", spoke_at=3.0))
+    assert await answer(model, replace(CONTEXT, tools=yes)) == ["I looked."]
+    *_, result, told = model.asked[-1][0]
+    assert result.content == '<data from="look">\nthe map\n</data>'
+    assert told.content == AFTER_TOOL_RESULTS
+
+
+@pytest.mark.asyncio
 async def test_steps_are_bounded() -> None:
     """After two steps the model must answer in words. If it calls a tool again, the answer fails."""
     model = Thinker((asks(LOOK),), (asks(LOOK),), ("A map.", END))

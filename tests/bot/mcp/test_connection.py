@@ -50,16 +50,17 @@ async def test_tools_are_called_as_ours() -> None:
     """The tools of an MCP server are called through the toolbox with all its checks; their names begin with the
     server's.
     """
-    async with servers(desk(read_only=["add", "secret"], env={"DESK_KEY": "key-1"})) as running:
+    async with servers(desk(read_only=["secret"], env={"DESK_KEY": "key-1"})) as running:
         toolbox = Toolbox(more=running.tools)
         offers = {offer.name: offer for offer in toolbox.offers_for(ADA)}
         assert {"desk_add", "desk_create_note"} <= set(offers)
         assert "desk_die" not in offers, "nobody asked for it"
         assert "</data>" not in offers["desk_add"].description
+        assert [tool.name for tool in running.tools() if not tool.side_effects] == ["desk_add", "desk_secret"]
         use = toolbox.for_asker(ADA)
+        assert "Noted: milk" in await use.run(MessageToolCall("a", "desk_create_note", '{"text": "milk"}'))
         assert "The sum is 5." in await use.run(MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
         assert "arguments are wrong" in await use.run(MessageToolCall("a", "desk_add", '{"left": "two"}'))
-        assert "Noted: milk" in await use.run(MessageToolCall("a", "desk_create_note", '{"text": "milk"}'))
         assert "did not ask" in await use.run(MessageToolCall("a", "desk_die", "{}"))
         assert "key-1 None" in await use.run(MessageToolCall("a", "desk_secret", "{}")), (
             "our own tokens are not handed on"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
+from bot.brain.tools.orders import Demand, demand_for
 from bot.brain.tools.tool import Permission
 from bot.mcp.connection import McpConnection, McpTool
 from bot.mcp.servers import McpServers
@@ -31,29 +32,34 @@ def test_only_allowed_tools_are_lent() -> None:
 
 
 def test_side_effects_are_assumed() -> None:
-    """A tool has side effects unless the operator lists it as `read_only`. Its request words are the words
-    of its name.
+    """A tool has side effects unless the operator lists it as `read_only`. Orders name it by the words
+    of its name, of its server's and of the operator's.
     """
     create, read = adapt_tools(
         connection(McpTool("createIssue", "Creates.", OBJECT), McpTool("read_it", "", OBJECT), read_only=["read_it"])
     )
     assert create.side_effects
-    assert create.words == ("create", "issue")
+    assert create.words == ("create", "issue", "hub")
     assert (read.side_effects, read.description) == (False, "read_it of hub.")
     assert create.permission is Permission.MEMBERS
     (own,) = adapt_tools(
         connection(McpTool("createIssue", "", OBJECT), words=["file"], permission="moderators", timeout_s=3)
     )
-    assert (own.words, own.permission, own.timeout_s) == (("file",), Permission.MODERATORS, 4.0)
+    assert own.words == ("create", "issue", "hub", "file")
+    assert (own.permission, own.timeout_s) == (Permission.MODERATORS, 4.0)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("notes_delete", ("delete",)), ("deleteNote", ("delete",)), ("notes", ("notes",))]
-)
-def test_to_name_a_server_asks_for_nothing(name: str, words: tuple[str, ...]) -> None:
-    """The server's name is not a request word of its tools: asking about the notes does not permit deleting one."""
-    (tool,) = adapt_tools(connection(McpTool(name, "", OBJECT), name="notes"))
-    assert tool.words == words
+def test_a_read_only_hint_is_believed() -> None:
+    """A tool whose server says that it changes nothing needs no order."""
+    (tool,) = adapt_tools(connection(McpTool("read", "", OBJECT, read_only=True)))
+    assert not tool.side_effects
+
+
+def test_to_name_a_server_orders_nothing() -> None:
+    """The server's name tells what its tools act on: to speak of it is no order, and an order may name it."""
+    (tool,) = adapt_tools(connection(McpTool("delete", "", OBJECT), name="notes"))
+    assert demand_for(tool, "What is in the notes?") is Demand.NOT
+    assert demand_for(tool, "Delete the notes.") is Demand.ORDERED
 
 
 def test_what_a_server_says_is_data() -> None:

@@ -16,7 +16,7 @@ import pytest
 from bot import events
 from bot.brain.reply import Question
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.permission import NOBODY
+from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from bot.brain.recall_quotes import QuoteFinder
-    from bot.brain.tools.permission import Asker
     from compaction.model import Turn
     from compaction.payload import PayloadPart
     from voice.audio import Pcm
@@ -59,6 +58,7 @@ class FakePrompt:
 
     def __init__(self, observe: events.Observer = events.ignore_event) -> None:
         self.guild = ""
+        self.asker = NOBODY
         self._observe = observe
 
     def name_of(self, user_id: int) -> str:
@@ -66,8 +66,8 @@ class FakePrompt:
         return {1: "Ada", 2: "Bo"}[user_id]
 
     def asker_of(self, question: Question) -> Asker:
-        """Return an asker without rights."""
-        return NOBODY
+        """Return the asker, by default one without rights."""
+        return self.asker
 
     async def guild_instructions(self) -> str:
         """Return the server's instructions."""
@@ -420,6 +420,29 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
     async with desk() as room:
         assert room.session.tools == ("echo",)
         assert told in await room.session.run_tool(RealtimeToolCall("c", name, arguments))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("spoken", "done"), [("Shall I run echo?", True), ("Shall I go on?", False)])
+async def test_a_doubtful_effect_waits_for_a_yes(spoken: str, done: bool) -> None:
+    """A speech-to-speech model gets our question to say; a yes counts only if it said that, and the next reply knows
+    the result.
+    """
+    echo = RoomTool("echo", "Echoes.", {"type": "object"}, _echo, side_effects=True, words=("echo", "it"))
+    toolbox = Toolbox([echo])
+    async with desk(toolbox=toolbox) as room:
+        room.prompt.asker = Asker(1, "Ada", "You can echo it.", present=True, spoke_at=1.0)
+        room.session.answers.append("Hm.")
+        await room.answer(await room.say(1, "You can echo it."))
+        told = await room.session.run_tool(RealtimeToolCall("c", "echo", "{}"))
+        assert told.endswith("in exactly these words and no others: Shall I run echo?")
+        toolbox.proposals.on_reply(spoken, ended_at=3.0)
+        room.prompt.asker = Asker(1, "Ada", "Yes.", present=True, spoke_at=4.0)
+        room.session.answers.append("Done.")
+        turn = await room.say(1, "Yes.")
+        await room.answer(turn)
+        assert ("They said yes" in room.session.instructions) is done
+        assert toolbox.exchanges.steps(turn.seq) == done
 
 
 @pytest.mark.asyncio

@@ -37,6 +37,12 @@ def test_of_several_only_who_is_answered_counts() -> None:
     assert asker_of(Question(BOTH, asker_id="7"), _participants()) == NOBODY
 
 
+def test_the_bots_name_is_left_out_of_the_words() -> None:
+    """An order is recognised by its structure, so the call before it is taken away."""
+    asker = asker_of(Question(BOTH, asker_id="1", ended_at=7.0), _participants(), ("Roomtone",))
+    assert (asker.words, asker.spoke_at) == ("what is that? Tell me.", 7.0)
+
+
 def test_nobody_asked_what_nobody_said() -> None:
     """Membership turns, other bots and unknown speakers are not askers."""
     assert asker_of(Question(replace(TURN, kind=TurnKind.MEMBERSHIP)), _participants()) == NOBODY

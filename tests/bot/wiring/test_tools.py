@@ -23,7 +23,7 @@ from tests.fakes.place import FakePlace
 if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
 
-ADA = Asker(1, "Ada", "Roomtone, post the map.", present=True)
+ADA = Asker(1, "Ada", "Post the link to the map.", present=True)
 HERE = RecallScope(EVENING, 1, 10)
 
 
@@ -47,7 +47,7 @@ async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *
     [
         ({}, {"memory_search", "recall_turns", "read_attachment", "post_link"}),
         ({"memory": False}, {"read_attachment", "post_link"}),
-        ({"attachments": False, "link_words": ()}, {"memory_search", "recall_turns"}),
+        ({"attachments": False, "links": False}, {"memory_search", "recall_turns"}),
         ({"max_steps": 0}, set()),
     ],
 )
@@ -67,7 +67,7 @@ async def test_they_reach_their_own_room() -> None:
     assert "lighthouse" in await use.run(MessageToolCall("c", "memory_search", '{"query": "lighthouse"}'))
     place.chat.drop("notes.txt", b"milk")
     assert "milk" in await use.run(MessageToolCall("c", "read_attachment", "{}"))
-    assert "is posted" in await use.run(MessageToolCall("c", "post_link", MAP))
+    assert "is posted" in await box.for_asker(ADA).run(MessageToolCall("c", "post_link", MAP))
     assert len(place.chat.posted) == 1
     assert set(place.asked_by) == {1}, "the chat is used with the permissions of who asks"
     assert "did not ask" in await box.for_asker(replace(ADA, words="Hello.")).run(

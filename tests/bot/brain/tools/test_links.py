@@ -10,24 +10,19 @@ from hypothesis import strategies as st
 
 from bot.brain.tools.links import link_tool, post_text
 from bot.brain.tools.permission import NOBODY, Asker, refusal
-from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import ChatError
 from compaction.budget.messages import MessageToolCall
 from tests.fakes.chat import FakeChat
 
-ADA = Asker(1, "Ada", "Roomtone, post the address of the map.", present=True)
+ADA = Asker(1, "Ada", "Post the address of the map.", present=True)
 MAP = json.dumps({"url": "https://maps.example/lisbon?q=1", "text": "The map:"})
 
 
 async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
     """Return what the model reads after a call on behalf of `asker`."""
-    return (
-        await Toolbox([link_tool(chat, words=("post", "link"))])
-        .for_asker(asker)
-        .run(MessageToolCall("c", "post_link", arguments))
-    )
+    return await Toolbox([link_tool(chat)]).for_asker(asker).run(MessageToolCall("c", "post_link", arguments))
 
 
 @pytest.mark.asyncio
@@ -48,10 +43,10 @@ async def test_nobody_else_does() -> None:
 
 
 def test_to_speak_of_a_shared_screen_posts_nothing() -> None:
-    """With the default settings, a question about a shared screen gives no permission to post."""
-    tool = link_tool(FakeChat(), words=ToolsSettings().link_words)
-    assert refusal(tool, Asker(1, "Ada", "What is on the shared screen?", present=True)) is not None
-    assert refusal(tool, ADA) is None
+    """A question about a shared screen gives no permission to post."""
+    tool = link_tool(FakeChat())
+    assert refusal(tool, Asker(1, "Ada", "What is on the shared screen?", present=True), [tool]) is not None
+    assert refusal(tool, ADA, [tool]) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""The question before an effect in a whole room: asked aloud, and carried out on the asker's spoken yes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.responder import ModelResponder
+from bot.brain.tools.links import link_tool
+from bot.brain.tools.toolbox import Toolbox
+from bot.llm.port import FinishReason, StreamEnd
+from compaction.budget.messages import MessageToolCall
+from tests.bot.brain.test_responder_tools import Thinker
+from tests.bot.room.test_room import a_house, living
+from tests.fakes.chat import FakeChat
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.channel.port import Person
+
+POST = MessageToolCall("c", "post_link", '{"url": "https://maps.example/lisbon"}')
+ASKS = StreamEnd(FinishReason.TOOL_CALLS, (POST,))
+END = StreamEnd(FinishReason.STOP)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("who", "answer", "posted"),
+    [
+        (ADA, "Yes, please.", True),
+        (ADA, "No, thanks, Roomtone.", False),
+        (BO, "Roomtone, yes please.", False),
+    ],
+)
+async def test_only_the_askers_yes_posts(tmp_path: Path, who: Person, answer: str, posted: bool) -> None:
+    """A doubtful order makes the bot ask aloud; nothing is posted before the asker's yes, or on anybody else's."""
+    async with a_house(tmp_path) as house:
+        chat = FakeChat()
+        toolbox = Toolbox([link_tool(chat)])
+        model = Thinker((ASKS,), ("All right.", END))
+        house.toolbox = lambda *_: toolbox
+        house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)
+        house.can_skip = True
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, you can put it in the chat now.")
+            assert (await house.reply(1)).text == "Shall I post the link maps dot example lisbon in the chat?"
+            assert chat.posted == []
+            # So short a text is recognised twice.
+            house.recognizer.texts.append(answer)
+            await house.say(who.id, answer)
+            assert (await house.reply(2)).text == "All right."
+            assert chat.posted == (["https://maps.example/lisbon"] if posted else [])
+
+
+@pytest.mark.asyncio
+async def test_an_order_needs_no_question(tmp_path: Path) -> None:
+    """A plain order is carried out at once."""
+    async with a_house(tmp_path) as house:
+        chat = FakeChat()
+        toolbox = Toolbox([link_tool(chat)])
+        model = Thinker((ASKS,), ("It is there.", END))
+        house.toolbox = lambda *_: toolbox
+        house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
+            assert (await house.reply(1)).text == "It is there."
+            assert chat.posted == ["https://maps.example/lisbon"]
