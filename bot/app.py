@@ -18,17 +18,22 @@ from bot.discord.client import connected, translated
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
+from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
 from bot.health import DegradedPart, Health
 from bot.logs import log_path
+from bot.memory.erasing import PersonEraser
+from bot.memory.personal_data import PersonalData
 from bot.memory.retention import Retention
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
+from bot.room.notice import ListeningNotice
 from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
 from bot.settings import RESUME_WITHIN_S
+from bot.wiring.recipients import recipients
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
 from voice.transport.metronome import running_metronome
@@ -120,6 +125,7 @@ async def running_bot(
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people, zone=zone),
+            _privacy(settings, stores, clock),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
@@ -158,6 +164,23 @@ def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention
         people=stores.people,
         in_use=stores.in_use,
     )
+
+
+def _privacy(settings: BotSettings, stores: Stores, clock: Clock) -> AddCommands:
+    eraser = PersonEraser(stores.database, clock, log_folder=log_path(settings.storage.data_dir).parent)
+
+    def refresh_rooms() -> None:
+        for upkeep in stores.upkeeps:
+            upkeep.on_turn()
+
+    records = PersonalData(stores.database, eraser, stores.people, refresh=refresh_rooms)
+    facts = PrivacyFacts(
+        recipients=ListeningNotice("", recipients(settings)).facts,
+        retention_days=settings.tiers.retention_days,
+        keeps_facts=settings.people.enabled,
+        logs_speech=settings.logs.speech,
+    )
+    return partial(add_privacy_commands, records=records, facts=facts)
 
 
 def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:

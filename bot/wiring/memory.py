@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager, AsyncExitStack
     from datetime import tzinfo
+    from weakref import WeakSet
 
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
@@ -75,12 +76,14 @@ def upkeep_factory(
     people: PeopleBook,
     accesses: AccessLog,
     clock: Clock,
+    *,
+    upkeeps: WeakSet[MemoryUpkeep],
 ) -> Callable[[SessionId, int, SessionMemory], MemoryUpkeep]:
-    """Return the factory of a room's memory upkeep."""
+    """Return the factory of a room's memory upkeep. `upkeeps` gets each that is made."""
     tiers, prompts = TierStore(database), PromptStore(database)
 
     def new_upkeep(session_id: SessionId, guild_id: int, memory: SessionMemory) -> MemoryUpkeep:
-        return MemoryUpkeep(
+        upkeep = MemoryUpkeep(
             session_id,
             guild_id,
             memory=memory,
@@ -93,6 +96,8 @@ def upkeep_factory(
             clock=clock,
             max_input_tokens=settings.budget.max_input_tokens,
         )
+        upkeeps.add(upkeep)
+        return upkeep
 
     return new_upkeep
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import structlog
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from bot.mcp.servers import McpServers
     from bot.mcp.settings import McpSettings
     from bot.memory.recall import RecallScope
+    from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipations
     from bot.screen.screens import Screens
     from bot.store.database import Database
@@ -68,8 +70,9 @@ class Stores:
     opt_outs: OptOutStore
     people: PeopleBook
     accesses: AccessLog
-    # The sessions of open rooms.
+    # The sessions of open rooms, and their upkeep.
     in_use: set[SessionId]
+    upkeeps: WeakSet[MemoryUpkeep]
 
 
 async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
@@ -84,6 +87,7 @@ async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock
         people=PeopleBook(PeopleStore(database), settings.people),
         accesses=AccessLog(TierStore(database), clock),
         in_use=set(),
+        upkeeps=WeakSet(),
     )
 
 
@@ -158,7 +162,7 @@ async def open_services(
             clock=clock,
             observe=observe,
         ),
-        open_upkeep=upkeep_factory(settings, database, turns, stores.people, accesses, clock),
+        open_upkeep=upkeep_factory(settings, database, turns, stores.people, accesses, clock, upkeeps=stores.upkeeps),
         open_quoting=quoting_factory(settings, recall, zone),
         open_toolbox=_toolbox(settings, model, toolset),
         can_skip=model is not None,

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpSettings
     from bot.participation.settings import ParticipationSettings
-    from bot.settings import DiscordSettings, ModelsSettings, RecallSettings, RoomSettings, StorageSettings, WebSettings
+    from bot.settings import (
+        DiscordSettings,
+        LogsSettings,
+        ModelsSettings,
+        RecallSettings,
+        RoomSettings,
+        StorageSettings,
+        WebSettings,
+    )
     from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
@@ -44,3 +52,4 @@ class BotSettings:
     people: PeopleSettings
     recall: RecallSettings
     storage: StorageSettings
+    logs: LogsSettings

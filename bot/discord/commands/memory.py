@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 # Discord's limit for one message, minus the last sentence.
 _MOST_CHARS = 1_800
-NOTHING = "I keep nothing that you said of yourself. What was said here is remembered as part of its sessions."
+NOTHING = (
+    "I keep nothing that you said of yourself. What was said here is remembered as part of its sessions: /my-data "
+    "shows it, and /forget-me deletes it."
+)
 
 
 class PersonFacts(Protocol):
@@ -79,7 +82,7 @@ async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str
     what = "the one thing" if count == 1 else f"all {count} things"
     return (
         f"Done: I have deleted {what} that you had said of yourself on this server. What was said in a session stays "
-        "in its record; whoever runs me can delete that too (roomtone memory forget)."
+        "in its record; /forget-me deletes that too."
     )
 
 

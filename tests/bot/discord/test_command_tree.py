@@ -18,6 +18,7 @@ from bot.discord.client import RoomtoneClient, connected
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
+from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.rolling_context import add_rolling_context
 from bot.discord.commands.watch import add_watch_commands
 from bot.room.supervisor import RoomSupervisor
@@ -166,6 +167,7 @@ def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
     more = [
         partial(add_rolling_context, choices=NOTHING, defaults=NOTHING),
         partial(add_memory_commands, people=NOTHING, zone=UTC),
+        partial(add_privacy_commands, records=NOTHING, facts=NOTHING),
         partial(add_participation_commands, participation=NOTHING),
         partial(add_watch_commands, watching=NOTHING),
         partial(add_persona, choices=NOTHING),

@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.system_prompt import SystemPrompt
@@ -86,7 +87,7 @@ async def open_written_services(
             asr=parts.asr,
             speaking=parts.speaking,
             responder_name="what I heard, without a language model",
-            open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock),
+            open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
             open_quoting=quoting_factory(parts, recall, UTC),
             can_skip=False,
             guild_policy=policy,

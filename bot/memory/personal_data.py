@@ -1,0 +1,87 @@
+"""Lets a person see everything that is kept of them, and have it forgotten, on all servers."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.store.forgetting import StoredSpeaker
+from bot.store.personal_data import PersonalDataStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.memory.erasing import ErasureReport, PersonEraser
+    from bot.memory.people import PeopleBook
+    from bot.store.database import Database
+
+log = structlog.get_logger()
+
+FILE_NAME = "roomtone-my-data.json"
+# Discord takes ten megabytes from a bot. Longer files are compressed to about a fifth.
+_MOST_BYTES = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file for the person. `turn_count`: how many of their turns it has. `is_empty`: nothing is kept of them."""
+
+    name: str
+    content: bytes
+    turn_count: int
+    is_empty: bool
+
+
+class PersonalData:
+    """Personal data in one database and its logs.
+
+    `refresh`: called after somebody was forgotten, so that open rooms read their memory again.
+    """
+
+    def __init__(
+        self, database: Database, eraser: PersonEraser, people: PeopleBook, *, refresh: Callable[[], None]
+    ) -> None:
+        self._store = PersonalDataStore(database)
+        self._eraser = eraser
+        self._people = people
+        self._refresh = refresh
+
+    async def file_of(self, person_id: str) -> DataFile:
+        """Return everything that is kept of a person as a file. Raises `StoreError`."""
+        found = await self._store.of(person_id)
+        return await asyncio.to_thread(_file, found)
+
+    async def forget(self, person_id: str) -> ErasureReport:
+        """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
+        known = await self._eraser.find(person_id)
+        # Somebody who never spoke may be in the logs.
+        person = next((each for each in known if each.id == person_id), StoredSpeaker(person_id, (), 0.0, 0, ()))
+        done = await self._eraser.erase(person)
+        await self._people.reload()
+        self._refresh()
+        # Without the person's id, which would bring it back into the log.
+        log.info(
+            "person_forgotten",
+            turns=done.stored.turns,
+            answers=done.stored.answers,
+            session_count=len(done.stored.sessions),
+            log_lines=done.log_lines,
+            wiped=done.stored.wiped,
+        )
+        return done
+
+
+def _file(found: dict[str, object]) -> DataFile:
+    sessions = found["sessions"]
+    assert isinstance(sessions, list), "the store returns a list"
+    count = sum(len(each["what_you_said"]) for each in sessions)
+    empty = not any(value for key, value in found.items() if key != "person_id")
+    content = json.dumps(found, indent=1, ensure_ascii=False).encode("utf-8", "replace")
+    if len(content) > _MOST_BYTES:
+        return DataFile(f"{FILE_NAME}.gz", gzip.compress(content), count, empty)
+    return DataFile(FILE_NAME, content, count, empty)

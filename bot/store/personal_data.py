@@ -1,0 +1,97 @@
+"""Reads everything that is stored of one person, by their id, so that they can see it. Raises `StoreError`.
+
+Times are ISO 8601 in UTC. What other people said about the person is theirs and is left out.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from bot.store import rows
+from bot.store.tables import hearing_opt_outs, notes, person_facts, sessions, turns
+from compaction.language.text import plain
+from compaction.model import TurnKind
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.model import Turn
+
+
+class PersonalDataStore:
+    """What an open database has of each person. Safe for all tasks of one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of(self, person_id: str) -> dict[str, object]:
+        """Return what is stored of a person, ready for JSON: sessions with their turns, facts, and opt-outs."""
+        async with self._database.reading() as connection:
+            names = (await connection.execute(select(sessions).order_by(sessions.c.started_at))).all()
+            found = [await _of_session(connection, row, person_id) for row in names]
+            about = await connection.execute(
+                select(person_facts).where(person_facts.c.person_id == person_id).order_by(person_facts.c.at)
+            )
+            facts = [
+                {
+                    "text": row.text,
+                    "at": _iso(row.at),
+                    "session": row.session_id,
+                    "turn": row.turn_seq,
+                    "still_holds": row.superseded_at is None,
+                }
+                for row in about
+            ]
+            return {
+                "person_id": person_id,
+                "sessions": [each for each in found if each is not None],
+                "facts_about_you": facts,
+                "servers_that_do_not_hear_you": await _opt_outs(connection, person_id),
+            }
+
+
+async def _of_session(connection: AsyncConnection, session: Any, person_id: str) -> dict[str, object] | None:
+    # The id is searched for as text first: few sessions have it, and reading turns takes time.
+    mentioned = turns.c.parts.contains(f'"{person_id}"', autoescape=True) | (turns.c.kind == TurnKind.ASSISTANT.value)
+    wanted = select(turns).where(turns.c.session_id == session.id, mentioned).order_by(turns.c.seq)
+    spoken = [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+    theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
+    if not theirs:
+        return None
+    seqs = {turn.seq for turn in theirs}
+    own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
+    of_session = select(notes).where(notes.c.session_id == session.id).order_by(notes.c.at)
+    return {
+        "id": session.id,
+        "server_id": None if session.guild_id is None else str(session.guild_id),
+        "channel_id": None if session.channel_id is None else str(session.channel_id),
+        "started_at": _iso(session.started_at),
+        "names": sorted(own_names),
+        "what_you_said": [_line(turn, person_id) for turn in theirs],
+        "my_replies_to_you": [_line(turn) for turn in spoken if turn.answers in seqs and turn not in theirs],
+        "notes_of_your_screen": [
+            {"at": _iso(row.at), "text": row.what}
+            for row in await connection.execute(of_session)
+            if plain(row.who) in own_names
+        ],
+    }
+
+
+def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
+    said = [part.text for part in turn.parts if person_id is None or part.speaker_id == person_id]
+    return {"turn": turn.seq, "at": _iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
+
+
+async def _opt_outs(connection: AsyncConnection, person_id: str) -> list[str]:
+    if not person_id.isdecimal():
+        return []
+    wanted = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == int(person_id))
+    return [str(guild_id) for guild_id in (await connection.execute(wanted)).scalars()]
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

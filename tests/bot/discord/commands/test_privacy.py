@@ -1,0 +1,187 @@
+"""/privacy, /my-data and /forget-me against the local Discord and a real store."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.client import connected
+from bot.discord.commands.privacy import (
+    NOT_SURE,
+    NOTHING_KEPT,
+    OUT_OF_REACH,
+    PrivacyFacts,
+    add_privacy_commands,
+    forget_person,
+    send_data,
+)
+from bot.logs import log_path
+from bot.memory import personal_data
+from bot.memory.erasing import ErasureReport, PersonEraser
+from bot.memory.personal_data import FILE_NAME, PersonalData
+from bot.store.forgetting import ForgetReport
+from compaction.errors import StoreError
+from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.evening import GUILD, Evening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.discord.commands.privacy import PersonalRecords
+    from bot.memory.personal_data import DataFile
+
+FACTS = PrivacyFacts("This leaves the machine: words to api.example.org.", 30.0, keeps_facts=True, logs_speech=False)
+SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
+
+
+class FailingRecords:
+    """A store or a log that fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def file_of(self, person_id: str) -> DataFile:
+        """Fail."""
+        raise self._error
+
+    async def forget(self, person_id: str) -> ErasureReport:
+        """Fail."""
+        raise self._error
+
+
+@asynccontextmanager
+async def online(records: PersonalRecords) -> AsyncIterator[LocalDiscord]:
+    """Start a local Discord with the bot's client and the commands."""
+    commands = partial(add_privacy_commands, records=records, facts=FACTS)
+    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [commands]):
+        yield local
+
+
+async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> dict[str, object]:
+    """Use a command, and return the answer that only this person sees."""
+    result = await local.invoke(user_id, command, options)
+    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+    (reply,) = result.replies
+    assert reply.ephemeral
+    return {"content": reply.content, **reply.payload}
+
+
+def bytes_in(folder: Path) -> bytes:
+    """Return the bytes of all files in a folder."""
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+@asynccontextmanager
+async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData, list[str]]]:
+    """Store an evening with Ada and Ben, and yield it with the personal data; the list tells of refreshed rooms."""
+    refreshed: list[str] = []
+    async with Evening(folder / "roomtone.db") as evening:
+        for number, (person, name, text) in enumerate(
+            ((ADA, "Ada", SECRET), (BEN, "Ben", "The gate code is 4411."), (ADA, "Ada", "I'm vegan."))
+        ):
+            at = evening.clock.now() + 4.0 * number
+            part = TurnPart(str(person), name, text)
+            await evening.memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at + 2.0)
+        reply = TurnPart("assistant", "Roomtone", "Then no cheese.")
+        await evening.memory.append(TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2))
+        await evening.memory.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
+        await evening.memory.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
+        await evening.keeper.run_once(through=evening.memory.total_turns)
+        eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(folder).parent)
+        yield (
+            evening,
+            PersonalData(evening.database, eraser, evening.people, refresh=lambda: refreshed.append("room")),
+            refreshed,
+        )
+
+
+@pytest.mark.asyncio
+async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
+    """/my-data sends a file that only the person sees; /forget-me asks first, forgets everything of them, and says what
+    it cannot reach. Nobody else's data is touched.
+    """
+    async with an_evening(tmp_path) as (evening, records, refreshed), online(records) as local:
+        await evening.people.prime(GUILD, [str(ADA)])
+        sent = await say(local, ADA, "my-data")
+        assert "2 things that you said" in str(sent["content"])
+        assert FILE_NAME in str(sent["attachments"])
+        assert (await say(local, ADA, "forget-me", sure=False))["content"] == NOT_SURE
+        assert SECRET in (await records.file_of(str(ADA))).content.decode()
+        done = str((await say(local, ADA, "forget-me", sure=True))["content"])
+        assert done.startswith("Done: I have forgotten 2 things that you said or did, 1 reply of mine, 1 note of your")
+        assert OUT_OF_REACH in done
+        assert refreshed == ["room"]
+        assert evening.people.section(GUILD, [(str(ADA), "Ada")]) == ()
+        assert (await say(local, ADA, "my-data"))["content"] == NOTHING_KEPT
+        assert str((await say(local, ADA, "forget-me", sure=True))["content"]).startswith(NOTHING_KEPT)
+        assert "1 thing that you said" in str((await say(local, BEN, "my-data"))["content"])
+        left = bytes_in(tmp_path)
+        assert b"zanzibarq" not in left.lower()
+        assert str(ADA).encode() not in left
+        assert b"4411" in left
+
+
+@pytest.mark.asyncio
+async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has the person's turns, the replies to them, the notes of their screen and the facts about them. A long
+    file is compressed.
+    """
+    async with an_evening(tmp_path) as (_, records, _):
+        file = await records.file_of(str(ADA))
+        told = json.loads(file.content)
+        (session,) = told["sessions"]
+        assert [each["text"] for each in session["what_you_said"]] == [SECRET, "I'm vegan."]
+        assert [each["text"] for each in session["my_replies_to_you"]] == ["Then no cheese."]
+        assert [each["text"] for each in session["notes_of_your_screen"]] == ["A map of Zanzibarq."]
+        assert (session["names"], session["server_id"]) == (["Ada"], str(GUILD))
+        assert any("Zanzibarq" in each["text"] for each in told["facts_about_you"])
+        assert "4411" not in file.content.decode()
+        monkeypatch.setattr(personal_data, "_MOST_BYTES", 10)
+        packed = await records.file_of(str(ADA))
+        assert packed.name == f"{FILE_NAME}.gz"
+        assert json.loads(gzip.decompress(packed.content)) == told
+        assert (await records.file_of("5")).is_empty
+
+
+@pytest.mark.asyncio
+async def test_privacy_tells_what_is_kept() -> None:
+    """/privacy says what is kept, how long, who gets it and what people can do, in one message of Discord's."""
+    async with online(FailingRecords(StoreError("No."))) as local:
+        told = str((await say(local, ADA, "privacy"))["content"])
+    for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
+        assert each in told
+    others = PrivacyFacts("x" * 600, 0.0, keeps_facts=False, logs_speech=True).text()
+    assert "until somebody deletes it" in others
+    assert "My log has what is said too" in others
+    assert "lasting facts" not in others
+    assert max(len(told), len(others)) < 2_000
+
+
+@pytest.mark.asyncio
+async def test_failures_are_sentences() -> None:
+    """A failing store or log is a sentence that says what is left to do."""
+    full = FailingRecords(StoreError("The disk is full."))
+    assert await send_data(full, "1") == ("I could not read it now. The disk is full. Try again in a moment.", None)
+    assert "The disk is full. Use /forget-me again" in await forget_person(full, "1")
+    assert "not from the log (No space)" in await forget_person(FailingRecords(OSError(28, "No space")), "1")
+
+
+@pytest.mark.asyncio
+async def test_an_unfinished_wipe_is_told() -> None:
+    """If another program reads the database, the answer says that the last bytes go later."""
+
+    class Busy(FailingRecords):
+        async def forget(self, person_id: str) -> ErasureReport:
+            return ErasureReport(ForgetReport(turns=1, wiped=False), 0)
+
+    assert "within a day" in await forget_person(Busy(StoreError("")), "1")
