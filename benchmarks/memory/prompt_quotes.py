@@ -10,6 +10,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
+from benchmarks.stats import share_of
 from bot.brain.recall_quotes import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
 from bot.settings import RecallSettings
@@ -49,9 +50,10 @@ async def quotes_in_prompts(
     """Return how many questions have their answer among the quotes of the prompt.
 
     The questions are those about planted facts, and people's questions with known evidence, if the answer is not in
-    the last turns anyway. `stale_alone`: questions of which only a corrected answer is quoted, without a mark.
+    the last turns anyway. `corrected`: questions whose answer was corrected; `stale_first`: those of them with the old
+    answer quoted first, without a mark. `stale_alone`: questions of which only an old answer is quoted, without a mark.
     """
-    asked = answered = stale_alone = without = quotes = 0
+    asked = answered = corrected = stale_first = stale_alone = without = quotes = 0
     tokens: list[int] = []
     progress.step("quotes in prompts", total=len(conversations))
     for conversation in conversations:
@@ -67,6 +69,8 @@ async def quotes_in_prompts(
                     outdated = {quote.recalled.seq for quote in found if quote.recalled.superseded_by is None}
                     asked += 1
                     answered += not each.answers.isdisjoint(shown)
+                    corrected += bool(each.stale)
+                    stale_first += _is_stale_first(each, found)
                     stale_alone += each.answers.isdisjoint(shown) and not each.stale.isdisjoint(outdated)
                     without += not found
                     quotes += len(found)
@@ -76,6 +80,8 @@ async def quotes_in_prompts(
     if asked:
         figures |= {
             "answered": round(answered / asked, 4),
+            "corrected": corrected,
+            "stale_first": share_of(stale_first, corrected),
             "stale_alone": round(stale_alone / asked, 4),
             "without_quote": without,
             "quotes": round(quotes / asked, 2),
@@ -83,6 +89,12 @@ async def quotes_in_prompts(
             "tokens_most": max(tokens),
         }
     return figures
+
+
+def _is_stale_first(asked: _AskedFact, found: Sequence[Quote]) -> bool:
+    """Return whether an old answer without a mark is quoted before the answer that holds."""
+    about = [quote.recalled for quote in found if quote.recalled.seq in asked.answers | asked.stale]
+    return bool(about) and about[0].seq in asked.stale and about[0].superseded_by is None
 
 
 def _asked_facts(conversation: RecordedConversation) -> Iterator[_AskedFact]:
