@@ -55,7 +55,9 @@ _REJOIN_S = 3.0
 
 # What a malformed message of the voice server can raise in discord.py or davey. OSError: the websocket closes while the
 # answer is sent, which the next read reports properly.
-_BAD_MESSAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, struct.error, OSError)
+_BAD_MESSAGE = (
+    ValueError, KeyError, IndexError, TypeError, AttributeError, RuntimeError, OverflowError, struct.error, OSError,
+)  # fmt: skip
 
 # A key change is executed when the slowest member is ready, within two seconds. One still pending after this time was
 # cancelled.

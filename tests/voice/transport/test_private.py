@@ -288,6 +288,7 @@ async def websocket() -> AsyncIterator[tuple[TolerantWebSocket, ReceivingState, 
         {"op": 21, "d": {}},
         {"op": 22, "d": {"transition_id": []}},
         {"op": 24, "d": {}},
+        {"op": 24, "d": {"epoch": 1, "protocol_version": 2**70}},
         {"op": 99, "d": 7},
     ],
 )
