@@ -3,6 +3,7 @@
 #   make run     set up, then start the bot (with DISCORD_TOKEN) or play the rehearsal (without)
 #   make quick   format, lint, types, and the tests that need no sound, browser, Node or real time: under a minute
 #   make test    set up, then everything CI runs: format, lint, types, tests
+#   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
 #   make setup   .venv, locked dependencies, models: what run and test do first
 #   make models  only the model files
 #   make clean   remove what setup made (not your data)
@@ -23,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or process or rehearsal or slow)
 
-.PHONY: run quick fast test setup models lint types browser clean
+.PHONY: run quick fast test fuzz setup models lint types browser clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -50,6 +51,13 @@ test:
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
 	    $(WHOLE_RUNS) || $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS)
 	$(BIN)/python -m pytest -m "rehearsal and timed" $(WHOLE_RUNS) || $(AGAIN) -m "rehearsal and timed" $(WHOLE_RUNS)
+
+# tests/fuzz/attacks.py lists the attacks. The first rounds are part of `make test`.
+MINUTES ?= 10
+FIRST_ROUND ?= 0
+
+fuzz: $(SYNCED)
+	$(BIN)/python -m tests.fuzz $(MINUTES) $(FIRST_ROUND)
 
 setup: $(SYNCED) models
 

@@ -1,0 +1,283 @@
+"""The attacks: each round makes hostile input from a seed, and checks that nothing breaks and nothing gets through.
+
+A round raises AssertionError, or whatever the attacked code wrongly raises. The same seed makes the same input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+from structlog.testing import capture_logs
+
+from bot.memory.transcript import TranscriptError, parse_transcript
+from bot.settings import WebSettings
+from bot.web.server import WebServer
+from compaction.memory.export_format import (
+    ExportFormatError,
+    queue_json,
+    read_paragraph,
+    read_queue,
+    read_record,
+    record_json,
+)
+from rehearsal.discord import LocalDiscord
+from tests.bot.web.test_server import PATIENCE_S, FakeHost, Page, told
+from tests.fakes.dave_room import DaveRoom
+from tests.voice.screen.screens import jpeg, screen
+from tests.voice.transport.test_private import websocket
+from tests.voice.transport.test_receiver import ANA, BEN, Ear, assert_each_datagram_has_one_fate
+from voice.screen.frame import FrameRefusedError
+from voice.screen.frame_decoder import FrameDecoder
+from voice.screen.share_link import LinkRefusedError, ShareLinks, new_key, verify_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_NOW = 1_760_000_000.0
+# What often breaks readers of numbers, texts and lists.
+_ODD_VALUES: tuple[Any, ...] = (
+    None, True, -1, 0, 2**31, 2**63, 2**70, 1e308, float("inf"), float("nan"), "", "x" * 5_000, "\0", "\ud800",
+    "\u202e", [], {}, [[]], [None], {"op": 5}, "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00+00:00",
+)  # fmt: skip
+
+
+_AT = "2026-11-20T19:02:00+00:00"
+_RECORD: dict[str, Any] = {
+    "segment_id": "seg_1", "topic": "The boat", "session_id": "evening", "start_turn": 0, "end_turn": 9,
+    "original_tokens": 900, "compressed_tokens": 100, "compression_ratio": 9.0, "compressed_at": _AT,
+    "last_accessed": _AT, "access_count": 2, "relevance_score": 0.5, "compressed_content": "Ada has a green boat.",
+    "key_decisions": ["The boat is green."], "key_files": [], "paragraph": "Ada has a green boat.",
+    "metadata": {"contains_code": False, "contains_errors": False, "task_completed": False},
+}  # fmt: skip
+_PENDING: dict[str, Any] = {
+    "segment_id": "seg_2", "topic": "The cat", "start_turn": 10, "end_turn": 19, "message_count": 10,
+    "turns_since_mention": 3, "queued_at_turn": 20, "timestamp": _AT,
+}  # fmt: skip
+_COMPRESSED: dict[str, Any] = {
+    "segment_id": "seg_1", "topic": "The boat", "compressed_at_turn": 20, "original_tokens": 900,
+    "compressed_tokens": 100, "compression_ratio": 9.0, "storage_location": "seg_1.json", "timestamp": _AT,
+}  # fmt: skip
+_QUEUE: dict[str, Any] = {"pending": [_PENDING], "compressed": [_COMPRESSED], "last_check_turn": 20}
+
+
+# -- making hostile input -------------------------------------------------------------------------------------
+
+
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    """Return `data` with bytes changed, cut out, doubled or added."""
+    broken = bytearray(data)
+    for _ in range(chance.randint(1, 12)):
+        at = chance.randrange(len(broken) + 1)
+        match chance.randrange(4):
+            case 0:
+                broken[at : at + 1] = bytes([chance.randrange(256)])
+            case 1:
+                del broken[at : at + chance.randint(1, 20)]
+            case 2:
+                broken[at:at] = broken[at : at + chance.randint(1, 20)]
+            case _:
+                broken[at:at] = chance.randbytes(chance.randint(1, 20))
+    return bytes(broken)
+
+
+def distorted(value: Any, chance: random.Random) -> Any:
+    """Return a JSON value in which some parts are missing or of another kind."""
+    if chance.random() < 0.1:
+        return chance.choice(_ODD_VALUES)
+    if isinstance(value, dict):
+        kept = [(key, distorted(each, chance)) for key, each in value.items() if chance.random() > 0.05]
+        return dict(kept)
+    if isinstance(value, list):
+        return [distorted(each, chance) for each in value for _ in range(chance.choice((1, 1, 1, 0, 2)))]
+    return value
+
+
+# -- the attacks ----------------------------------------------------------------------------------------------
+
+
+@cache
+def _dave_room() -> DaveRoom:
+    return DaveRoom(ANA, BEN)
+
+
+def packets(chance: random.Random) -> None:
+    """Damaged, repeated and mixed-up voice packets: each datagram has one fate."""
+    ear = Ear(room=_dave_room())
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA)
+    sent = [ana.datagram(next(ear.opus), padding=chance.randrange(5)) for _ in range(30)]
+    for _ in range(100):
+        ear.take(damaged(chance.choice(sent), chance))
+        ear.take(chance.choice(sent))
+        # Authentic packets whose sound is damaged, with and without end-to-end encryption.
+        sound = damaged(next(ear.opus), chance)
+        if sound:
+            ear.take(
+                ana.datagram(sound, clear=chance.random() < 0.2, extension=chance.randbytes(4 * chance.randrange(3)))
+            )
+    assert_each_datagram_has_one_fate(ear)
+
+
+def voice_messages(chance: random.Random) -> None:
+    """Damaged MLS messages, and messages of the voice gateway with missing and odd fields: none is raised.
+
+    READY, SESSION_DESCRIPTION and HELLO are left out, because a connection must fail without them.
+    """
+    messages: list[dict[str, Any]] = [
+        {"op": 5, "d": {"ssrc": 11, "user_id": "2001", "speaking": 1}},
+        {"op": 11, "d": {"user_ids": ["2001", "2002"]}},
+        {"op": 13, "d": {"user_id": "2001"}},
+        {"op": 21, "d": {"transition_id": 3, "protocol_version": 1}},
+        {"op": 22, "d": {"transition_id": 3}},
+        {"op": 24, "d": {"epoch": 1, "protocol_version": 1}},
+    ]
+
+    async def attack() -> None:
+        async with websocket() as (socket, _, _):
+            for _ in range(150):
+                kind, body = chance.choice((25, 27, 29, 30)), chance.randbytes(chance.randint(0, 80))
+                await socket.received_binary_message(damaged(bytes([0, 1, kind, 0]) + body, chance))
+                message = chance.choice(messages)
+                await socket.received_message({"op": message["op"], "d": distorted(message["d"], chance)})
+
+    with capture_logs():
+        asyncio.run(attack())
+
+
+@cache
+def _picture() -> bytes:
+    return jpeg(screen())
+
+
+def pictures(chance: random.Random) -> None:
+    """Damaged pictures are decoded or refused, and do not end the process that decodes them."""
+
+    async def attack() -> None:
+        picture = _picture()
+        header = picture.index(b"\xff\xda")
+        async with FrameDecoder() as decoder:
+            await decoder.decode(picture)
+            for _ in range(100):
+                broken = damaged(picture[:header], chance) + picture[header:]
+                if chance.random() < 0.5:
+                    broken = picture[: header + 14] + damaged(picture[header + 14 : -2], chance) + picture[-2:]
+                with contextlib.suppress(FrameRefusedError):
+                    await decoder.decode(broken)
+            assert decoder.running
+
+    asyncio.run(attack())
+
+
+def links(chance: random.Random) -> None:
+    """No changed token becomes another claim, and no guess resumes a share."""
+    key = new_key()
+    given = ShareLinks(key, valid_s=300)
+    token = given.give(guild_id=7, user_id=ANA, session_id="evening", now=_NOW)
+    claim = verify_token(token, key, now=_NOW)
+    for _ in range(500):
+        forged = damaged(token.encode(), chance).decode("latin-1")
+        with contextlib.suppress(LinkRefusedError):
+            assert verify_token(forged, key, now=_NOW) == claim
+        with pytest.raises(LinkRefusedError):
+            given.resume(forged)
+    secret = given.redeem(token, now=_NOW).resume_secret
+    assert given.resume(secret) == claim
+    with pytest.raises(LinkRefusedError):
+        given.redeem(token, now=_NOW)
+
+
+def imports(chance: random.Random) -> None:
+    """Files with missing and odd fields are read or refused with a sentence, and what is read can be written again."""
+    for _ in range(150):
+        with contextlib.suppress(ExportFormatError):
+            written = distorted(_RECORD, chance)
+            json.dumps(record_json(read_record(written)))
+            read_paragraph(written)
+        with contextlib.suppress(ExportFormatError):
+            json.dumps(queue_json(read_queue(distorted(_QUEUE, chance))))
+        line = json.dumps(distorted({"speaker": "Ada", "text": "Hello.", "at": _NOW}, chance))
+        for each in (line, damaged(line.encode(), chance).decode("utf-8", "replace")):
+            with contextlib.suppress(TranscriptError):
+                parse_transcript([each], name="fuzz")
+
+
+def web_pages(chance: random.Random) -> None:
+    """Damaged requests and odd messages of pages leave the web server at work, and no answer quotes a request."""
+    request = b"GET /share HTTP/1.1\r\nHost: localhost\r\nX-Secret: zebulon987\r\nConnection: close\r\n\r\n"
+    hellos: tuple[Mapping[str, object], ...] = ({"t": "hello", "token": "bad"}, {"t": "hello", "resume": "bad"})
+
+    async def attack() -> None:
+        host = FakeHost()
+        async with WebServer(WebSettings(port=0), host) as server, aiohttp.ClientSession() as http:
+            await server.start()
+            page = Page(server, host, http)
+            answered = 0
+            for _ in range(40):
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                # The end of a head is always sent, else the server would wait for it.
+                writer.write(damaged(request, chance) + b"\r\n\r\n")
+                async with asyncio.timeout(PATIENCE_S):
+                    answer = await reader.read()
+                assert b"zebulon" not in answer
+                assert not answer or b"Content-Security-Policy" in answer
+                answered += bool(answer)
+                writer.close()
+            assert answered > 30, "most requests get an answer"
+            for _ in range(20):
+                socket = await page.socket()
+                await socket.send_str(json.dumps(distorted(chance.choice(hellos), chance)))
+                await socket.receive(timeout=PATIENCE_S)
+                await socket.close()
+            last = await page.admitted()
+            await last.send_json({"t": "ping"})
+            assert await told(last) == {"t": "pong"}
+            await page.close()
+
+    with capture_logs():
+        asyncio.run(attack())
+
+
+def control_server(chance: random.Random) -> None:
+    """Odd requests to the control API get a plain 4xx answer, and without the token nothing happens."""
+    requests: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("members/2001/join", {"channel_id": 600}),
+        ("members/2001/leave", {}),
+        ("members/2001/message", {"text": "Good evening", "channel_id": 601}),
+        ("network", {"loss": 0.05, "padding": 0.0, "reorder": 0.1}),
+        ("fault/rtcp", {"user_id": "2001", "count": 3}),
+        ("status", {}),
+    )
+
+    async def attack() -> None:
+        async with LocalDiscord() as local, aiohttp.ClientSession() as http:
+            base = local.control_base
+            for _ in range(60):
+                path, body = chance.choice(requests)
+                data = json.dumps(distorted(body, chance)).encode()
+                data = damaged(data, chance) if chance.random() < 0.3 else data
+                async with http.post(f"{base}/{path}", data=data) as answer:
+                    assert answer.status < 500, (path, data)
+                    assert isinstance(await answer.json(), dict)
+                token = damaged(base.rpartition("/")[2].encode(), chance).hex()
+                async with http.post(f"{base.rpartition('/')[0]}/{token}/{path}", data=data) as answer:
+                    assert answer.status == 403
+
+    with capture_logs():
+        asyncio.run(attack())
+
+
+ATTACKS: dict[str, Callable[[random.Random], None]] = {
+    attack.__name__: attack for attack in (packets, voice_messages, pictures, links, imports, web_pages, control_server)
+}
+
+
+def attack_once(name: str, number: int) -> None:
+    """Run round `number` of an attack."""
+    ATTACKS[name](random.Random(f"{name} {number}"))
