@@ -43,6 +43,13 @@ class DiscordSettings(BaseModel):
             "none."
         ),
     ] = ""
+    require_e2ee: Annotated[
+        bool,
+        Field(
+            description="Stay only in calls that are end-to-end encrypted: in any other the bot neither hears nor "
+            "speaks, and leaves. Default off, because Discord downgrades a call that an old client joins."
+        ),
+    ] = False
     message_content: Annotated[
         bool,
         Field(

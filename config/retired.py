@@ -112,9 +112,13 @@ _BY_NAME: dict[str, Retired] = {
     ),
     "screen.commentary_quiet_s": _fixed("2.2 s"),
     "web.enabled": _replaced("screen.enabled", {"false": False}, "set screen.enabled = false instead."),
-    "brain.reply_timeout_s": Retired("it is twice llm.first_token_timeout_s. Set that instead, or delete it."),
+    "brain.reply_timeout_s": _fixed("20 s"),
     "brain.head_start": _renamed("brain.preemptive_reply"),
     "participation.quiet_thought_every_minutes": _fixed("30 minutes"),
+    "llm.first_token_timeout_s": Retired(
+        "it is fixed at 10 s; then the next of llm.fallback_models is asked. Delete it, and for a slow local model "
+        "choose a smaller llm.model."
+    ),
     "llm.total_timeout_s": _fixed("60 s"),
     "llm.completion_timeout_s": _fixed("600 s"),
     "tools.max_steps": _fixed("2"),

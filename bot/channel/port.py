@@ -84,6 +84,14 @@ class Link(Protocol):
         """Return the connection's state in one word."""
 
     @property
+    def end_to_end(self) -> bool:
+        """Return whether the call is end-to-end encrypted at the moment."""
+
+    @property
+    def privacy_code(self) -> str:
+        """Return the digits that Discord shows everybody in the call, or an empty text if it is not encrypted."""
+
+    @property
     def counters(self) -> Mapping[str, int]:
         """Return the number of packets by outcome, since the bot joined."""
 

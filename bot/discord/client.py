@@ -154,7 +154,14 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordPlace(self, channel, self._metronome, allowed=self._settings.channels, buttons=self._buttons)
+            return DiscordPlace(
+                self,
+                channel,
+                self._metronome,
+                allowed=self._settings.channels,
+                buttons=self._buttons,
+                require_e2ee=self._settings.require_e2ee,
+            )
         return None
 
 

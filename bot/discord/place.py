@@ -49,11 +49,13 @@ class DiscordPlace:
         *,
         allowed: Collection[int] = (),
         buttons: discord.ui.View | None = None,
+        require_e2ee: bool = False,
     ) -> None:
         """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all.
-        `buttons`: those below a notice that asks.
+        `buttons`: those below a notice that asks. `require_e2ee`: stay only in end-to-end encrypted calls.
         """
+        self._require_e2ee = require_e2ee
         self._buttons = buttons
         self._client = client
         self._last_seen = channel
@@ -136,6 +138,7 @@ class DiscordPlace:
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_event=_log_event,
             metronome=self._metronome,
+            require_e2ee=self._require_e2ee,
         ) as link:
             link.play(source)
             yield _DiscordLink(link)
@@ -163,6 +166,14 @@ class _DiscordLink:
     @property
     def state(self) -> str:
         return "connected" if self._link.connected else "disconnected"
+
+    @property
+    def end_to_end(self) -> bool:
+        return self._link.end_to_end
+
+    @property
+    def privacy_code(self) -> str:
+        return self._link.privacy_code
 
     @property
     def counters(self) -> Mapping[str, int]:

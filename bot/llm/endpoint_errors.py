@@ -25,7 +25,7 @@ class _ErrorKind:
 
 _TIMED_OUT = (
     "The language model {model} at {where} did not answer in time. "
-    "Check that it is running, or raise llm.first_token_timeout_s."
+    "Check that it is running and not overloaded, or choose a faster one."
 )
 _NOT_A_CHAT_ANSWER = (
     "{where} sent something that is not a chat answer. Check that llm.base_url points at an OpenAI-compatible "

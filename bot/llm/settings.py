@@ -57,16 +57,10 @@ class LlmSettings(BaseModel):
             description="Most tokens of one reply. Default 300: about a minute of speech.",
         ),
     ] = 300
-    first_token_timeout_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=120,
-            description="Seconds to wait for the first piece of an answer; then the next of llm.fallback_models is "
-            "asked. After twice this time a reply that has not begun to sound is given up. Raise it for a slow local "
-            "model. Default 10: a second model has time, and after 20 s the conversation has moved on.",
-        ),
-    ] = 10.0
+    # Seconds to wait for the first piece of an answer; then the next of `fallback_models` is asked. After twice this
+    # time a reply that has not begun to sound is given up: a second model has had time, and the conversation has moved
+    # on. Longer for the small models that rehearsals serve.
+    first_token_timeout_s: Annotated[float, Field(gt=0, le=120, json_schema_extra={"internal": True})] = 10.0
     # Seconds one whole spoken answer may take. Longer for the small models that rehearsals serve.
     total_timeout_s: Annotated[float, Field(gt=0, le=600, json_schema_extra={"internal": True})] = 60.0
     # Upper limit in seconds for an answer that nobody waits for (a summary); CompactionSettings.timeout_s usually ends
@@ -78,7 +72,7 @@ class LlmSettings(BaseModel):
             max_length=4,
             description="Models that are asked in turn when the one before is down, slow or answers nonsense. Each is "
             "a table [[llm.fallback_models]] with a model and, if it is elsewhere, a base_url and an api_key. All "
-            "share twice llm.first_token_timeout_s; a model that failed twice is left out for a while.",
+            "share 20 s; a model that failed twice is left out for a while.",
             examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
         ),
     ] = ()

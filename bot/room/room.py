@@ -63,6 +63,7 @@ class Room:
         self._memory: SessionMemory | None = None
         self._upkeep: MemoryUpkeep | None = None
         self._conversation: Conversation | None = None
+        self._link: Link | None = None
         self._announcer: Announcer | None = None
         # Nobody is heard before the notice is given. The connection's thread reads this.
         self._notice_given = False
@@ -122,7 +123,8 @@ class Room:
         sentences = (
             f"I have been in {self._place.name} for {_count(minutes, 'minute', 'minutes')}, with "
             f"{_count(people, 'person', 'people')}. {remembered}. {_dropped_sentence(self._conversation)}"
-            f"{self._conversation.participation_status()} I answer with {self._conversation.responder_name}. "
+            f"{_encryption_sentence(self._link)}{self._conversation.participation_status()} "
+            f"I answer with {self._conversation.responder_name}. "
             f"{self._services.health()}"
         )
         return sentences.rstrip()
@@ -159,6 +161,7 @@ class Room:
             self._place, self._services.notice, speak=conversation.speak_notice, clock=self._clock, asks=asks
         )
         async with connection as link, self._shown_as_listening():
+            self._link = link
             await announcer.begin()
             self._notice_given = True
             async with asyncio.TaskGroup() as tasks:
@@ -302,6 +305,15 @@ class Room:
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
         self._observe(events.Problem(where, str(error), self._clock.monotonic()))
+
+
+def _encryption_sentence(link: Link | None) -> str:
+    if link is None or link.state != "connected":
+        return ""
+    if not link.end_to_end:
+        return "This call is not end-to-end encrypted, so Discord's servers could listen. "
+    compare = f"; compare its privacy code with yours: {link.privacy_code}" if link.privacy_code else ""
+    return f"This call is end-to-end encrypted{compare}. "
 
 
 def _dropped_sentence(conversation: Conversation) -> str:

@@ -67,6 +67,7 @@ class Keys:
     dave_session: Any = None
     dave_protocol_version: int = 1
     dave_downgraded: bool = False
+    require_e2ee: bool = False
 
 
 @dataclass

@@ -29,6 +29,7 @@ class FakeLink:
         self.frames_sent = 0
         self.pulling = True
         self.removed = False
+        self.privacy_code = "12345 67890"
 
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
         """Break the connection for good. `removed` means that somebody removed the bot from the channel."""
@@ -55,6 +56,11 @@ class FakeLink:
     def state(self) -> str:
         """Return the state of the connection."""
         return "connected"
+
+    @property
+    def end_to_end(self) -> bool:
+        """Return whether the call is end-to-end encrypted: set `privacy_code` to "" for one that is not."""
+        return bool(self.privacy_code)
 
     @property
     def counters(self) -> Mapping[str, int]:

@@ -65,6 +65,10 @@ class LiveKeys(Protocol):
     def dave_downgraded(self) -> bool:
         """True from a downgrade to version 0 until the transition that ends the downgrade is executed."""
 
+    @property
+    def require_e2ee(self) -> bool:
+        """Whether frames without end-to-end encryption are refused."""
+
 
 def open_transport(datagram: bytes, packet: AudioPacket, secret_key: Sequence[int]) -> bytes | None:
     """Return the payload of `datagram` (extension body, media frame, padding), or None if the key is wrong.
@@ -95,10 +99,13 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFai
     """Return the Opus frame that `user_id` sent, or the reason for the failure.
 
     These frames are unencrypted: silence frames, every frame at protocol version 0, and late frames while the room
-    returns to encryption. An encrypted frame that arrives late after a downgrade is still decrypted.
+    returns to encryption. `require_e2ee` refuses all of them but silence. An encrypted frame that arrives late after a
+    downgrade is still decrypted.
     """
     if frame == SILENCE_FRAME:
         return frame
+    if keys.require_e2ee and not looks_encrypted(frame):
+        return DecryptFailure.DAVE_FAILED
     session = keys.dave_session
     ready = session is not None and session.ready
     if not looks_encrypted(frame) and (keys.dave_protocol_version == 0 or (keys.dave_downgraded and not ready)):

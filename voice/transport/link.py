@@ -44,6 +44,10 @@ _LEAVE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 30.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
+NOT_ENCRYPTED = (
+    "This call is not end-to-end encrypted, and my settings allow no other (discord.require_e2ee). Somebody's Discord "
+    "may be too old for it: let them update it, then call me again with /join."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +99,14 @@ class VoiceLink:
         metronome: Metronome | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
+        require_e2ee: bool = False,
     ) -> None:
         self._channel = channel
         self._metronome = metronome
         self._connect_timeout_s = connect_timeout_s
         self._give_up_after_s = give_up_after_s
+        self._require_e2ee = require_e2ee
+        self._was_end_to_end = False
         self._on_event = on_event
         self._handover = Handover(asyncio.get_running_loop(), sink)
         self._receiver = Receiver(deliver=self._handover.put, is_excluded=is_excluded)
@@ -127,12 +134,14 @@ class VoiceLink:
         metronome: Metronome | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
+        require_e2ee: bool = False,
     ) -> AsyncIterator[VoiceLink]:
         """Join `channel` and stay while the context lasts.
 
         `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a person's
         packets must never be decrypted (bots, people who opted out). The reader thread calls it for every packet, so a
         change takes effect at once. `metronome` sends the bot's sound on time; without it the link's own thread does.
+        `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
 
         Raises `LinkError` (and `OpusMissingError`) with a plain sentence. *Cancellation*: leaves the channel.
         *Ownership*: it owns the voice client, its threads, and one task.
@@ -145,6 +154,7 @@ class VoiceLink:
             metronome=metronome,
             connect_timeout_s=connect_timeout_s,
             give_up_after_s=give_up_after_s,
+            require_e2ee=require_e2ee,
         )
         keeper: asyncio.Task[None] | None = None
         try:
@@ -167,6 +177,16 @@ class VoiceLink:
     @property
     def connected(self) -> bool:
         return self._client is not None and self._client.is_connected()
+
+    @property
+    def end_to_end(self) -> bool:
+        """Whether the call is end-to-end encrypted at the moment."""
+        return self._client is not None and self._client.connection.end_to_end
+
+    @property
+    def privacy_code(self) -> str:
+        """The digits that people compare to know that nobody listens in; empty while the call is not encrypted."""
+        return "" if self._client is None else self._client.connection.privacy_code
 
     @property
     def removed(self) -> bool:
@@ -219,6 +239,9 @@ class VoiceLink:
             if refusal is None:
                 raise
             raise refusal from error
+        if self._require_e2ee and not self.end_to_end:
+            await self._retire()
+            raise LinkError(NOT_ENCRYPTED, retryable=False)
 
     def _channel_of_now(self) -> VoiceChannel:
         """Return discord.py's current object for the channel, because a new main session replaces all objects. Raises
@@ -240,7 +263,14 @@ class VoiceLink:
                 self._state_is(up)
 
         self._discord = client
-        made = ReceivingClient(client, channel, receiver=self._receiver, on_state=state_is, metronome=self._metronome)
+        made = ReceivingClient(
+            client,
+            channel,
+            receiver=self._receiver,
+            on_state=state_is,
+            metronome=self._metronome,
+            require_e2ee=self._require_e2ee,
+        )
         self._client = made
         return made
 
@@ -289,6 +319,8 @@ class VoiceLink:
             self._removed = True
             await self._give_up("Somebody took the bot out of the voice channel, or the channel is gone.")
             return
+        if client.is_connected() and await self._encryption_refused():
+            return
         if self._down_since is not None and self._too_long(self._down_since):
             await self._give_up("The voice connection broke and could not be made anew.")
             return
@@ -311,6 +343,17 @@ class VoiceLink:
                     await self._reconnect()
                 case _:
                     assert_never(verdict)
+
+    async def _encryption_refused(self) -> bool:
+        """Log a change of the encryption, and give up if the call has none but must. Returns whether it gave up."""
+        if self.end_to_end != self._was_end_to_end:
+            level = _log.info if self.end_to_end else _log.warning
+            level("call_encryption_changed", channel_id=self._channel.id, end_to_end=self.end_to_end)
+            self._was_end_to_end = self.end_to_end
+        refused = self._require_e2ee and not self.end_to_end
+        if refused:
+            await self._give_up(NOT_ENCRYPTED)
+        return refused
 
     async def _reconnect(self) -> None:
         """Replace a voice client that has stopped for good."""

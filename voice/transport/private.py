@@ -255,9 +255,20 @@ class ReceivingState(VoiceConnectionState):
 
     dave_pending_transitions: PendingTransitions
 
-    def __init__(self, voice_client: ReceivingClient, *, receiver: Receiver, on_state: Callable[[bool], None]) -> None:
-        """`on_state` is called on the event loop whenever the connection comes up (True) or goes down (False)."""
+    def __init__(
+        self,
+        voice_client: ReceivingClient,
+        *,
+        receiver: Receiver,
+        on_state: Callable[[bool], None],
+        require_e2ee: bool = False,
+    ) -> None:
+        """`on_state` is called on the event loop whenever the connection comes up (True) or goes down (False).
+
+        `require_e2ee`: refuse frames that are not end-to-end encrypted, in both directions.
+        """
         self.receiver = receiver
+        self.require_e2ee = require_e2ee
         self.removed = False
         self.close_code: int | None = None
         self._on_state = on_state
@@ -438,6 +449,18 @@ class ReceivingState(VoiceConnectionState):
         return task is None or not task.done()
 
     @property
+    def end_to_end(self) -> bool:
+        """Whether the call is end-to-end encrypted."""
+        return self.dave_protocol_version != 0
+
+    @property
+    def privacy_code(self) -> str:
+        """The digits that everybody in an end-to-end encrypted call can compare; empty without encryption."""
+        session = self.dave_session
+        code = session.voice_privacy_code if self.end_to_end and session is not None and session.ready else None
+        return " ".join(code[at : at + 5] for at in range(0, len(code), 5)) if code else ""
+
+    @property
     def in_transition(self) -> bool:
         """Whether keys are changing, so that frames may fail to decrypt."""
         return self.dave_pending_transitions.under_way or time.monotonic() < self._rejoining_until
@@ -458,8 +481,13 @@ class ReceivingClient(discord.VoiceClient):
         receiver: Receiver,
         on_state: Callable[[bool], None],
         metronome: Metronome | None = None,
+        require_e2ee: bool = False,
     ) -> None:
-        """`receiver` gets every datagram and the gateway's messages about people; `metronome` sends our datagrams."""
+        """`receiver` gets every datagram and the gateway's messages about people; `metronome` sends our datagrams.
+
+        `require_e2ee`: as in `ReceivingState`.
+        """
+        self._require_e2ee = require_e2ee
         self._receiver = receiver
         self._on_state = on_state
         self._metronome = metronome
@@ -467,7 +495,7 @@ class ReceivingClient(discord.VoiceClient):
         super().__init__(client, channel)
 
     def create_connection_state(self) -> ReceivingState:
-        return ReceivingState(self, receiver=self._receiver, on_state=self._on_state)
+        return ReceivingState(self, receiver=self._receiver, on_state=self._on_state, require_e2ee=self._require_e2ee)
 
     @property
     def connection(self) -> ReceivingState:
@@ -483,7 +511,8 @@ class ReceivingClient(discord.VoiceClient):
     def can_send(self) -> bool:
         """See `PacketSender.can_send`. Any thread may ask."""
         state = self._connection
-        return state.is_connected() and (state.dave_protocol_version == 0 or state.can_encrypt)
+        plain = not state.end_to_end and not state.require_e2ee
+        return state.is_connected() and (plain or state.can_encrypt)
 
     @property
     def keys(self) -> object:

@@ -86,6 +86,8 @@ class InProcessCompanion:
                 "brain.name": setup.bot_name,
                 # The bot's speech is checked, so the same words must sound the same each time.
                 "speaking.variety": 0.0,
+                # Scenarios take the encryption away, too.
+                "discord.require_e2ee": False,
                 **setup.settings,
                 "discord.token": setup.discord.token,
                 "discord.api_base": setup.discord.api_base,

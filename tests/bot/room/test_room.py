@@ -556,11 +556,14 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         await house.pass_time(57.0, step_s=1.0)
         assert room.status() == (
             "I have been in Lounge for 1 minute, with 2 people. I remember 1 turn of this session. "
+            "This call is end-to-end encrypted; compare its privacy code with yours: 12345 67890. "
             "I kept silent 1 time (1 not addressed). I speak in the mode engaged. I answer with what I heard."
         )
         house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
-        assert "I left out 1 sound (1 too short). I kept silent" in room.status()
+        assert "I left out 1 sound (1 too short). This call is end-to-end encrypted" in room.status()
+        house.place.links[-1].privacy_code = ""
+        assert "(1 too short). This call is not end-to-end encrypted, so Discord's servers could" in room.status()
         house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
         assert room.status().endswith(f"I answer with what I heard. {house.ailing}")
 

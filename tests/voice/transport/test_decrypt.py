@@ -60,6 +60,21 @@ def test_what_opens_when(
     assert open_frame(sent, ANA, keys) == opened
 
 
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("downgraded", [False, True])
+@pytest.mark.parametrize("passthrough", [False, True])
+def test_clear_frames_are_refused_where_encryption_is_required(
+    version: int, downgraded: bool, passthrough: bool
+) -> None:
+    """With `require_e2ee` no clear frame opens, in no state of the call; sealed frames and silence do."""
+    room = DaveRoom(ANA)
+    room.bot.set_passthrough_mode(passthrough, 10)
+    keys = Keys(dave_session=room.bot, dave_protocol_version=version, dave_downgraded=downgraded, require_e2ee=True)
+    assert open_frame(OPUS, ANA, keys) is DecryptFailure.DAVE_FAILED
+    assert open_frame(sealed(room, ANA), ANA, keys) == OPUS
+    assert open_frame(SILENCE_FRAME, ANA, keys) == SILENCE_FRAME
+
+
 def test_without_a_session_only_clear_frames_open_and_only_at_version_0() -> None:
     assert open_frame(OPUS, ANA, Keys(dave_protocol_version=0)) == OPUS
     assert open_frame(OPUS, ANA, Keys()) is DecryptFailure.NOT_READY

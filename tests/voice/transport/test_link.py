@@ -28,6 +28,7 @@ from voice.transport import link as link_module
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.link import (
     GIVE_UP_AFTER_S,
+    NOT_ENCRYPTED,
     Connected,
     LinkEvent,
     Lost,
@@ -111,7 +112,11 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def scene(
-    folder: Path, *, give_up_after_s: float = GIVE_UP_AFTER_S, metronome: Metronome | None = None
+    folder: Path,
+    *,
+    give_up_after_s: float = GIVE_UP_AFTER_S,
+    metronome: Metronome | None = None,
+    require_e2ee: bool = False,
 ) -> AsyncIterator[Scene]:
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
     listener = Listener()
@@ -123,6 +128,7 @@ async def scene(
             is_excluded=listener.excluded.__contains__,
             on_event=listener.events.append,
             metronome=metronome,
+            require_e2ee=require_e2ee,
         ) as link:
             yield Scene(local, client, listener, link, clip)
         assert client.voice_clients == []
@@ -251,6 +257,38 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, stays_in_voice: in
         async with asyncio.timeout(10):
             await room.link.lost()
         assert room.link.removed
+
+
+@pytest.mark.asyncio
+async def test_the_privacy_code_is_that_of_the_others(tmp_path: Path) -> None:
+    """In an encrypted call the link has the privacy code that everybody else has; after a downgrade it has none."""
+    async with scene(tmp_path) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        assert room.link.end_to_end
+        assert re.fullmatch(r"(\d{5} ){5}\d{5}", room.link.privacy_code)
+        await room.local.fault("downgrade")
+        await until(lambda: not room.link.end_to_end, "the downgrade")
+        assert room.link.privacy_code == ""
+
+
+@pytest.mark.asyncio
+async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Path) -> None:
+    """With `require_e2ee`, nothing is heard or sent after a downgrade, and the link ends with the reason."""
+    async with scene(tmp_path, require_e2ee=True) as room, guest(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        client = room.link._client
+        assert client is not None
+        await room.local.fault("downgrade")
+        await until(lambda: not client.connection.end_to_end, "the downgrade")
+        assert not client.can_send
+        before = room.listener.seconds_of(ADA)
+        with contextlib.suppress(Exception):
+            await ada.say(room.clip)
+        async with asyncio.timeout(10):
+            assert await room.link.lost() == NOT_ENCRYPTED
+        assert room.listener.seconds_of(ADA) == before
 
 
 @pytest.mark.asyncio

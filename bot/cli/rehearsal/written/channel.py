@@ -38,6 +38,8 @@ class ManualLink:
 
     state = "connected"
     removed = False
+    end_to_end = True
+    privacy_code = ""
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source

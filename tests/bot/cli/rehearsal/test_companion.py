@@ -107,7 +107,7 @@ def environment_of(tmp_path: Path) -> BotSetup:
             "http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6, 7
         ),
         bot_name="Otto",
-        settings={"llm.first_token_timeout_s": 6, "room.leave_when_empty_s": 7},
+        settings={"llm.max_output_tokens": 60, "room.leave_when_empty_s": 7},
     )
 
 
@@ -118,12 +118,12 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "roomtone.toml").write_text(
-        '[llm]\nfirst_token_timeout_s = 5\n[discord]\ntoken = "theirs"\nguilds = [1]\n'
+        '[llm]\nmax_output_tokens = 50\n[discord]\ntoken = "theirs"\nguilds = [1]\n'
     )
     environment = environment_of(tmp_path)
-    async with InProcessCompanion({"llm.first_token_timeout_s": 8}) as companion:
+    async with InProcessCompanion({"llm.max_output_tokens": 80}) as companion:
         settings = companion.settings(environment)
-        assert settings.llm.first_token_timeout_s == 8
+        assert settings.llm.max_output_tokens == 80
         assert settings.room.leave_when_empty_s == 7
         assert settings.brain.name == "Otto"
         assert settings.discord.guilds == ()
