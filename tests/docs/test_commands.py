@@ -43,9 +43,9 @@ RUN_THERE = {
     "make quick": ("Makefile", "--jobs 3 lint types fast"),
     "make run": ("Makefile", "roomtone run"),
     "roomtone rehearse hello": ("tests/scenarios/test_language_model.py", '"hello"'),
-    "roomtone rehearse evening --loss 0.05 --padding 0.05 --reorder 0.05": (
+    "roomtone rehearse crowd --loss 0.05 --padding 0.05 --reorder 0.05": (
         "tests/scenarios/test_evenings.py",
-        '("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05")',
+        'Program.rehearse(tmp_path, "crowd", *worse)',
     ),
     "roomtone rehearse hello --model-servers": ("tests/scenarios/test_model_servers.py", '"hello", "--model-servers"'),
     "roomtone rehearse watched": ("tests/scenarios/test_watching.py", '"watched"'),
