@@ -27,6 +27,7 @@ from compaction.folding.machine import FoldingMachine
 from compaction.folding.outbox import Outbox
 from compaction.folding.state import SessionState
 from compaction.folding.window import RECENT_WINDOW
+from compaction.folding.withheld import WithheldPeople
 from compaction.model import Mode, Seq, Turn
 from compaction.notes import NoteBuffer
 from compaction.payload import PayloadPart, context_built_fields
@@ -71,6 +72,7 @@ class SessionMemory:
         requested_mode: Mode,
         searchable: bool,
         names: SpeakerNames,
+        withheld: WithheldPeople,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._session_id = session_id
@@ -83,6 +85,7 @@ class SessionMemory:
         self._requested_mode = requested_mode
         self._searchable = searchable
         self._names = names
+        self._withheld = withheld
         self._log = log
         # Used only in the rolling mode.
         self._evicted: EvictedTurns | None = None
@@ -133,6 +136,7 @@ class SessionMemory:
             settings=settings,
             rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret
         )
+        withheld = WithheldPeople(stored.speakers)
         compactor = Compactor(
             session_id=session_id,
             machine=machine,
@@ -145,6 +149,7 @@ class SessionMemory:
             clock=clock,
             log=log,
             on_event=on_event,
+            withheld=withheld,
         )
         memory = cls(
             session_id=session_id,
@@ -156,12 +161,22 @@ class SessionMemory:
             requested_mode=requested_mode,
             searchable=searchable,
             names=SpeakerNames(stored.speakers),
+            withheld=withheld,
             log=log,
         )
         try:
             yield memory
         finally:
             await memory._aclose()
+
+    def withhold(self, who: Callable[[], frozenset[str]]) -> None:
+        """Send a model nothing of the people whose ids `who` returns, from now on. Nothing is deleted."""
+        self._withheld.withhold(who)
+
+    def allowed_part(self, turn: Turn) -> Turn:
+        """Return a turn without the words that are withheld now."""
+        self._compactor.update_withheld()
+        return self._withheld.turn(turn)
 
     # -- input ----------------------------------------------------------------------------
 
@@ -189,6 +204,7 @@ class SessionMemory:
         said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
         turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, said, answers=answers)
         self._timeline.append(turn)
+        self._withheld.note_turn(turn)
         if self._mode is Mode.ROLLING:
             self._evict_unsent_turns()
         if self._timeline.release(self._needed_from()):
@@ -235,8 +251,8 @@ class SessionMemory:
             summary_started_at=None if span is None else span[0],
             summary_ended_at=None if span is None else span[1],
             window=window,
-            live_notes=state.notes.live,
-            current=current,
+            live_notes=tuple(map(self._withheld.note, state.notes.live)),
+            current=None if current is None else self._withheld.turn(current),
             max_input_tokens=max_input_tokens,
             evicted=self._evicted if self._mode is Mode.ROLLING else None,
             turn_parts=self._turn_parts,
@@ -390,11 +406,12 @@ class SessionMemory:
 
     @property
     def external_changes(self) -> int:
-        """Return how often somebody else changed the session in the store, for example by forgetting words.
+        """Return how often words were forgotten, withheld or given back by somebody else than this session.
 
         When this number rises, callers must drop everything that they derived from the session's words.
         """
-        return self._compactor.external_changes
+        self._compactor.update_withheld()
+        return self._compactor.external_changes + self._withheld.changes
 
     @property
     def session_id(self) -> SessionId:
@@ -418,15 +435,19 @@ class SessionMemory:
         last 50.
         """
         if self._mode is Mode.OFF:
-            return self._timeline.last(RECENT_WINDOW)
+            return self._allowed(self._timeline.last(RECENT_WINDOW))
         if self._mode is Mode.ROLLING and self._evicted is not None:
-            return self._timeline.since(Seq(max(self.cursor, self._evicted.until)))
-        return self._timeline.since(self.cursor)
+            return self._allowed(self._timeline.since(Seq(max(self.cursor, self._evicted.until))))
+        return self._allowed(self._timeline.since(self.cursor))
+
+    def _allowed(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        self._compactor.update_withheld()
+        return tuple(map(self._withheld.turn, turns))
 
     @property
     def live_notes(self) -> tuple[Note, ...]:
         """Return the live notes of shared screens, oldest first."""
-        return self._compactor.state.notes.live
+        return tuple(map(self._withheld.note, self._compactor.state.notes.live))
 
     @property
     def summary(self) -> RenderedSummary | None:

@@ -89,6 +89,12 @@ class QuoteFinder:
         task = asyncio.create_task(self._run_prefetch(text, seen_from), name="recall-prefetch")
         self._prefetched = _Prefetch(_words(text), seen_from, task)
 
+    def discard(self) -> None:
+        """Drop a prefetched result, because what may be quoted has changed."""
+        if self._prefetched is not None:
+            self._prefetched.task.cancel()
+            self._prefetched = None
+
     def _asked(self, question: Turn) -> str:
         return strip_call(" ".join(part.text for part in question.parts), self._wake_names)
 
@@ -105,12 +111,13 @@ class QuoteFinder:
             return ()
 
     async def _search(self, text: str, seen_from: Seq, *, embed_within_s: float) -> Sequence[RecallHit]:
-        return await self._recall.search(
+        found = await self._recall.search(
             text,
             self._room.scope_beyond(seen_from),
             limit=RESULTS_PER_QUOTE * self._settings.quotes,
             embed_within_s=embed_within_s,
         )
+        return self._room.allowed(found)
 
     async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.errors import EmbeddingError
-from compaction.memory.passage import PassageId, Scope
+from compaction.memory.passage import PassageId, PassageKind, Scope
 from compaction.memory.query import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
@@ -24,10 +24,10 @@ from compaction.memory.query import (
     top_passages,
 )
 from compaction.memory.recall import RecallHit, rank_hits
-from compaction.model import Seq, Turn
+from compaction.model import Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bot.memory.access_log import AccessLog
     from compaction.memory.passage import Passage, RecallIndex
@@ -159,11 +159,19 @@ class RoomRecall:
     """Memory search of one room, limited to the room's scope.
 
     `reach`: `session`, `channel` or `guild`: how far the room may search. `accesses` counts what the tools show.
+    `withheld`: returns the ids of people of a guild who opted out; nothing of theirs is found.
     """
 
     def __init__(
-        self, recall: Recall, place: RecallScope, *, reach: str = "channel", accesses: AccessLog | None = None
+        self,
+        recall: Recall,
+        place: RecallScope,
+        *,
+        reach: str = "channel",
+        accesses: AccessLog | None = None,
+        withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
+        self._withheld = withheld
         self._recall = recall
         self._accesses = accesses
         self._place = place
@@ -180,6 +188,22 @@ class RoomRecall:
     def scope_beyond(self, seq: Seq) -> Scope:
         """Return the scope without the turns of the room's own session from `seq` on."""
         return replace(self._scope, in_view=(self._place.session_id, seq))
+
+    def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
+        """Return the hits that may be shown.
+
+        While somebody withholds their words, these are only the other people's own words: summaries, notes and the
+        bot's answers may repeat what was withheld.
+        """
+        withheld = self._withheld(self._place.guild_id)
+        if not withheld:
+            return tuple(found)
+        return tuple(
+            replace(hit, turns=tuple(turn for turn in hit.turns if _is_of_others(turn, withheld)))
+            for hit in found
+            if hit.kind is PassageKind.TURN
+            and any(turn.seq == hit.seq and _is_of_others(turn, withheld) for turn in hit.turns)
+        )
 
     async def memory_search(
         self,
@@ -202,17 +226,23 @@ class RoomRecall:
             if self._scope.session_id not in (None, session):
                 return ()
             scope = replace(scope, session_id=session)
-        found = await self._recall.search(query, scope, limit=limit)
+        found = self.allowed(await self._recall.search(query, scope, limit=limit))
         if self._accesses is not None:
             self._accesses.note_hits(found)
         return found
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
         """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""
-        found = await self._recall.turns(self._place.session_id, first, last)
+        withheld = self._withheld(self._place.guild_id)
+        turns = await self._recall.turns(self._place.session_id, first, last)
+        found = tuple(turn for turn in turns if not withheld or _is_of_others(turn, withheld))
         if self._accesses is not None and found:
             self._accesses.note(self._place.session_id, found[0].seq, found[-1].seq)
         return found
+
+
+def _is_of_others(turn: Turn, withheld: frozenset[str]) -> bool:
+    return turn.kind is not TurnKind.ASSISTANT and not any(part.speaker_id in withheld for part in turn.parts)
 
 
 def _scope(place: RecallScope, reach: str) -> Scope:

@@ -221,8 +221,11 @@ class MemoryUpkeep:
         while self._extracted_through < through:
             end = min(self._extracted_through + BATCH_SIZE, through)
             batch = await self._turns.turns(self._session_id, Seq(self._extracted_through), Seq(end))
-            facts = self._facts_of(self._extracted_through, end, batch)
-            await self._people.extract(self._session_id, self._guild_id, facts, batch, through=end)
+            allowed = [self._memory.allowed_part(turn) for turn in batch]
+            changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
+            facts = self._facts_of(self._extracted_through, end, allowed)
+            facts = [known for known in facts if changed.isdisjoint(known.fact.turns)]
+            await self._people.extract(self._session_id, self._guild_id, facts, allowed, through=end)
             self._extracted_through = end
 
     def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:

@@ -45,7 +45,7 @@ class OptOuts(Protocol):
 
 
 class SilenceableRoom(Protocol):
-    """A room that can be silenced. `bot.participation.participation.Participation` implements it."""
+    """A room that can be silenced, and that is told of opt-outs. `Participation` implements it."""
 
     @property
     def session_id(self) -> str:
@@ -53,6 +53,9 @@ class SilenceableRoom(Protocol):
 
     def stop_speaking(self) -> None:
         """Stop the reply in progress and discard the waiting question."""
+
+    def on_opted_out(self, person_id: int) -> None:
+        """Drop what is on its way to a model or waits for it, since it may hold this person's words."""
 
 
 @dataclass(slots=True)
@@ -79,6 +82,10 @@ class GuildParticipation:
     def excludes(self, person_id: int) -> bool:
         """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
         return person_id in self.opted_out or (self.asks and person_id not in self.agreed)
+
+    def opted_out_ids(self) -> frozenset[str]:
+        """Return the ids of the people who opted out, as turns have them."""
+        return frozenset(map(str, self.opted_out))
 
     def begin_session(self, session_id: str) -> None:
         """Ask everybody anew in another session. A session that goes on after a crash keeps its answers."""
@@ -205,6 +212,11 @@ class GuildParticipations:
 
     # -- consent and opt-outs ---------------------------------------------------------------------------------------
 
+    def opted_out_of(self, guild_id: int | None) -> frozenset[str]:
+        """Return the ids of the people who opted out there, as turns have them. Empty before a room was there."""
+        guild = None if guild_id is None else self._guilds.get(guild_id)
+        return frozenset() if guild is None else guild.opted_out_ids()
+
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
 
@@ -226,5 +238,7 @@ class GuildParticipations:
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.opted_out = frozenset(opted_out)
         guild.agreed -= {person_id}
+        if out and guild.room is not None:
+            guild.room.on_opted_out(person_id)
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
         await self._opt_outs.put(guild_id, person_id, out=out)

@@ -70,6 +70,9 @@ class ReplyControl(Protocol):
     def stop_speaking(self) -> None:
         """Stop the reply in progress and discard the waiting question."""
 
+    def drop_derived(self) -> None:
+        """Stop speaking, and drop prepared replies and results of tools."""
+
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""
 
@@ -223,6 +226,11 @@ class Participation:
 
     def stop_speaking(self) -> None:
         self._replies.stop_speaking()
+
+    def on_opted_out(self, person_id: int) -> None:
+        """Drop what was made with this person's words: the reply in progress, and what tools found."""
+        self._engagement.remove(person_id)
+        self._replies.drop_derived()
 
     # -- what people say -------------------------------------------------------------------------------------
 

@@ -90,6 +90,7 @@ class Conversation:
         self._memory = memory
         self._upkeep = upkeep
         self._quoting = quoting
+        self._toolbox = toolbox
         self._finishing = False
         # Each part is built after the parts that it needs.
         self.playback = Playback(monotonic=services.clock.monotonic)
@@ -180,6 +181,7 @@ class Conversation:
             own_words=self.playback.words_between,
             on_tentative=self._on_tentative,
             on_resumed=self._preemptive_reply.discard_for,
+            excludes=self._participation.excludes,
         )
 
     # -- life -----------------------------------------------------------------------------------------------
@@ -368,9 +370,18 @@ class Conversation:
     def stop_speaking(self) -> None:
         self._replier.cancel_all()
 
+    def drop_derived(self) -> None:
+        self._preemptive_reply.discard("opted_out")
+        self._replier.cancel_all()
+        self._toolbox.exchanges.clear()
+        if self._quoting is not None:
+            self._quoting.discard()
+        if self._bridge is not None:
+            self._bridge.refresh()
+
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
-        turns = self._memory.turns
+        turns = [turn for turn in self._memory.window if not turn.tombstone]
         if turns:
             self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return bool(turns)

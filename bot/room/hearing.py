@@ -80,6 +80,7 @@ class Hearing:
     `language`: the language code that everybody speaks; None: detect it for each person. `turn_end_detector` judges in
     pauses whether the speaker has finished; `listener` must be made accordingly. `is_urgent`: whether a text must not
     wait for others to finish. `own_words`: returns the words that the bot spoke between two times.
+    `excludes`: returns whether a person may not be heard any more.
 
     Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
     that may be the end, and whether the speaker sounds finished. `on_resumed` gets the id of an utterance that goes on
@@ -102,7 +103,9 @@ class Hearing:
         own_words: Callable[[float, float], str] = lambda since, until: "",
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
+        excludes: Callable[[int], bool] = lambda _: False,
     ) -> None:
+        self._excludes = excludes
         self._listener = listener
         self._recognizer = recognizer
         self._glossary = glossary
@@ -226,6 +229,8 @@ class Hearing:
         if attempt is None or attempt.recognition is None:
             # A failed eager recognition was not reported.
             attempt = await self._transcribe(utterance)
+        if self._excludes(utterance.user_id):
+            attempt = _Attempt(None, None, attempt.asked_at, "opted_out")
         reason = self._guard(utterance, attempt)
         recognition = attempt.recognition
         if recognition is None:
@@ -269,6 +274,8 @@ class Hearing:
 
     async def _recognise(self, utterance: Utterance, *, again: bool = False) -> _Attempt:
         asked_at = self._clock.monotonic()
+        if self._excludes(utterance.user_id):
+            return _Attempt(None, None, asked_at, "opted_out")
         # Interim until the end is certain, which may happen between the two attempts.
         interim = utterance.id not in self._pending
         expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)

@@ -91,6 +91,7 @@ class Room:
                 self._upkeep = self._services.open_upkeep(session_id, self._place.guild_id, memory)
                 guild = await self._services.participation.of_guild(self._place.guild_id)
                 guild.begin_session(session_id)
+                memory.withhold(guild.opted_out_ids)
                 with self._open_screens(session_id, memory) as screens:
                     conversation = self._conversation = self._new_conversation(session_id, memory, guild)
                     reason = "crashed"

@@ -50,13 +50,22 @@ async def open_recall(
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
 
 
-def quoting_factory(settings: BotSettings, recall: Recall, zone: tzinfo) -> Callable[[RecallScope], QuoteFinder | None]:
-    """Return the factory of a room's quote finder; it returns None if quotes are switched off."""
+def quoting_factory(
+    settings: BotSettings,
+    recall: Recall,
+    zone: tzinfo,
+    *,
+    withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
+) -> Callable[[RecallScope], QuoteFinder | None]:
+    """Return the factory of a room's quote finder; it returns None if quotes are switched off.
+
+    `withheld`: returns the ids of people of a guild whose words may not be quoted.
+    """
 
     def quoting(scope: RecallScope) -> QuoteFinder | None:
         if not settings.recall.enabled or not settings.recall.quotes:
             return None
-        room = RoomRecall(recall, scope, reach=settings.recall.scope)
+        room = RoomRecall(recall, scope, reach=settings.recall.scope, withheld=withheld)
         return QuoteFinder(
             recall,
             room,

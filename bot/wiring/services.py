@@ -128,6 +128,7 @@ async def open_services(
         zone=zone,
         more=tuple if servers is None else servers.tools,
         screens=lambda place: screens.room(place.guild_id),
+        withheld=participation.opted_out_of,
     )
     instructions = SystemPrompt(settings.brain.name, settings.brain.instructions)
     responder_name = f"the language model {model.model}" if model else "what I heard, without a language model"
@@ -163,7 +164,7 @@ async def open_services(
             observe=observe,
         ),
         open_upkeep=upkeep_factory(settings, database, turns, stores.people, accesses, clock, upkeeps=stores.upkeeps),
-        open_quoting=quoting_factory(settings, recall, zone),
+        open_quoting=quoting_factory(settings, recall, zone, withheld=participation.opted_out_of),
         open_toolbox=_toolbox(settings, model, toolset),
         can_skip=model is not None,
         screens=screens,

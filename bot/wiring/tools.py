@@ -33,6 +33,7 @@ class Toolset:
 
     `accesses` counts what memory search shows, and `reach` is its scope. `more`: the tools of MCP servers, for every
     room. `screens` returns a room's view of its shared screens, or None if it has none.
+    `withheld` returns the ids of people of a guild whose words may not be found.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Toolset:
         zone: tzinfo,
         more: Callable[[], Sequence[RoomTool]] = tuple,
         screens: Callable[[Place], ScreenView | None] = lambda _: None,
+        withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
+        self._withheld = withheld
         self._settings = settings
         self._recall = recall
         self._accesses = accesses
@@ -62,7 +65,7 @@ class Toolset:
             return Toolbox()
         tools: list[RoomTool] = []
         if settings.memory:
-            room = RoomRecall(self._recall, here, reach=self._reach, accesses=self._accesses)
+            room = RoomRecall(self._recall, here, reach=self._reach, accesses=self._accesses, withheld=self._withheld)
             tools += memory_tools(room, zone=self._zone, now=self._clock.now)
         screen = self._screens(place)
         if screen is not None:

@@ -42,7 +42,8 @@ from compaction.folding.signals import (
     StorePendingNotes,
     WriteLanding,
 )
-from compaction.model import Strategy
+from compaction.folding.withheld import WithheldPeople
+from compaction.model import Seq, Strategy
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import ChapterRequest
@@ -99,7 +100,9 @@ class Compactor:
         clock: SessionClock,
         log: structlog.typing.FilteringBoundLogger,
         on_event: Callable[[CompactionEvent], None] | None,
+        withheld: WithheldPeople | None = None,
     ) -> None:
+        self._withheld = WithheldPeople() if withheld is None else withheld
         self._session_id = session_id
         self._machine = machine
         self._view = LedgerView.of(ledger)
@@ -126,8 +129,8 @@ class Compactor:
 
     @property
     def rendered(self) -> RenderedSummary | None:
-        """Return the summary of all folded turns and notes."""
-        return self._view.rendered
+        """Return the summary of all folded turns and notes, without what is withheld."""
+        return self._withheld.summary(self._view.ledger, self._view.rendered)
 
     @property
     def span(self) -> tuple[float, float] | None:
@@ -148,15 +151,23 @@ class Compactor:
 
     # -- called by the session --------------------------------------------------------------------------------
 
+    def update_withheld(self) -> bool:
+        """Take over who is withheld now; return whether anybody is. Called before anything goes to a model."""
+        run = self.state.run
+        folded_until = self.state.memory.cursor if run is None else max(run.end, self.state.memory.cursor)
+        return self._withheld.update(said_until=Seq(self._timeline.total), folded_until=Seq(folded_until))
+
     def check(self) -> None:
         """Start a run if one is due, and return at once. Must be called while an event loop is running."""
         try:
+            # Repairs and chapters are made from what is folded, which may hold withheld words.
+            withheld = self.update_withheld()
             self._handle(
                 CheckRequested(
                     total_turns=self._timeline.total,
                     stored_turns=self._outbox.stored_turns,
-                    degraded=self._view.degraded if self._repairs else (),
-                    chapter=self._view.chapter if self._chapters else None,
+                    degraded=self._view.degraded if self._repairs and not withheld else (),
+                    chapter=self._view.chapter if self._chapters and not withheld else None,
                 )
             )
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
@@ -309,14 +320,17 @@ class Compactor:
             return request_for_chapter(run.chapter, self._timeline, self._view.ledger)
         if run.repairs is not None:
             return await self._repair_request(run, run.repairs)
-        return request_for_batch(
+        # Somebody may have opted out since the check.
+        self.update_withheld()
+        request = request_for_batch(
             run,
             self._timeline,
-            self._view.ledger,
-            rendered=self._view.rendered,
+            self._withheld.ledger(self._view.ledger),
+            rendered=self.rendered,
             pending=self.state.notes.pending,
             strategy=self._settings.strategy,
         )
+        return self._withheld.request(request)
 
     async def _repair_request(self, run: Run, segment_id: SegmentId) -> FoldRequest:
         """Return the request to repair a segment, with its turns read from the store. Raises StoreError."""
@@ -439,14 +453,15 @@ class Compactor:
         self._handle(EndingStored())
 
     def _closing_segment(self) -> Segment | None:
+        self.update_withheld()
         notes = self.state.notes
         start = max(self.state.memory.cursor, self._timeline.first)
         return make_closing_segment(
-            self._timeline.since(start),
-            (*notes.pending, *notes.live),
+            tuple(map(self._withheld.turn, self._timeline.since(start))),
+            tuple(map(self._withheld.note, (*notes.pending, *notes.live))),
             session_id=self._session_id,
-            known=self._view.ledger.known_facts(),
-            before=turns_before(self._timeline, start),
+            known=self._withheld.ledger(self._view.ledger).known_facts(),
+            before=tuple(map(self._withheld.turn, turns_before(self._timeline, start))),
             degraded=self._summariser.name != self._fallback.name,
             at=self._clock.now(),
         )

@@ -158,8 +158,8 @@ async def set_opt_out(participation: GuildParticipations, interaction: discord.I
     if not out:
         return "I hear you again on this server."
     return (
-        "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back. What you "
-        "said before stays in its session; /memory forget deletes what I keep about you."
+        "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back. What I "
+        "kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -143,6 +144,24 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     assert await reached("session", MORNING) == 0
     alone = RoomRecall(Recall(index, store), RecallScope(EVENING), reach="guild")
     assert len(await alone.memory_search("Lisbon")) == 1
+
+
+@pytest.mark.asyncio
+async def test_nothing_of_who_opted_out_is_found() -> None:
+    """Neither the search nor the numbers of turns bring a withheld person's words, alone or beside somebody else's; the
+    others' own words are found, and all of it again after an opt-in.
+    """
+    mine, yours = turn(0, "Lisbon is lovely."), turn(1, "Lisbon is far away.")
+    yours = replace(yours, parts=tuple(replace(part, speaker_id="bo", speaker="Bo") for part in yours.parts))
+    (part,) = mine.parts
+    index, store = await evening(mine, yours)
+    out = {part.speaker_id}
+    room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), withheld=lambda _: frozenset(out))
+    (hit,) = await room.memory_search("Lisbon")
+    assert (hit.text, hit.turns) == ("Lisbon is far away.", (yours,))
+    assert await room.recall_turns(0, 1) == (yours,)
+    out.clear()
+    assert len(await room.memory_search("Lisbon")) == 2
 
 
 @pytest.mark.asyncio

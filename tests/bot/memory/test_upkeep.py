@@ -208,6 +208,20 @@ async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
+async def test_no_fact_is_drawn_of_who_opted_out(tmp_path: Path) -> None:
+    """What somebody said before they opted out is drawn into no fact afterwards, folded or not; others' words are."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Lisbon.")
+        await evening.say("My dog is called Bruno.", "Bob")
+        await evening.talk(70)
+        await evening.say("I'm vegan.")
+        evening.memory.withhold(lambda: frozenset({"id-Ada"}))
+        await evening.keeper.finish()
+        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
+        assert [fact.text for fact in await evening.people.facts_about(GUILD, "id-Bob")] == ["My dog is called Bruno."]
+
+
+@pytest.mark.asyncio
 async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
     """The facts about a person are read when the person joins, so that building a prompt never waits for the store."""
     path = tmp_path / "a.db"

@@ -23,10 +23,15 @@ class FakeRoom:
 
     def __init__(self) -> None:
         self.silences = 0
+        self.opted_out: list[int] = []
 
     def stop_speaking(self) -> None:
         """Count the call."""
         self.silences += 1
+
+    def on_opted_out(self, person_id: int) -> None:
+        """Store who opted out."""
+        self.opted_out.append(person_id)
 
 
 class House:

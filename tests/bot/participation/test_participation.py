@@ -93,6 +93,10 @@ class Table:
         """Count the call."""
         self.stopped += 1
 
+    def drop_derived(self) -> None:
+        """Count it as a stop."""
+        self.stopped += 1
+
     def speak_unprompted(self, decision: Decision) -> bool:
         """Accept the reply."""
         return True

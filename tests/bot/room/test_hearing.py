@@ -59,6 +59,7 @@ class Bench:
         self.seen: list[events.Event] = []
         self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
+        self.opted_out: set[int] = set()
         self.tentative: list[SpokenText] = []
         self.resumed: list[str] = []
         self.hearing = Hearing(
@@ -75,6 +76,7 @@ class Bench:
             own_words=lambda since, until: self.own_words,
             on_tentative=lambda spoken, likely: self.tentative.append(spoken),
             on_resumed=self.resumed.append,
+            excludes=lambda user_id: user_id in self.opted_out,
         )
 
     async def _keep(self, group: tuple[SpokenText, ...]) -> None:
@@ -158,6 +160,22 @@ async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
         await until(lambda: bool(bench.dropped))
     assert bench.dropped == ["phantom_phrase"]
     assert bench.texts == []
+
+
+@pytest.mark.asyncio
+async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
+    """Speech that was received before an opt-out and waits for the recogniser is dropped, and its text never seen."""
+    bench = Bench("My secret.", "It rains.")
+    async with bench.running():
+        started = bench.clock.monotonic()
+        await bench.pass_time(2.0)
+        bench.hearing.hear(speech(ADA, at=started, seconds=2.0))
+        bench.opted_out.add(ADA)
+        await bench.pass_time(1.5)
+        await until(lambda: bool(bench.dropped))
+    assert bench.dropped == ["opted_out"]
+    assert bench.texts == []
+    assert bench.recognizer.asked == []
 
 
 @pytest.mark.asyncio

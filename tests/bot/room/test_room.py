@@ -308,6 +308,21 @@ async def test_where_the_bot_asks_an_opt_out_comes_first(tmp_path: Path) -> None
 
 
 @pytest.mark.asyncio
+async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) -> None:
+    """What Ada said before she opted out is in no later prompt, nor is her name expected by the recogniser."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(ADA.id, "The walrus sleeps in the shed.")
+        await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+        await house.say(BO.id, "Roomtone, what sleeps in the shed?")
+        reply = await house.reply(1)
+        assert "walrus" not in reply.text.casefold()
+        (built,) = house.of(events.ContextBuilt)
+        assert isinstance(built, events.ContextBuilt)
+        assert not any("walrus" in part.content.casefold() or "Ada" in part.content for part in built.parts)
+        assert "Ada" not in house.recognizer.asked[-1][2]
+
+
+@pytest.mark.asyncio
 async def test_where_nobody_can_agree_the_bot_leaves(tmp_path: Path) -> None:
     """Where the bot asks and the chat refuses the button, it does not stay, even if it could speak."""
     async with a_house(tmp_path) as house:

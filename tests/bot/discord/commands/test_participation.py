@@ -133,7 +133,9 @@ async def test_a_moderator_chooses_the_names_and_everybody_sees_them() -> None:
 async def test_who_does_not_want_to_be_heard_is_not() -> None:
     """A person who opts out is not heard until they opt in again."""
     async with online() as table:
-        assert (await table.say(BEN, "opt-out")).startswith("I no longer hear you on this server")
+        answer = await table.say(BEN, "opt-out")
+        assert answer.startswith("I no longer hear you on this server")
+        assert "no longer used. Shall I forget it too?" in answer
         assert table.standing.opted_out == {BEN}
         assert await table.say(BEN, "opt-in") == "I hear you again on this server."
         assert table.standing.opted_out == frozenset()

@@ -1,0 +1,153 @@
+"""Nothing of a withheld person reaches a model: not from the window, the summary, a fold or a note."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.folding.withheld import SOMEBODY, WithheldPeople
+from compaction.model import Mode, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.session import SessionMemory
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.turn_store import InMemoryTurnStore
+
+if TYPE_CHECKING:
+    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
+
+ADA, BO = "1", "2"
+SECRET = "walrus"
+
+
+class WatchedSummariser(ExtractiveSummariser):
+    """Keeps what it is asked to fold, as text."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Keep the request, and fold it."""
+        self.asked.append(repr(request))
+        return await super().fold(request)
+
+    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
+        """Keep the request, and make the chapter."""
+        self.asked.append(repr(request))
+        return await super().fold_chapter(request)
+
+
+def turn(seq: int, who: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Turn:
+    """Return a turn of one person."""
+    return Turn(Seq(seq), kind, float(seq), float(seq) + 1, (TurnPart(who, f"name {who}", text),))
+
+
+def people(*turns: Turn) -> WithheldPeople:
+    """Return the people of these turns."""
+    known = WithheldPeople()
+    for each in turns:
+        known.note_turn(each)
+    return known
+
+
+def test_their_parts_leave_the_turns_and_others_stay() -> None:
+    """A turn of two keeps the other's part; a turn of theirs alone is empty; a turn of others is the same object."""
+    mine, yours = turn(0, ADA, SECRET), turn(1, BO, "rain")
+    both = replace(mine, seq=Seq(2), parts=(*mine.parts, *yours.parts))
+    known = people(mine, yours, both)
+    known.withhold(lambda: frozenset({ADA}))
+    assert known.update(said_until=Seq(3), folded_until=Seq(0))
+    assert (known.turn(mine).parts, known.turn(mine).tombstone) == ((), True)
+    assert known.turn(both).parts == yours.parts
+    assert known.turn(yours) is yours
+
+
+def test_what_the_bot_said_since_their_first_turn_may_repeat_them() -> None:
+    """The bot's turns from the person's first turn until the opt-out are left out; those before and after stay."""
+    turns = [turn(0, "assistant", "Hello.", TurnKind.ASSISTANT), turn(1, ADA, SECRET)]
+    turns += [turn(2, "assistant", f"A {SECRET}!", TurnKind.ASSISTANT)]
+    known = people(*turns)
+    known.withhold(lambda: frozenset({ADA}))
+    known.update(said_until=Seq(3), folded_until=Seq(0))
+    later = turn(3, "assistant", "It rains.", TurnKind.ASSISTANT)
+    assert [bool(known.turn(each).parts) for each in (*turns, later)] == [True, False, False, True]
+
+
+def test_an_opt_in_gives_everything_back() -> None:
+    """Nothing is deleted: once the person allows it again, turns are as before."""
+    out = {ADA}
+    mine = turn(0, ADA, SECRET)
+    known = people(mine)
+    known.withhold(lambda: frozenset(out))
+    known.update(said_until=Seq(1), folded_until=Seq(0))
+    assert not known.turn(mine).parts
+    out.clear()
+    assert not known.update(said_until=Seq(2), folded_until=Seq(0))
+    assert known.turn(mine) is mine
+
+
+def test_who_never_spoke_withholds_nothing() -> None:
+    """Somebody who opted out and has no turn in the session changes nothing there."""
+    known = people(turn(0, BO, "rain"))
+    known.withhold(lambda: frozenset({ADA}))
+    assert not known.update(said_until=Seq(1), folded_until=Seq(0))
+
+
+def test_a_note_of_their_screen_loses_the_name() -> None:
+    """Notes stay, without the name of a withheld person."""
+    known = people(turn(0, ADA, SECRET))
+    known.withhold(lambda: frozenset({ADA}))
+    known.update(said_until=Seq(1), folded_until=Seq(0))
+    mine, yours = (Note(NoteId(f"n{who}"), 1.0, f"name {who}", "A page.") for who in (ADA, BO))
+    assert (known.note(mine).who, known.note(yours)) == (SOMEBODY, yours)
+
+
+@pytest.mark.asyncio
+async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
+    """Nothing of Ada is in a context or in a fold's request after she
+    opted out; what is folded later has a summary again.
+    """
+    summariser, out = WatchedSummariser(), set[str]()
+    store, clock = InMemoryTurnStore(), FakeClock()
+
+    def sees_secret(memory: SessionMemory) -> bool:
+        context = memory.context(max_input_tokens=20_000)
+        return SECRET in repr((context.summary, context.window)).casefold()
+
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=store,
+        summariser=summariser,
+        fallback=summariser,
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=clock,
+    ) as memory:
+        memory.withhold(lambda: frozenset(out))
+        for number in range(140):
+            ada = number % 3 == 0 and number < 60
+            said = (
+                f"My {SECRET} number {number} lives in Lisbon." if ada else f"I put parcel {number} into shed {number}."
+            )
+            part = TurnPart(ADA if ada else BO, "Ada" if ada else "Bo", said)
+            await memory.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+            if number == 90:
+                memory.context(max_input_tokens=20_000)
+                await memory.settle()
+                assert memory.cursor > 0
+                assert sees_secret(memory)
+                changes = memory.external_changes
+                out.add(ADA)
+                assert memory.external_changes == changes + 1
+                summariser.asked.clear()
+            memory.context(max_input_tokens=20_000)
+            await memory.settle()
+            if number >= 90:
+                assert not sees_secret(memory)
+        assert summariser.asked
+        assert not any(SECRET in asked.casefold() or "Ada" in asked for asked in summariser.asked)
+        assert memory.summary is not None
+        await memory.end()
+        assert SECRET not in repr(memory.segments[-1]).casefold()
