@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
 from bot.store.forgotten import list_session, list_words
@@ -169,10 +169,9 @@ class SpeechForgetter:
         own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person.id}
         words = _words_here(words, before, person.id, spoke=bool(theirs))
         answers = await asyncio.to_thread(_answers_to_forget, before, theirs, person.id, words)
-        for turn in theirs:
-            await _blank_turn(connection, session_id, turn, person.id)
-        for turn in answers:
-            await _blank_turn(connection, session_id, turn, turn.parts[0].speaker_id)
+        blanked = [_without_part_of(turn, person.id) for turn in theirs]
+        blanked += [_without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
+        await _blank_turns(connection, session_id, blanked)
         gone = await _delete_notes(connection, session_id, own_names) if seq is None else frozenset()
         seqs = frozenset(turn.seq for turn in (*theirs, *answers))
         left = await _turns(connection, _select_turns(session_id))
@@ -276,9 +275,11 @@ async def _sessions_that_tell(
             continue
         spoken = await _turns(connection, _of_bot(_select_turns(session_id)))
         texts = [part.text for turn in spoken for part in turn.parts]
-        for table in (segments, chapters):
-            wanted = select(table.c.gist, table.c.paragraph).where(table.c.session_id == session_id)
-            texts += [f"{row.gist} {row.paragraph}" for row in await connection.execute(wanted)]
+        made = await connection.execute(select(segments).where(segments.c.session_id == session_id))
+        for segment in map(rows.segment_from_row, made):
+            texts += [segment.gist, segment.paragraph, *(fact.text for fact in segment.facts)]
+        over = await connection.execute(select(chapters).where(chapters.c.session_id == session_id))
+        texts += [f"{row.gist} {row.paragraph}" for row in over]
         if await asyncio.to_thread(_any_tells, texts, words):
             found.append(session_id)
     return found
@@ -322,15 +323,26 @@ def _same_name(name: str, wanted: str) -> bool:
     return plain(name).casefold() == plain(wanted).casefold()
 
 
-async def _blank_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn, person_id: str) -> None:
+def _without_part_of(turn: Turn, person_id: str) -> Turn:
     left = tuple(part for part in turn.parts if part.speaker_id != person_id)
-    blanked = replace(turn, parts=left, tombstone=not left)
-    values = rows.turn_values(session_id, blanked)
-    same = (turns.c.session_id == session_id) & (turns.c.seq == turn.seq)
-    # Triggers remove the turn from the index.
-    await connection.execute(update(turns).where(same).values(parts=values["parts"], tombstone=values["tombstone"]))
-    if left:
-        await index_source(connection, session_id, blanked)
+    return replace(turn, parts=left, tombstone=not left)
+
+
+async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blanked: Sequence[Turn]) -> None:
+    """Store the turns without what was forgotten, in one statement: a long session has thousands."""
+    if not blanked:
+        return
+    same = (turns.c.session_id == session_id) & (turns.c.seq == bindparam("numbered"))
+    new: dict[str, object] = {"parts": bindparam("new_parts"), "tombstone": bindparam("new_tombstone")}
+    values = [rows.turn_values(session_id, turn) for turn in blanked]
+    # Triggers remove the turns from the index.
+    await connection.execute(
+        update(turns).where(same).values(new),
+        [{"numbered": each["seq"], "new_parts": each["parts"], "new_tombstone": each["tombstone"]} for each in values],
+    )
+    for turn in blanked:
+        if turn.parts:
+            await index_source(connection, session_id, turn)
 
 
 async def _delete_notes(connection: AsyncConnection, session_id: SessionId, names: Collection[str]) -> frozenset[str]:
@@ -357,12 +369,16 @@ async def _delete_facts_made_of(
 ) -> int:
     """Delete the facts about other people that were made of removed facts, or that tell of the person."""
     said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
+    explained = {term for text in said.values() for term in terms(text)}
     found = await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))
     gone = [
         row.id
         for row in found
         if row.id in blanked
-        or (words.quoted_or_named_in(row.text) and plain(row.text) not in plain(said.get(row.turn_seq, "")))
+        or (
+            plain(row.text) not in plain(said.get(row.turn_seq, ""))
+            and (words.quoted_or_named_in(row.text) or words.has_rare_word(row.text, explained))
+        )
     ]
     for fact_id in gone:
         await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))

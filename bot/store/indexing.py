@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, select, tuple_, update
 
 from bot.store import rows
-from bot.store.tables import add_once, corrections, notes, passages, search_marks, segments, sessions, turns
+from bot.store.tables import (
+    add_all_once,
+    add_once,
+    corrections,
+    notes,
+    passages,
+    search_marks,
+    segments,
+    sessions,
+    turns,
+)
 from bot.store.tags import passage_tags
 from compaction.language.terms import terms_version
 from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -40,6 +52,17 @@ async def index_source(connection: AsyncConnection, session_id: SessionId, sourc
         case Segment():
             await _add(connection, session_id, source, key=source.id, start=source.start, at=source.started_at)
             await _store_corrections(connection, session_id, source)
+
+
+async def index_segments_again(connection: AsyncConnection, session_id: SessionId, made: Sequence[Segment]) -> None:
+    """Index segments of one session in one statement, after the old text of each was removed.
+
+    Their corrections are known already. Call it inside the write transaction that stores them.
+    """
+    place = await _place_of(connection, session_id)
+    values = [_values(session_id, each, place, key=each.id, start=each.start, at=each.started_at) for each in made]
+    if values:
+        await add_all_once(connection, passages, values)
 
 
 async def catch_up(database: Database) -> int:
@@ -168,10 +191,31 @@ async def _add(
     preceding: str = "",
     following: str = "",
 ) -> bool:
-    place = (
-        await connection.execute(select(sessions.c.guild_id, sessions.c.channel_id).where(sessions.c.id == session_id))
-    ).one()
-    values: dict[str, object] = {
+    place = await _place_of(connection, session_id)
+    values = _values(
+        session_id, source, place, key=key, start=start, at=at, own=own, preceding=preceding, following=following
+    )
+    return await add_once(connection, passages, values)
+
+
+async def _place_of(connection: AsyncConnection, session_id: SessionId) -> Any:
+    of_session = select(sessions.c.guild_id, sessions.c.channel_id).where(sessions.c.id == session_id)
+    return (await connection.execute(of_session)).one()
+
+
+def _values(
+    session_id: SessionId,
+    source: PassageSource,
+    place: Any,
+    *,
+    key: str,
+    start: Seq | None,
+    at: float,
+    own: str | None = None,
+    preceding: str = "",
+    following: str = "",
+) -> dict[str, object]:
+    return {
         "session_id": session_id,
         "kind": source_kind(source).value,
         "key": key,
@@ -182,7 +226,6 @@ async def _add(
         "following": following,
         "tags": passage_tags(source, session_id, place.guild_id, place.channel_id),
     }
-    return await add_once(connection, passages, values)
 
 
 def _terms_text(source: PassageSource) -> str:

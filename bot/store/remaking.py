@@ -11,10 +11,10 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 
 from bot.store import rows
-from bot.store.indexing import index_source
+from bot.store.indexing import index_segments_again
 from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
@@ -92,9 +92,8 @@ async def remake_segments(
         _remake, stored, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now
     )
     superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
-    for segment in plan.changed:
-        await _store(connection, segment)
-        await _rebuild_record(connection, segment, superseded, now=now)
+    await _store(connection, session_id, plan.changed)
+    await _rebuild_records(connection, session_id, plan.changed, superseded, now=now)
     followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
     await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
     return Remade(plan.blanked, first)
@@ -119,7 +118,9 @@ def _touched(
 
 
 def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords) -> bool:
-    told = f"{segment.gist} {segment.paragraph}"
+    # A quoted fact has somebody's own words.
+    facts = (fact.text for fact in segment.facts if not fact.quoted)
+    told = " ".join((segment.gist, segment.paragraph, *facts))
     if words.quoted_or_named_in(told):
         said = [part.text for turn in _heard(left, segment) for part in turn.parts]
         # What others say of the person is theirs.
@@ -162,25 +163,41 @@ def _remake(
     return _Plan(tuple(after), tuple(changed), tuple(blanked))
 
 
-async def _store(connection: AsyncConnection, segment: Segment) -> None:
-    same = (segments.c.session_id == segment.session_id) & (segments.c.id == segment.id)
-    values = rows.segment_values(segment.session_id, segment)
-    await connection.execute(update(segments).where(same).values({key: values[key] for key in _REMADE}))
-    await index_source(connection, segment.session_id, segment)
+async def _store(connection: AsyncConnection, session_id: SessionId, made: Sequence[Segment]) -> None:
+    """Store and index the segments, with few statements: a long session has a thousand, and turns wait meanwhile."""
+    if not made:
+        return
+    same = (segments.c.session_id == session_id) & (segments.c.id == bindparam("named"))
+    values = [rows.segment_values(session_id, each) for each in made]
+    columns: dict[str, object] = {key: bindparam(f"new_{key}") for key in _REMADE}
+    await connection.execute(
+        update(segments).where(same).values(columns),
+        [{"named": each["id"]} | {f"new_{key}": each[key] for key in _REMADE} for each in values],
+    )
+    # Triggers have removed the old text from the index.
+    await index_segments_again(connection, session_id, made)
 
 
-async def _rebuild_record(
-    connection: AsyncConnection, segment: Segment, superseded: frozenset[str], *, now: float
+async def _rebuild_records(
+    connection: AsyncConnection,
+    session_id: SessionId,
+    made: Sequence[Segment],
+    superseded: frozenset[str],
+    *,
+    now: float,
 ) -> None:
-    same = (segment_tiers.c.session_id == segment.session_id) & (segment_tiers.c.segment_id == segment.id)
-    row = (await connection.execute(select(segment_tiers).where(same))).one_or_none()
-    if row is None:
-        return
-    if row.archived_at is not None:
-        await mark_archived(connection, segment.session_id, segment.id)
-    if row.compressed_at is None:
-        return
-    blank = {f"{segment.id}#{index}" for index, fact in enumerate(segment.facts) if not fact.text}
-    record = make_record(segment, superseded=superseded | blank, task_completed=bool(row.task_completed), at=now)
-    record = replace(record, original_tokens=row.original_tokens)
-    await connection.execute(update(segment_tiers).where(same).values(record_values(record)))
+    of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
+    stored = {row.segment_id: row for row in await connection.execute(of_session)}
+    for segment in made:
+        row = stored.get(segment.id)
+        if row is None:
+            continue
+        if row.archived_at is not None:
+            await mark_archived(connection, session_id, segment.id)
+        if row.compressed_at is None:
+            continue
+        blank = {f"{segment.id}#{index}" for index, fact in enumerate(segment.facts) if not fact.text}
+        record = make_record(segment, superseded=superseded | blank, task_completed=bool(row.task_completed), at=now)
+        record = replace(record, original_tokens=row.original_tokens)
+        same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == segment.id)
+        await connection.execute(update(segment_tiers).where(same).values(record_values(record)))

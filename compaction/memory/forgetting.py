@@ -85,7 +85,7 @@ def _says_again(fact: Fact, words: ForgottenWords, heard: list[Turn]) -> bool:
         or any(
             not any(repeats(said, Runs(frozenset({run}))) for said in left) for run in quoted_in(fact.text, words.runs)
         )
-        or words.restated_in(fact.text, {term for said in left for term in terms(said)})
+        or words.has_rare_word(fact.text, {term for said in left for term in terms(said)})
     )
 
 

@@ -38,6 +38,10 @@ class ForgottenWords:
         """Return whether a text has several of the words in a row, or one of the names."""
         return repeats(text, self.runs) or names_any(text, self.names)
 
+    def has_rare_word(self, text: str, explained: Collection[str]) -> bool:
+        """Return whether a text has a word of the person that others have not said. `explained`: their terms."""
+        return any(term in self._places and term not in explained for term in terms(text))
+
     def restated_in(self, text: str, explained: Collection[str] = ()) -> bool:
         """Return whether a text has the rare words of one turn. `explained`: the terms that others have said."""
         counts = Counter(

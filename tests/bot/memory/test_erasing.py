@@ -51,15 +51,15 @@ class RestatingSummariser:
         """Return a fold whose gist, paragraph and facts of other people restate the earlier summary."""
         read = [part.text for turn in (*request.before, *request.turns) for part in turn.parts]
         told = self._told(" ".join((request.previous or "", *read)))
-        facts = tuple(
-            Fact((turn.seq,), FactKind.LASTING, "Bob", turn.started_at, told, subject="Bob", quoted=False)
-            for turn in request.turns[-1:]
-            if told
-        )
-        # Half of the gists show only by one word that they tell of the person.
+        # Half of the folds show only by one word that they tell of the person.
         veiled = told and f"The matter of {RARE[0]} goes on."
-        gist = told if request.start % 20 else veiled
-        return Fold(gist=gist or "They talked.", facts=facts, form="ledger.v3", paragraph=told)
+        text = told if request.start % 20 else veiled
+        facts = tuple(
+            Fact((turn.seq,), FactKind.LASTING, "Bob", turn.started_at, text, subject="Bob", quoted=False)
+            for turn in request.turns[-1:]
+            if text
+        )
+        return Fold(gist=text or "They talked.", facts=facts, form="ledger.v3", paragraph=text)
 
     async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
         """Return a chapter that restates its parts."""
