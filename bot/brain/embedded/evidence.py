@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 # 'Think', 'say', 'machen': words that a question has whatever it is about.
 _LIGHT = frozenset(form for each in LANGUAGES for word in each.light for form in (word, each.stem(word)))
+_SMALL = frozenset(word for each in LANGUAGES for word in each.stopwords)
 _ADDRESSED = re.compile(r"^\s*\w+,\s")
 # The share of the question's words, weighted by rarity, that an answer must have.
 ENOUGH = 0.35
 # A sentence's share is multiplied by this if the question names a person and the sentence is neither by nor about them.
 ELSE_SHARE = 0.6
+# What the question's words add if the sentence has all of them as they were said, and not only their stems.
+LITERAL_SHARE = 0.3
 # Among answers with at least this share of the best score the newest is chosen, because people correct themselves.
 TIE_SHARE = 0.9
 
@@ -54,10 +57,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a question asks for: the stems of its words, its values, and the speakers that it names."""
+    """What a question asks for: the stems of its words, its values, the words themselves, and the speakers it names."""
 
     stems: frozenset[str]
     values: frozenset[str]
+    words: frozenset[str]
     speakers: frozenset[str]
 
 
@@ -126,7 +130,11 @@ def _parse_question(question: str, speakers: set[str], ignore: Iterable[str], as
     named = {name for name in speakers if name_stems(name) & stems}
     if asker is not None and not named and read.own and not read.together:
         named = {asker}
-    return _Question(stems, read.values, frozenset(named))
+    return _Question(stems, read.values, _content_words(strip_call(question, names)), frozenset(named))
+
+
+def _content_words(text: str) -> frozenset[str]:
+    return frozenset(normalized_words(text)) - _SMALL
 
 
 def name_stems(speaker: str | None) -> frozenset[str]:
@@ -149,4 +157,7 @@ def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> f
         return -0.5
     bonus = 0.3 if candidate.speaker in asked_for.speakers else 0.0
     said = meaning(candidate.text)
-    return bonus + 0.2 * bool(said.values - asked_for.values) + 0.1 * bool(said.names - asked_for.stems)
+    # 'On the fifteenth' and 'parcel 15' have the same value; the word itself is nearer.
+    literal = len(asked_for.words & _content_words(candidate.text)) / max(1, len(asked_for.words))
+    added = 0.2 * bool(said.values - asked_for.values) + 0.1 * bool(said.names - asked_for.stems)
+    return bonus + added + LITERAL_SHARE * literal

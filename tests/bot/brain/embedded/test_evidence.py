@@ -102,6 +102,17 @@ def test_a_question_that_was_misheard_is_no_answer(called: str) -> None:
     assert found is said[0]
 
 
+def test_the_word_that_was_said_is_nearer_than_its_value() -> None:
+    """'Fifteenth' and '15' have the same value, and the sentence with the word itself answers."""
+    said = sentences(
+        [
+            ("Ada", "The landlord wants the rent of the workshop on the fifteenth."),
+            ("Dan", "Parcel 15 with the kettle was polished near the market by Dan."),
+        ]
+    )
+    assert best_match("Who wants to be paid on the fifteenth?", said) is said[0]
+
+
 @settings(deadline=None)
 @given(st.permutations(TALK), st.text(max_size=60))
 def test_only_what_was_said_is_answered(talk: list[tuple[str, str]], question: str) -> None:
