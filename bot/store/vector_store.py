@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import String, cast, delete, func, insert, select, text, update
 
 from bot.store import rows
-from bot.store.tables import notes, passage_vectors, passages, search_marks, segments, sessions, turns
+from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.store.tags import tag_clauses
 from bot.store.vectors import StoredVector, VectorFilter, VectorSet, quantize
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
@@ -122,7 +122,10 @@ class VectorStore:
             await connection.execute(update(passages).where(others).values(embedded_by=None))
 
     async def unembedded(self, *, limit: int) -> Sequence[tuple[PassageId, str | None]]:
-        """Return passages without an embedding, newest first, with the text to embed (None: it needs none)."""
+        """Return passages without an embedding, newest first, with the text to embed (None: it needs none).
+
+        A session with the words of somebody who opted out there waits, because an embedder may be another's server.
+        """
         wanted = (
             select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.start_seq, passages.c.key)
             .where(passages.c.embedded_by.is_(None))
@@ -130,6 +133,8 @@ class VectorStore:
             .limit(limit)
         )
         async with self._database.reading() as connection:
+            if withheld := await _sessions_of_opted_out(connection):
+                wanted = wanted.where(passages.c.session_id.not_in(withheld))
             found = (await connection.execute(wanted)).all()
             return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
 
@@ -190,6 +195,14 @@ def _of_guild(guild_id: int | None, model: str) -> Select[Any]:
     if guild_id is None:
         return wanted
     return wanted.join(sessions, sessions.c.id == passages.c.session_id).where(sessions.c.guild_id == guild_id)
+
+
+async def _sessions_of_opted_out(connection: AsyncConnection) -> Sequence[str]:
+    """Return the sessions in which somebody spoke who opted out of being heard in that guild."""
+    of_guild = sessions.c.guild_id == hearing_opt_outs.c.guild_id
+    spoke = turns.c.parts.contains('"' + cast(hearing_opt_outs.c.person_id, String) + '"')
+    wanted = select(turns.c.session_id).distinct().join(sessions, sessions.c.id == turns.c.session_id)
+    return (await connection.scalars(wanted.join(hearing_opt_outs, of_guild & spoke))).all()
 
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
+from bot.store.guilds import OptOutStore
 from bot.store.vector_store import VectorStore
 from compaction.memory.passage import Scope
 from compaction.model import Seq
 from tests.bot.store.test_search import _Room
-from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, LetterEmbedder, turn
+from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, MORNING, SAID, LetterEmbedder, turn
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +80,25 @@ async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> No
         ]
         await room.embed()
         assert await count(database) == 2
+
+
+@pytest.mark.asyncio
+async def test_sessions_of_who_opted_out_are_not_embedded(tmp_path: Path) -> None:
+    """What a person said in a guild in which they opted out waits until they opt in again."""
+    async with open_database(tmp_path / "a.db") as database:
+        room, opt_outs = _Room(database), OptOutStore(database, FakeClock())
+        await room.tell(EVENING, SAID[0])
+        await room.tell(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
+        await room.tell(ELSEWHERE, turn(0, "Shall we visit Lisbon in the spring?"))
+        await opt_outs.put(1, 11, out=True)
+        waiting = [text for _, text in await room.vectors.unembedded(limit=9)]
+        assert waiting == [
+            "Ada Lovelace: Shall we visit Lisbon in the spring?",
+            "Bob: I would rather see the lighthouse.",
+        ]
+        assert len(await room.vectors.unembedded(limit=9)) == 2
+        await opt_outs.put(1, 11, out=False)
+        assert len(await room.vectors.unembedded(limit=9)) == 3
 
 
 @pytest.mark.asyncio
