@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 # What the facts that every summary must have may take of it.
 _MUST_CHARS = 550
-# A fact is told if so much of what it is about is in the text, besides all its names and values.
-_TOLD_SHARE = 0.5
+# A fact is told if so much of what it is about is in the text, besides all its names and values: a good summary tells
+# it in other words.
+_TOLD_SHARE = 1 / 3
 # A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
 _COPIED_SHARE = 0.7
 _LEAST_COPIED = 5
@@ -50,7 +51,7 @@ class ToldText:
         self._about = frozenset(each for sentence in sentences(text) for each in meaning(sentence).topics)
 
     def tells(self, fact: Fact) -> bool:
-        """Return whether the text has all names and values of a fact, and half of its other words."""
+        """Return whether the text has all names and values of a fact, and a third of its other words."""
         own_names = name_words([fact.subject, fact.speaker])
         topics = frozenset(each for one in sentences(fact.text) for each in meaning(one, own_names).topics)
         return len(topics & self._about) >= _TOLD_SHARE * len(topics) and not unfounded(
