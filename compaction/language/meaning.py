@@ -247,10 +247,9 @@ class _Reading:
         upper = [self._written[place][0].isupper() for place in range(len(self._words))]
         later = {word.removesuffix("'s") for place, word in enumerate(self._words) if place > 0 and upper[place]}
         # Recognisers write a sentence Like This Now And Then: its capitals tell nothing.
-        small = {place for place in range(1, len(self._words)) if not self._is_content(place)} - self._cues["own"]
-        titled = any(upper[place] for place in small) and all(
-            upper[place] for place in range(len(self._words)) if self._is_content(place)
-        )
+        content = {place for place in range(len(self._words)) if self._is_content(place)}
+        small = set(range(1, len(self._words))) - content - self._cues["own"]
+        titled = any(upper[place] for place in small) and all(upper[place] for place in content)
         told = not self._language.capital_nouns and not titled
         for place, word in enumerate(self._words):
             bare = word.removesuffix("'s").removesuffix("'")

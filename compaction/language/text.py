@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import category
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # A stop with the quotes and brackets it closes, before white space; ideographic stops need none. Looked for only where
@@ -25,7 +26,7 @@ _MARKS = re.compile(r"[*#`~|<>]+|^\s*[-•–]\s+|(?<=\s)_+|(?<!_)_+(?=\s)")
 def plain(text: str) -> str:
     """Return the text on one line, without list, heading, emphasis or code marks and control characters."""
     if not text.isprintable():
-        text = "".join(char if char.isprintable() else " " for char in text)
+        text = "".join(char if char.isprintable() else "" if category(char) == "Cf" else " " for char in text)
     return " ".join(_MARKS.sub(" ", text).split())
 
 

@@ -29,6 +29,11 @@ def test_plain_removes_marks() -> None:
     assert plain("**Ada**\n`x`\x00 y") == "Ada x y"
 
 
+def test_plain_keeps_words_whole() -> None:
+    """Soft hyphens and zero-width characters stand inside words and leave no space behind."""
+    assert plain("the Minis\u00adter\u200b of\u00a0Finance\ufeff") == "the Minister of Finance"
+
+
 def test_as_sentence_closes_and_cuts() -> None:
     """A sentence gets a stop, and is cut at a clause or a word if it is too long."""
     assert as_sentence("we leave at nine", 40) == "we leave at nine."
