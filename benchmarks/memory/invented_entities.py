@@ -28,6 +28,8 @@ def _numbered(text: str, *, start: int, step: int = 1) -> dict[str, int]:
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+# A letter and the mark before the next one of a word that is spelled out: 'D-V-D', 'N_T_S_C'.
+_SPELLED = re.compile(r"(?<![^\W_])([^\W_])[-_ ](?=[^\W_](?![^\W_]))")
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 # 'Key facts:' or '**Decisions**:' in front of a line is a heading, not a claim.
 _LABEL = re.compile(r"^\s*(?:[-*•#>]+\s*)*(?:\d+[.)]\s+)?(?:\*\*[^*\n]{1,60}\*\*:?|[A-Z][\w /&-]{0,40}:(?=\s*$))\s*:?")
@@ -83,7 +85,7 @@ class SourceText:
 
     def add(self, text: str) -> None:
         """Add a text whose names and numbers a summary may mention."""
-        self._words.update(_stems(text))
+        self._words.update(_stems(text), _stems(_SPELLED.sub(r"\1", text)))
         self._numbers.update(_numbers(text, told=True))
 
     def inventions(self, summary: str) -> InventedEntities:

@@ -10,6 +10,7 @@ SAID = SourceText(
     [
         "[18:04] Ada: We meet at half past seven in Lisbon, my sister Ines owes me 1,150 euros.",
         "[18:05] Bob: the eighteenth of June, twenty-nine people, extension 4417",
+        "[18:06] Ada: it plays D-V-D and N_T_S_C",
     ]
 )
 
@@ -24,6 +25,7 @@ SAID = SourceText(
         "# Key Facts\n**Decisions**\n- Ada's sister is Ines.\n1. Bob said 4417.",
         "One of them was Ada.",
         "At 18:04 Ada spoke.",
+        "Ada said that it plays a DVD in NTSC.",
         "",
     ],
 )
