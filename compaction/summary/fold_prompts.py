@@ -40,7 +40,7 @@ _ASKED_FACTS = 8
 _ASKED_GIST_CHARS = 250
 _ASKED_FACT_CHARS = 160
 _ASKED_CHAPTER_GIST_CHARS = 350
-REQUESTED_CHARS = 1_000
+REQUESTED_CHARS = 1_100
 # Below 1,200 characters: English has some 4.4 characters a token.
 PARAGRAPH_TOKENS = 270
 # What is told of older facts and of earlier stretches: about a thousand tokens each.
