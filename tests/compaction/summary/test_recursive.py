@@ -87,7 +87,7 @@ def test_prompt_has_everything() -> None:
         assert element in asked.prompt
         assert element not in asked.system
     assert (asked.schema, asked.max_output_tokens) == (None, PARAGRAPH_TOKENS)
-    assert "1000 characters" in asked.system
+    assert "1100 characters" in asked.system
 
 
 def test_cap_grows_with_the_writing() -> None:
