@@ -173,7 +173,7 @@ class RecallSettings(BaseModel):
         Literal["session", "channel", "guild"],
         Field(
             description="Where the bot searches when it answers: this session, all sessions of this voice channel, or "
-            "all of the server. Default channel: not everybody here may enter the other channels."
+            "the server's channels that everybody present may enter. Default channel."
         ),
     ] = "channel"
     # Most quotes in the prompt of a reply; 0 means none, which makes the model search. Rehearsals do so.

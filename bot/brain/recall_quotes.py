@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from bot.memory.recall import Recall, RoomRecall
     from bot.settings import RecallSettings
+    from compaction.memory.passage import Scope
     from compaction.memory.quotes import Quote
     from compaction.memory.recall import RecallHit
-    from compaction.model import Seq, Turn
+    from compaction.model import Turn
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -82,12 +83,13 @@ class QuoteFinder:
         """
         text, sent = self._asked(question), self._turns_sent(question, memory)
         seen_from = sent[0].seq if sent else question.seq
+        scope = self._room.scope_beyond(seen_from)
         if self._prefetched is not None:
-            if self._prefetched.fits(text, seen_from):
+            if self._prefetched.fits(text, scope):
                 return
             self._prefetched.task.cancel()
-        task = asyncio.create_task(self._run_prefetch(text, seen_from), name="recall-prefetch")
-        self._prefetched = _Prefetch(_words(text), seen_from, task)
+        task = asyncio.create_task(self._run_prefetch(text, scope), name="recall-prefetch")
+        self._prefetched = _Prefetch(_words(text), scope, task)
 
     def discard(self) -> None:
         """Drop a prefetched result, because what may be quoted has changed."""
@@ -102,18 +104,18 @@ class QuoteFinder:
         window = [turn for turn in memory.window if turn.seq != question.seq]
         return select_turns_surely_sent(window, max_input_tokens=self._max_input_tokens)
 
-    async def _run_prefetch(self, text: str, seen_from: Seq) -> Sequence[RecallHit]:
+    async def _run_prefetch(self, text: str, scope: Scope) -> Sequence[RecallHit]:
         try:
             async with asyncio.timeout(PREFETCH_S):
-                return await self._search(text, seen_from, embed_within_s=PREFETCH_S / 2)
+                return await self._search(text, scope, embed_within_s=PREFETCH_S / 2)
         except (TimeoutError, StoreError) as error:
             log.info("recall_prefetch_failed", error_class=type(error).__name__)
             return ()
 
-    async def _search(self, text: str, seen_from: Seq, *, embed_within_s: float) -> Sequence[RecallHit]:
+    async def _search(self, text: str, scope: Scope, *, embed_within_s: float) -> Sequence[RecallHit]:
         found = await self._recall.search(
             text,
-            self._room.scope_beyond(seen_from),
+            scope,
             limit=RESULTS_PER_QUOTE * self._settings.quotes,
             embed_within_s=embed_within_s,
         )
@@ -128,15 +130,15 @@ class QuoteFinder:
         within_s = settings.wait_ms / 1000
         text = self._asked(question)
         sent = self._turns_sent(question, memory)
-        seen_from = sent[0].seq if sent else question.seq
+        scope = self._room.scope_beyond(sent[0].seq if sent else question.seq)
         prefetched = self._prefetched
         try:
             async with asyncio.timeout(within_s):
-                if prefetched is not None and prefetched.fits(text, seen_from):
+                if prefetched is not None and prefetched.fits(text, scope):
                     found = await prefetched.result()
                 else:
                     # The embedding gets half of the time; full-text search needs the rest.
-                    found = await self._search(text, seen_from, embed_within_s=within_s / 2)
+                    found = await self._search(text, scope, embed_within_s=within_s / 2)
         except TimeoutError:
             log.info("recall_timed_out", within_s=within_s)
             return ()
@@ -164,13 +166,13 @@ class _Prefetch:
     """A search for a question that may have been incomplete."""
 
     words: frozenset[str]
-    seen_from: Seq
+    scope: Scope
     task: asyncio.Task[Sequence[RecallHit]]
 
-    def fits(self, text: str, seen_from: Seq) -> bool:
-        """Return whether the search had nearly these words and left out the same turns."""
+    def fits(self, text: str, scope: Scope) -> bool:
+        """Return whether the search had nearly these words and looked in the same places."""
         words = _words(text)
-        return seen_from == self.seen_from and len(words & self.words) >= SAME_QUESTION_SHARE * len(words | self.words)
+        return scope == self.scope and len(words & self.words) >= SAME_QUESTION_SHARE * len(words | self.words)
 
     async def result(self) -> Sequence[RecallHit]:
         """Return the hits. Raises `TimeoutError` if a newer search has cancelled this one.

@@ -118,6 +118,12 @@ class Place(Protocol):
     def chat_for(self, asker_id: int | None) -> Chat:
         """Return the text chat with the permissions of one member, for tools. None: nobody asked."""
 
+    def shared_channels(self) -> frozenset[int]:
+        """Return this channel and the guild's other voice channels that everybody present may see and enter now.
+
+        What was said in these may be told here. If it is not known who is present, only this channel.
+        """
+
     def members(self) -> Sequence[Person]:
         """Return the members of the channel now, without the bot itself."""
 

@@ -99,6 +99,18 @@ class DiscordPlace:
         channel = self._channel
         return [person_of(member) for member in channel.members if member.id != channel.guild.me.id]
 
+    def shared_channels(self) -> frozenset[int]:
+        channel = self._channel
+        guild = channel.guild
+        # `channel.members` leaves out people whom discord.py does not know, and they hear the bot too.
+        present = [guild.get_member(user_id) for user_id in channel.voice_states if user_id != guild.me.id]
+        known = [member for member in present if member is not None]
+        if not known or len(known) < len(present):
+            return frozenset({channel.id})
+        others = (*guild.voice_channels, *guild.stage_channels)
+        shared = {other.id for other in others if all(_may_enter(other, member) for member in known)}
+        return frozenset({channel.id, *shared})
+
     async def write(self, sentence: str) -> None:
         await self.write_notice(sentence)
 
@@ -188,6 +200,11 @@ def _log_event(event: LinkEvent) -> None:
         fields["reason"] = LinkError(fields["reason"])
     name = f"link_{type(event).__name__.lower()}"
     log.info(name, **fields)
+
+
+def _may_enter(channel: discord.abc.GuildChannel, member: discord.Member) -> bool:
+    allowed = channel.permissions_for(member)
+    return allowed.view_channel and allowed.connect
 
 
 def person_of(member: discord.Member) -> Person:

@@ -1,7 +1,8 @@
 """Facts about people: extracted from turns, given to prompts, shown to the person, and deleted.
 
 One instance for the process. Prompts read facts from memory, so no reply waits for the store; `prime` loads a person's
-facts when they join. Facts of one guild are never used in another.
+facts when they join. Facts of one guild are never used in another; within one, the `Audience`
+decides which may be told.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bot.store.people import PeopleStore
-    from compaction.memory.people import PersonFact
+    from compaction.memory.people import Audience, PersonFact
     from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.settings import PeopleSettings
@@ -60,22 +61,25 @@ class PeopleBook:
         for guild_id in {guild_id for guild_id, _ in self._cache}:
             await self.prime(guild_id, [person_id for of_guild, person_id in self._cache if of_guild == guild_id])
 
-    def section(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
-        """Return the prompt part about the people present, (id, display name); empty if nothing is known."""
-        if not self.enabled:
-            return ()
-        facts = [fact for person_id, _ in present for fact in self._cache.get((guild_id, person_id), ())]
+    def section(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
+        """Return the prompt part about the people present, (id, display name); empty if nothing may be told."""
+        facts = [fact for person_id, _ in present for fact in self._tellable(audience, person_id)]
         made = participants_part(present, facts, max_tokens=SECTION_TOKENS, most_each=FACTS_EACH)
         return () if made is None else (made,)
 
-    def introductions(self, guild_id: int | None, present: Sequence[tuple[str, str]]) -> list[str]:
-        """Return one line for each person present, (id, display name): the name and the facts that they told."""
+    def introductions(self, audience: Audience, present: Sequence[tuple[str, str]]) -> list[str]:
+        """Return one line for each person present, (id, display name): the name and the facts that may be told."""
         lines: list[str] = []
         for person_id, name in present:
-            facts = self._cache.get((guild_id, person_id), ()) if self.enabled else ()
+            facts = self._tellable(audience, person_id)
             chosen = sorted(facts, key=lambda fact: (-fact.importance, -fact.at))[:FACTS_EACH]
             lines.append(f"{name}, who has said: {' '.join(fact.text for fact in chosen)}" if chosen else name)
         return lines
+
+    def _tellable(self, audience: Audience, person_id: str) -> tuple[PersonFact, ...]:
+        if not self.enabled:
+            return ()
+        return tuple(filter(audience.may_hear, self._cache.get((audience.guild_id, person_id), ())))
 
     async def extracted_through(self, session_id: SessionId) -> int:
         """Return the turn number before which facts were extracted from a session. Raises `StoreError`."""

@@ -158,8 +158,10 @@ class RecallScope:
 class RoomRecall:
     """Memory search of one room, limited to the room's scope.
 
-    `reach`: `session`, `channel` or `guild`: how far the room may search. `accesses` counts what the tools show.
-    `withheld`: returns the ids of people of a guild who opted out; nothing of theirs is found.
+    `reach`: `session`, `channel` or `guild`: how far the room may search. `shared_channels`: returns
+    the channels that everybody present may enter now; a search of the guild finds only what was said there. `accesses`
+    counts what the tools show. `withheld`: returns the ids of people of a guild who opted out; nothing of theirs is
+    found.
     """
 
     def __init__(
@@ -168,6 +170,7 @@ class RoomRecall:
         place: RecallScope,
         *,
         reach: str = "channel",
+        shared_channels: Callable[[], frozenset[int]] = frozenset,
         accesses: AccessLog | None = None,
         withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
@@ -175,7 +178,8 @@ class RoomRecall:
         self._recall = recall
         self._accesses = accesses
         self._place = place
-        self._scope = _scope(place, reach)
+        self._reach = reach
+        self._shared_channels = shared_channels
 
     @property
     def place(self) -> RecallScope:
@@ -183,11 +187,16 @@ class RoomRecall:
 
     @property
     def scope(self) -> Scope:
-        return self._scope
+        """Return where the room may search now."""
+        place = self._place
+        if self._reach == "session" or place.channel_id is None:
+            return Scope(session_id=place.session_id)
+        shared = self._shared_channels() if self._reach == "guild" else frozenset()
+        return Scope(guild_id=place.guild_id, channels=frozenset({place.channel_id, *shared}))
 
     def scope_beyond(self, seq: Seq) -> Scope:
         """Return the scope without the turns of the room's own session from `seq` on."""
-        return replace(self._scope, in_view=(self._place.session_id, seq))
+        return replace(self.scope, in_view=(self._place.session_id, seq))
 
     def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
         """Return the hits that may be shown.
@@ -221,9 +230,9 @@ class RoomRecall:
         `speaker`: a name, part of a name, or an id. `since`, `until`: UTC epoch seconds. `session`: only that session.
         `archived`: include archived segments. Raises `StoreError`.
         """
-        scope = replace(self._scope, speaker=speaker, since=since, until=until, archived=archived)
+        scope = replace(self.scope, speaker=speaker, since=since, until=until, archived=archived)
         if session is not None:
-            if self._scope.session_id not in (None, session):
+            if scope.session_id not in (None, session):
                 return ()
             scope = replace(scope, session_id=session)
         found = self.allowed(await self._recall.search(query, scope, limit=limit))
@@ -243,11 +252,3 @@ class RoomRecall:
 
 def _is_of_others(turn: Turn, withheld: frozenset[str]) -> bool:
     return turn.kind is not TurnKind.ASSISTANT and not any(part.speaker_id in withheld for part in turn.parts)
-
-
-def _scope(place: RecallScope, reach: str) -> Scope:
-    if reach == "guild" and place.guild_id is not None:
-        return Scope(guild_id=place.guild_id)
-    if reach != "session" and place.channel_id is not None:
-        return Scope(guild_id=place.guild_id, channel_id=place.channel_id)
-    return Scope(session_id=place.session_id)

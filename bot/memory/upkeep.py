@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bot.store.prompts import PromptStore
     from bot.store.tier_rows import StoredTier
     from bot.store.tiers import TierStore
+    from compaction.memory.people import Audience
     from compaction.model import SegmentId, SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -130,13 +131,13 @@ class MemoryUpkeep:
             self._new_texts.update(new)
             self._wake.set()
 
-    def participants(self, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
+    def participants(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
         """Return the prompt part about the people present, (id, display name). Does not wait."""
-        return self._people.section(self._guild_id, present)
+        return self._people.section(audience, present)
 
-    def introductions(self, present: Sequence[tuple[str, str]]) -> list[str]:
+    def introductions(self, audience: Audience, present: Sequence[tuple[str, str]]) -> list[str]:
         """Return one line for each person present, (id, display name), for speech-to-speech. Does not wait."""
-        return self._people.introductions(self._guild_id, present)
+        return self._people.introductions(audience, present)
 
     # -- the work ---------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import structlog
 
 from bot import events
 from bot.brain.skip import unless_spoken_skip
+from bot.brain.tools.permission import NOBODY
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items
 from compaction.budget.messages import MessageToolCall as RequestedCall
@@ -77,11 +78,13 @@ class RealtimeBridge:
         self._memory = memory
         self._toolbox = toolbox
         self._quoting = quoting
+        # Who asked what is being answered, or was answered last.
+        self._asker = NOBODY
         self._items = Items(
             memory,
             toolbox.tools,
             instructions=services.instructions,
-            introductions=prompt.introductions,
+            introductions=lambda: prompt.introductions(self._asker),
             max_input_tokens=services.max_input_tokens,
             zone=services.zone,
         )
@@ -270,7 +273,8 @@ class RealtimeBridge:
         """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
         await self._recall(question.turn)
         self._items.guild_instructions = await self._prompt.guild_instructions()
-        self._tools = self._toolbox.for_asker(self._prompt.asker_of(question))
+        self._asker = self._prompt.asker_of(question)
+        self._tools = self._toolbox.for_asker(self._asker)
         self._items.reply_instructions = (*self._prompt.reply_instructions(question), *await self._do_agreed(question))
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)

@@ -62,8 +62,8 @@ class RealtimePrompt(Protocol):
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         """Return instructions for the reply to `question` alone."""
 
-    def introductions(self) -> Sequence[str]:
-        """Return a line about each person who is present."""
+    def introductions(self, asker: Asker) -> Sequence[str]:
+        """Return a line about each person who is present, for a reply to `asker`."""
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record what the model was sent for the reply to turn `answer_to`."""

@@ -119,7 +119,7 @@ class Conversation:
         )
         self._prompt_builder = PromptBuilder(
             services,
-            guild_id=place.guild_id,
+            place=place,
             memory=memory,
             participants=self._participants,
             participation=self._participation,

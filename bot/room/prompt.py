@@ -13,6 +13,7 @@ from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.wakeword import strip_name
 from compaction.budget.messages import message_json
 from compaction.errors import StoreError
+from compaction.memory.people import Audience
 from compaction.model import TurnKind
 from compaction.payload import text_digest
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
+    from bot.channel.port import Place
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage
     from bot.memory.upkeep import MemoryUpkeep
@@ -45,7 +47,7 @@ class PromptBuilder:
         self,
         services: RoomServices,
         *,
-        guild_id: int,
+        place: Place,
         memory: SessionMemory,
         participants: Participants,
         participation: Participation,
@@ -55,7 +57,7 @@ class PromptBuilder:
         report: Callable[[str, Exception], None],
     ) -> None:
         self._services = services
-        self._guild_id = guild_id
+        self._place = place
         self._memory = memory
         self._participants = participants
         self._participation = participation
@@ -63,13 +65,15 @@ class PromptBuilder:
         self._quoting = quoting
         self._toolbox = toolbox
         self._external_changes = memory.external_changes
+        self._channels = place.shared_channels()
         self._report = report
 
     async def build_context(self, question: Question) -> ModelContext:
         """Return the prompt for `question`. Raises `CompactionError`."""
         services = self._services
         policy = await self._prompt_policy()
-        self._clear_forgotten()
+        self._clear_exchanges()
+        asker = self.asker_of(question)
         quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
         context = build_context_messages(
             self._memory,
@@ -79,10 +83,10 @@ class PromptBuilder:
             now=services.clock.now(),
             zone=services.zone,
             quotes=quotes,
-            participants=() if self._upkeep is None else self._upkeep.participants(self._present()),
+            participants=self._about_people(asker),
             policy=policy,
             toolbox=self._toolbox,
-            asker=self.asker_of(question),
+            asker=asker,
             may_skip=question.may_skip,
         )
         self.record_sent(context.parts, answer_to=question.turn.seq)
@@ -108,10 +112,10 @@ class PromptBuilder:
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         return tuple(text for text in (called, skipping) if text)
 
-    def introductions(self) -> list[str]:
+    def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:
             return [name for _, name in self._present()]
-        return self._upkeep.introductions(self._present())
+        return self._upkeep.introductions(self._audience(asker), self._present())
 
     def name_of(self, user_id: int) -> str:
         return self._participants.name(user_id)
@@ -122,11 +126,21 @@ class PromptBuilder:
     def _present(self) -> list[tuple[str, str]]:
         return self._participation.without_opted_out(self._participants.present())
 
-    def _clear_forgotten(self) -> None:
-        """Drop tool results after somebody's words were forgotten, because the results may contain them."""
-        if self._memory.external_changes != self._external_changes:
-            self._external_changes = self._memory.external_changes
+    def _about_people(self, asker: Asker) -> tuple[PayloadPart, ...]:
+        return () if self._upkeep is None else self._upkeep.participants(self._audience(asker), self._present())
+
+    def _audience(self, asker: Asker) -> Audience:
+        asker_id = str(asker.user_id) if asker.present else None
+        return Audience(self._place.guild_id, self._place.shared_channels(), asker_id)
+
+    def _clear_exchanges(self) -> None:
+        """Drop tool results that may contain somebody's forgotten words, or words from a channel that somebody who came
+        since may not enter.
+        """
+        channels = self._place.shared_channels()
+        if self._memory.external_changes != self._external_changes or not self._channels <= channels:
             self._toolbox.exchanges.clear()
+        self._external_changes, self._channels = self._memory.external_changes, channels
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
         guild = "" if policy is None else policy.instructions
@@ -136,7 +150,7 @@ class PromptBuilder:
         """Return the guild's prompt policy, after putting the session into its mode."""
         if self._services.guild_policy is None:
             return None
-        policy = await self._services.guild_policy.prompt_policy(self._guild_id)
+        policy = await self._services.guild_policy.prompt_policy(self._place.guild_id)
         try:
             await self._memory.set_mode(policy.mode)
         except StoreError as error:

@@ -143,7 +143,7 @@ class Room:
             guild=guild,
             memory=memory,
             upkeep=self._upkeep,
-            quoting=self._services.open_quoting(here),
+            quoting=self._services.open_quoting(here, self._place),
             toolbox=self._services.open_toolbox(here, self._place),
             report=self._report,
         )

@@ -80,7 +80,7 @@ class RoomServices:
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.
-    open_quoting: Callable[[RecallScope], QuoteFinder | None] = lambda _: None
+    open_quoting: Callable[[RecallScope, Place], QuoteFinder | None] = lambda *_: None
     # The tools that a model may call in a room.
     open_toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
     # The screens that people share with the bot; None: sharing is off.

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from compaction.memory.people import ExtractedFacts
 
+# A session belongs to one channel, so its facts were said there.
+_FACTS = select(person_facts, sessions.c.channel_id).join(sessions, sessions.c.id == person_facts.c.session_id)
+
 
 class PeopleStore:
     """Facts about people. Safe for all tasks of one event loop."""
@@ -74,7 +77,7 @@ class PeopleStore:
 
     async def by_id(self, ids: Sequence[str]) -> dict[str, PersonFact]:
         async with self._database.reading() as connection:
-            found = await _known(connection, select(person_facts).where(person_facts.c.id.in_(ids)))
+            found = await _known(connection, _FACTS.where(person_facts.c.id.in_(ids)))
         return {fact.id: fact for fact in found}
 
     async def forget(self, person_id: str, guild_id: int | None) -> int:
@@ -153,10 +156,8 @@ async def _guild(connection: AsyncConnection, session_id: SessionId) -> int | No
 
 
 def _of_people(people: Collection[str], guild_id: int | None) -> Select[Any]:
-    return (
-        select(person_facts)
-        .join(sessions, sessions.c.id == person_facts.c.session_id)
-        .where(person_facts.c.person_id.in_(sorted(people)), sessions.c.guild_id.is_not_distinct_from(guild_id))
+    return _FACTS.where(
+        person_facts.c.person_id.in_(sorted(people)), sessions.c.guild_id.is_not_distinct_from(guild_id)
     )
 
 
@@ -192,4 +193,5 @@ def _fact(row: Row[Any]) -> PersonFact:
         superseded_by=row.superseded_by,
         superseded_at=row.superseded_at,
         importance=row.importance,
+        channel_id=row.channel_id,
     )

@@ -45,12 +45,13 @@ class SqlRecallIndex:
             return ()
         # BM25 scores every word of the query, so tags that half the passages have are checked in the row instead.
         conditions, values = _row_conditions(scope, newest)
-        narrow = replace(scope, guild_id=None, channel_id=None)
+        narrow = replace(scope, guild_id=None, channels=None)
         values["match"] = match_expression(any_term_query(terms), tag_clauses(narrow))
         conditions += ["passage_index MATCH :match", f"rank MATCH '{_RANK}'"]
-        for tag in place_tags(scope):
-            conditions.append(f"instr(p.tags, :{tag[0]}) > 0")
-            values[tag[0]] = f"{tag} "
+        for tags in place_tags(scope):
+            # With a space on both sides: a name's tag may end like the tag of a channel.
+            conditions.append("(" + " OR ".join(f"instr(' ' || p.tags, :{tag}) > 0" for tag in tags) + ")")
+            values |= {tag: f" {tag} " for tag in tags}
         return await self._select_ids(
             "passage_index f JOIN passages p ON p.id = f.rowid", conditions, values, "f.rank", limit
         )

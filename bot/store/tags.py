@@ -69,8 +69,8 @@ def tag_clauses(scope: Scope) -> Clauses:
     clauses: list[tuple[frozenset[str], ...]] = []
     if scope.guild_id is not None:
         clauses.append((frozenset({f"g{scope.guild_id}"}),))
-    if scope.channel_id is not None:
-        clauses.append((frozenset({f"c{scope.channel_id}"}),))
+    if scope.channels is not None:
+        clauses.append(tuple(frozenset({f"c{channel_id}"}) for channel_id in sorted(scope.channels)))
     if scope.session_id is not None:
         clauses.append((frozenset({session_tag(scope.session_id)}),))
     if scope.kinds is not None:
@@ -86,10 +86,11 @@ def tags_match(clauses: Clauses, tags: frozenset[str]) -> bool:
     return all(any(needed <= tags for needed in alternatives) for alternatives in clauses)
 
 
-def place_tags(scope: Scope) -> tuple[str, ...]:
-    """Return the guild and channel tags of a scope. Half of all passages may have them."""
-    tags = [] if scope.guild_id is None else [f"g{scope.guild_id}"]
-    return (*tags, *([] if scope.channel_id is None else [f"c{scope.channel_id}"]))
+def place_tags(scope: Scope) -> tuple[tuple[str, ...], ...]:
+    """Return the guild and channel tags of a scope: of each of these, a passage must have one. Half of them may."""
+    guild = () if scope.guild_id is None else ((f"g{scope.guild_id}",),)
+    channels = () if scope.channels is None else (tuple(f"c{each}" for each in sorted(scope.channels)),)
+    return (*guild, *channels)
 
 
 def any_term_query(terms: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from weakref import WeakSet
 
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
@@ -56,16 +57,22 @@ def quoting_factory(
     zone: tzinfo,
     *,
     withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
-) -> Callable[[RecallScope], QuoteFinder | None]:
+) -> Callable[[RecallScope, Place], QuoteFinder | None]:
     """Return the factory of a room's quote finder; it returns None if quotes are switched off.
 
     `withheld`: returns the ids of people of a guild whose words may not be quoted.
     """
 
-    def quoting(scope: RecallScope) -> QuoteFinder | None:
+    def quoting(scope: RecallScope, place: Place) -> QuoteFinder | None:
         if not settings.recall.enabled or not settings.recall.quotes:
             return None
-        room = RoomRecall(recall, scope, reach=settings.recall.scope, withheld=withheld)
+        room = RoomRecall(
+            recall,
+            scope,
+            reach=settings.recall.scope,
+            shared_channels=place.shared_channels,
+            withheld=withheld,
+        )
         return QuoteFinder(
             recall,
             room,

@@ -65,7 +65,14 @@ class Toolset:
             return Toolbox()
         tools: list[RoomTool] = []
         if settings.memory:
-            room = RoomRecall(self._recall, here, reach=self._reach, accesses=self._accesses, withheld=self._withheld)
+            room = RoomRecall(
+                self._recall,
+                here,
+                reach=self._reach,
+                shared_channels=place.shared_channels,
+                accesses=self._accesses,
+                withheld=self._withheld,
+            )
             tools += memory_tools(room, zone=self._zone, now=self._clock.now)
         screen = self._screens(place)
         if screen is not None:

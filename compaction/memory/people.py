@@ -33,7 +33,8 @@ HEAD = "What the people here have said of themselves at other times, in their ow
 class PersonFact:
     """One lasting fact that a person said about themselves. `at`: UTC epoch seconds.
 
-    `id`: the fact of a segment that it is, as `segment_id#index`. `superseded_by`: the fact that ended it.
+    `id`: the fact of a segment that it is, as `segment_id#index`. `channel_id`: the voice channel in which it was said,
+    None if unknown; stored facts have it from their session. `superseded_by`: the fact that ended it.
     """
 
     id: str
@@ -44,6 +45,7 @@ class PersonFact:
     turn_seq: Seq
     at: float
     importance: Importance = 2
+    channel_id: int | None = None
     superseded_by: str | None = None
     superseded_at: float | None = None
 
@@ -51,6 +53,21 @@ class PersonFact:
     def is_current(self) -> bool:
         """Return whether it was not superseded."""
         return self.superseded_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who hears a reply. `channels`: the voice channels in which all of them could have been. `asker_id`: the one of
+    them who asks, None if that is not one person.
+    """
+
+    guild_id: int | None
+    channels: frozenset[int] = frozenset()
+    asker_id: str | None = None
+
+    def may_hear(self, fact: PersonFact) -> bool:
+        """Return whether a fact may be told: all of them could have heard it, or the person that it is about asks."""
+        return fact.channel_id in self.channels or fact.person_id == self.asker_id
 
 
 @dataclass(frozen=True, slots=True)

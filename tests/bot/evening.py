@@ -19,6 +19,7 @@ from bot.store.prompts import PromptStore
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
+from compaction.memory.people import Audience
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from compaction.summary.port import Summariser
 
 GUILD, CHANNEL = 77, 701
+# People who could have heard the evening, of whom nobody asks.
+HERE = Audience(GUILD, frozenset({CHANNEL}))
 PEOPLE = ("Ada", "Bob", "Cy")
 
 

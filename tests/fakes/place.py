@@ -87,10 +87,16 @@ class FakePlace:
         self.notices: list[str] = []
         self.asked: list[bool] = []
         self.shown_as_listening = False
+        # The other channels that everybody present may enter.
+        self.shared: set[int] = set()
 
     def members(self) -> Sequence[Person]:
         """Return the people in the channel."""
         return tuple(self.people)
+
+    def shared_channels(self) -> frozenset[int]:
+        """Return this channel and those that the test says are shared."""
+        return frozenset({self.channel_id, *self.shared})
 
     def chat_for(self, asker_id: int | None) -> FakeChat:
         """Return the chat, and record who asks."""

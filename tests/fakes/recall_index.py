@@ -175,7 +175,7 @@ class InMemoryRecallIndex:
         return (
             not scope.is_empty
             and scope.guild_id in (None, entry.guild_id)
-            and scope.channel_id in (None, entry.channel_id)
+            and (scope.channels is None or entry.channel_id in scope.channels)
             and scope.session_id in (None, entry.session_id)
             and (scope.kinds is None or source_kind(source) in scope.kinds)
             and (scope.speaker is None or speaker_matches(scope.speaker, source_speakers(source)))

@@ -42,7 +42,7 @@ from compaction.payload import PartKind, PayloadPart
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
-from tests.bot.evening import CHANNEL, GUILD, Evening
+from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 from tests.fakes.realtime import FakeRealtime
 
@@ -76,7 +76,7 @@ class Replies:
         evening = self._evening
         turn = await evening.say(question, speaker)
         quotes = await self._quoting.find(turn, evening.memory)
-        section = evening.people.section(GUILD, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
+        section = evening.people.section(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
         with nullcontext(()) if self._logged else capture_logs() as logs:
             context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
         evening.keeper.on_payload_sent(context.parts)
@@ -298,7 +298,7 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
             evening.memory,
             tuple,
             instructions=SystemPrompt("Roomtone", "Be kind."),
-            introductions=lambda: evening.keeper.introductions([("id-Ada", "Ada"), ("id-Bob", "Bob")]),
+            introductions=lambda: evening.keeper.introductions(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")]),
             max_input_tokens=evening.max_input_tokens,
             zone=EAST,
         )

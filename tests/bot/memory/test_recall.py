@@ -133,7 +133,7 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     place = RecallScope(EVENING, 1, 10)
 
     async def reached(reach: str, session: SessionId | None = None) -> int:
-        room = RoomRecall(Recall(index, store), place, reach=reach)
+        room = RoomRecall(Recall(index, store), place, reach=reach, shared_channels=lambda: frozenset({11, 20}))
         return len(await room.memory_search("Lisbon", session=session))
 
     assert await reached("session") == 1
@@ -144,6 +144,25 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     assert await reached("session", MORNING) == 0
     alone = RoomRecall(Recall(index, store), RecallScope(EVENING), reach="guild")
     assert len(await alone.memory_search("Lisbon")) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
+    """A search of the guild finds the words of another channel only while everybody present may enter that channel. It
+    always finds those of its own channel, and never those of a session without a known channel.
+    """
+    index, store = await evening(turn(0, "Lisbon is lovely."))
+    index.tell(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
+    index.tell(SessionId("imported"), turn(0, "Lisbon, somewhere."), guild_id=1, channel_id=None)
+    shared = {10, 11}
+    room = RoomRecall(
+        Recall(index, store), RecallScope(EVENING, 1, 10), reach="guild", shared_channels=lambda: frozenset(shared)
+    )
+    for channels, found in (({10, 11}, 2), ({10}, 1), (set(), 1), ({11}, 2)):
+        shared.clear()
+        shared |= channels
+        assert len(await room.memory_search("Lisbon")) == found
+        assert len(await room.memory_search("Lisbon", session=SessionId("next door"))) == found - 1
 
 
 @pytest.mark.asyncio

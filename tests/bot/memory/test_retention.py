@@ -16,7 +16,7 @@ from bot.store.database import Database, open_database
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, SessionId
 from compaction.settings import TierSettings
-from tests.bot.evening import GUILD, Evening
+from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
         left = bytes_in(tmp_path).lower()
         assert SECRET.lower().encode() not in left
         assert b"gate code" in left
-        assert later.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert later.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert await later.people.facts_about(GUILD, "id-Ada") == ()
 
 

@@ -16,13 +16,14 @@ from bot.store.search import SqlRecallIndex
 from bot.store.vector_store import VectorStore
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
+from compaction.memory.people import Audience, PersonFact
 from compaction.memory.tiers import Tier
 from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import PeopleSettings, TierSettings
 from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts
 from compaction.summary.port import KnownFact
-from tests.bot.evening import GUILD, Evening
+from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,13 +198,13 @@ async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> Non
         drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
         assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2), (20, 0, 0)]
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
-        (section,) = evening.people.section(GUILD, present)
+        (section,) = evening.people.section(HERE, present)
         assert "Ada: I live in Lisbon." in section.content
         assert "Bruno" in section.content
         assert "vegan" not in section.content
-        assert evening.people.section(GUILD + 1, present) == ()
+        assert evening.people.section(Audience(GUILD + 1, HERE.channels), present) == ()
         await evening.keeper.finish()
-        (section,) = evening.people.section(GUILD, present)
+        (section,) = evening.people.section(HERE, present)
         assert "Cy: I'm vegan." in section.content
 
 
@@ -230,17 +231,50 @@ async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
         await first.keeper.finish()
         await first.memory.end()
     async with Evening(path, name="second") as second:
-        assert second.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
         second.keeper.on_join(["id-Ada"])
         await second.keeper.run_once()
-        (section,) = second.people.section(GUILD, [("id-Ada", "Ada L.")])
+        (section,) = second.people.section(HERE, [("id-Ada", "Ada L.")])
         assert section.content.endswith("\nAda L.: I live in Lisbon.\n</data>")
         present = [("id-Ada", "Ada L."), ("id-Bob", "Bob")]
-        assert second.keeper.introductions(present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
+        assert second.keeper.introductions(HERE, present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
         assert await second.people.forget(GUILD, "id-Ada") == 1
-        assert second.keeper.introductions(present) == ["Ada L.", "Bob"]
-        assert second.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert second.keeper.introductions(HERE, present) == ["Ada L.", "Bob"]
+        assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert await second.people.facts_about(GUILD, "id-Ada") == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("channels", "asker_id", "told"),
+    [
+        pytest.param({CHANNEL}, None, True, id="in the same channel"),
+        pytest.param({CHANNEL, 702}, None, True, id="from a public channel, or among insiders"),
+        pytest.param({702}, None, False, id="from a private channel, with a stranger present"),
+        pytest.param({702}, "id-Bob", False, id="somebody else asks"),
+        pytest.param({702}, "id-Ada", True, id="the person asks"),
+        pytest.param(set(), None, False, id="a deleted channel"),
+        pytest.param(set(), "id-Ada", True, id="a deleted channel, and the person asks"),
+    ],
+)
+async def test_a_fact_is_told_to_those_who_could_have_heard_it(
+    tmp_path: Path, channels: set[int], asker_id: str | None, told: bool
+) -> None:
+    """A fact is in a prompt only if everybody present could have been where it was said, or if its person asks."""
+    async with Evening(tmp_path / "a.db") as evening:
+        await evening.say("I live in Lisbon.")
+        await evening.keeper.finish()
+        present = [("id-Ada", "Ada"), ("id-Bob", "Bob")]
+        audience = Audience(GUILD, frozenset(channels), asker_id)
+        assert ("Lisbon" in str(evening.keeper.participants(audience, present))) is told
+        assert ("Lisbon" in str(evening.keeper.introductions(audience, present))) is told
+
+
+def test_a_fact_of_no_known_channel_is_told_to_its_person_alone() -> None:
+    """A fact whose channel is unknown is told only if the person that it is about asks."""
+    fact = PersonFact("1#0", "id-Ada", "Ada", "I live in Lisbon.", SessionId("s"), Seq(0), 0.0)
+    for asker_id, told in ((None, False), ("id-Bob", False), ("id-Ada", True)):
+        assert Audience(GUILD, frozenset({CHANNEL}), asker_id).may_hear(fact) is told
 
 
 @pytest.mark.asyncio
@@ -250,7 +284,7 @@ async def test_people_may_be_left_alone_by_setting(tmp_path: Path) -> None:
         await evening.say("I live in Lisbon.")
         await evening.keeper.finish()
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
-        assert evening.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
 @pytest.mark.asyncio
@@ -322,7 +356,7 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
         evening.keeper.on_join(["id-Ada"])
         await evening.keeper.run_once()
         present = [("id-Ada", "Ada")]
-        assert "Zanzibar" in str(evening.people.section(GUILD, present))
+        assert "Zanzibar" in str(evening.people.section(HERE, present))
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
@@ -334,7 +368,7 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
         assert "Zanzibar" not in str([part.content for part in sent.parts])
         assert "Ada" not in str([part.content for part in sent.parts])
-        assert evening.people.section(GUILD, present) == ()
+        assert evening.people.section(HERE, present) == ()
         assert evening.memory.live_notes == ()
         await evening.talk(80)
         await evening.memory.end()
@@ -447,7 +481,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) 
         await evening.keeper.run_once(through=evening.memory.total_turns)
         evening.keeper.on_join(["id-Ada"])
         await evening.keeper.run_once()
-        assert evening.people.section(GUILD, [("id-Ada", "Ada")])
+        assert evening.people.section(HERE, [("id-Ada", "Ada")])
         await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
         evening.memory.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
@@ -459,7 +493,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) 
         assert evening.memory.live_notes == ()
         assert "Zanzibar" not in str(evening.memory.turns)
         await evening.keeper.run_once()
-        assert evening.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
 @pytest.mark.asyncio
@@ -473,12 +507,12 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tm
         await today.say("Hello.", "Bob")
         today.keeper.on_join(["id-Ada"])
         await today.keeper.run_once()
-        assert "Zanzibar" in str(today.people.section(GUILD, [("id-Ada", "Ada")]))
+        assert "Zanzibar" in str(today.people.section(HERE, [("id-Ada", "Ada")]))
         forgetting = SpeechForgetter(today.database, today.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada, session_id=SessionId("yesterday"))
         await today.keeper.run_once()
-        assert today.people.section(GUILD, [("id-Ada", "Ada")]) == ()
+        assert today.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
 @pytest.mark.asyncio

@@ -77,7 +77,7 @@ class FakePrompt:
         """Return one instruction if the model may skip its answer."""
         return ("Be quick.",) if question.may_skip else ()
 
-    def introductions(self) -> list[str]:
+    def introductions(self, asker: Asker) -> list[str]:
         """Return the participants' names."""
         return ["Ada", "Bo"]
 

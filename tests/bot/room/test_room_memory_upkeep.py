@@ -12,6 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.brain.tools.exchanges import ToolExchange
+from bot.brain.tools.toolbox import Toolbox
 from bot.memory.access_log import AccessLog
 from bot.memory.explain import Explainer
 from bot.memory.people import PeopleBook
@@ -23,6 +25,7 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.record import read_record
+from compaction.memory.people import Audience
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.settings import PeopleSettings, TierSettings
@@ -54,6 +57,11 @@ class KeptHouse(House):
         self.shelf = TierStore(self.database)
         self.open_upkeep = self._open_upkeep
         return self
+
+    @property
+    def audience(self) -> Audience:
+        """Return the people in the channel, of whom nobody asks."""
+        return Audience(self.place.guild_id, self.place.shared_channels())
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
@@ -104,7 +112,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
                 await settle(room.opened.is_set)
                 await house.say(ADA.id, "Roomtone, where is parcel three?")
                 await house.reply(1)
-                await settle(lambda: bool(house.people.section(house.place.guild_id, [(str(ADA.id), ADA.name)])))
+                await settle(lambda: bool(house.people.section(house.audience, [(str(ADA.id), ADA.name)])))
                 await house.say(BO.id, "Roomtone, what is my dog called?")
                 await house.reply(2)
                 room.close("left")
@@ -124,6 +132,41 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
             ]
             assert explained.rebuilt.exact is True
         assert [line["log_level"] for line in logs if str(line["event"]).startswith("keeping")] == []
+
+
+@pytest.mark.asyncio
+async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path: Path) -> None:
+    """A fact from another channel is in a prompt only while everybody present may enter that channel, or if the person
+    that it is about asks. When somebody comes who may not, earlier results of tools are dropped from the prompt.
+    """
+    async with KeptHouse(tmp_path) as house:
+        house.place.people = [ADA, BO]
+        house.place.channel_id = 21
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "I live in Lisbon.")
+            await house.say(BO.id, "My dog is called Bruno.")
+            room.close("left")
+            await settle(task.done)
+        house.place.channel_id = 20
+        tools = Toolbox()
+        house.toolbox = lambda *_: tools
+        asked = [(ADA, set(), "Lisbon"), (BO, set(), "Bruno"), (BO, {21}, "Lisbon Bruno"), (BO, set(), "Bruno")]
+        async with living(house) as (room, task):
+            await settle(room.opened.is_set)
+            for number, (person, shared, _) in enumerate(asked, start=1):
+                house.place.shared = shared
+                await house.say(person.id, f"Roomtone, what is number {number}?")
+                await house.reply(number)
+                if shared:
+                    tools.exchanges.record(Seq(0), [ToolExchange((), ())])
+                    assert tools.exchanges.steps(Seq(0)) == 1
+            assert tools.exchanges.steps(Seq(0)) == 0
+            room.close("left")
+            await settle(task.done)
+        sent = [event for event in house.of(events.ContextBuilt) if isinstance(event, events.ContextBuilt)]
+        for event, (_, _, told) in zip(sent, asked, strict=True):
+            section = str([part.content for part in event.parts if part.kind is PartKind.PARTICIPANTS])
+            assert [each for each in ("Lisbon", "Bruno") if each in section] == told.split()
 
 
 @pytest.mark.asyncio
@@ -150,7 +193,7 @@ async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
             present = [(str(person.id), person.name) for person in (ADA, BO)]
             await house.say(BO.id, "Roomtone, where is parcel three?")
             await house.reply(1)
-            await settle(lambda: "Lisbon" in str(house.people.section(house.place.guild_id, present)))
+            await settle(lambda: "Lisbon" in str(house.people.section(house.audience, present)))
             await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
             await house.say(BO.id, "Roomtone, what is my dog called?")
             await house.reply(2)

@@ -4,6 +4,7 @@ separately.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,7 +35,9 @@ async def store(database: Database, *sessions: tuple[str, int]) -> PeopleStore:
 
 @pytest.mark.asyncio
 async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
-    """Superseding across sessions, retractions and history give the same facts as the rules in memory."""
+    """Superseding across sessions, retractions and history give the same facts as the rules in memory. Each has the
+    channel in which it was said.
+    """
     batches = [
         ("evening", drawn("I live in Lisbon.", "I'm vegan.")),
         ("later", drawn("I live in Berlin now.", session="later", start=100)),
@@ -45,7 +48,9 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
         for number, (session, batch) in enumerate(batches):
             await people.store_facts(SessionId(session), batch, through=10 * (number + 1))
         known = await people.facts_about(["id-Ada"], GUILD, history=True)
-        assert sorted(known, key=lambda each: each.id) == sorted(
+        assert {each.session_id: each.channel_id for each in known} == {"evening": 0, "later": 1}
+        in_no_channel = [replace(each, channel_id=None) for each in known]
+        assert sorted(in_no_channel, key=lambda each: each.id) == sorted(
             known_after(*(batch for _, batch in batches)), key=lambda each: each.id
         )
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Berlin now.", "I'm not vegan any more."]

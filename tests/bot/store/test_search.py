@@ -5,6 +5,7 @@ good.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -132,8 +133,6 @@ async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
 @pytest.mark.asyncio
 async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
     """A fact that supersedes another marks the old turn as replaced by the new one."""
-    from dataclasses import replace
-
     told = (turn(0, "The gate code is 4411."), turn(1, "Fine."), turn(2, "The gate code is 7702 now."))
     first = segment(0, 2, "A code.", "The gate code is 4411.")
     second = segment(2, 3, "Another code.", "The gate code is 7702 now.")
@@ -150,7 +149,7 @@ async def test_a_session_taken_over_by_a_channel_is_found_there(room: _Room) -> 
     await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
     assert await room.index.full_text(("lisbon",), Scope(guild_id=1), limit=5) == ()
     await room.tell(MORNING)
-    assert len(await room.index.full_text(("lisbon",), Scope(guild_id=1, channel_id=11), limit=5)) == 1
+    assert len(await room.index.full_text(("lisbon",), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
 
 
 @pytest.mark.asyncio
@@ -243,3 +242,22 @@ async def test_a_changed_turn_is_found_by_its_new_words(room: _Room) -> None:
     assert await _texts(room, "closed") == []
     assert "The museum is shut." in await _texts(room, "museum")
     assert source_text(SAID[1]) in await _texts(room, "museum")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("channels", "found"),
+    [({10}, {EVENING}), ({11}, {MORNING}), ({10, 11}, {EVENING, MORNING}), ({12}, set()), (set(), set())],
+)
+async def test_only_the_channels_of_the_scope_are_searched(
+    room: _Room, channels: set[int], found: set[SessionId]
+) -> None:
+    """A scope with channels finds what was said in these and no others, by words and by time. A speaker who has the tag
+    of a channel as their name changes nothing.
+    """
+    for session_id in (EVENING, MORNING, ELSEWHERE):
+        said = turn(0, "Lisbon is lovely.")
+        await room.tell(session_id, replace(said, parts=(replace(said.parts[0], speaker="c12 c10 c11 g1"),)))
+    scope = Scope(guild_id=1, channels=frozenset(channels))
+    for ids in (await room.index.full_text(("lisbon",), scope, limit=5), await room.index.newest(scope, limit=5)):
+        assert {each.session_id for each in await room.index.passages(ids)} == found

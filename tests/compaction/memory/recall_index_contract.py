@@ -166,7 +166,7 @@ class RecallIndexContract:
         assert len(await self._found(room, "lisbon")) == 3
         assert len(await self._found(room, "lisbon", Scope(guild_id=1))) == 2
         assert await self._found(room, "lisbon", Scope(guild_id=2)) == ["Lisbon is none of your business."]
-        assert await self._found(room, "lisbon", Scope(guild_id=1, channel_id=11)) == ["Lisbon was lovely."]
+        assert await self._found(room, "lisbon", Scope(guild_id=1, channels=frozenset({11}))) == ["Lisbon was lovely."]
         assert await self._found(room, "lisbon", Scope(session_id=MORNING)) == ["Lisbon was lovely."]
         assert await self._found(room, "lisbon", Scope(guild_id=1, session_id=ELSEWHERE)) == []
 

@@ -84,6 +84,9 @@ class WrittenChannel:
         """Remove a person, if present."""
         self._people = [each for each in self._people if each != person]
 
+    def shared_channels(self) -> frozenset[int]:
+        return frozenset({self.channel_id})
+
     def chat_for(self, asker_id: int | None) -> SilentChat:
         return self.chat
 

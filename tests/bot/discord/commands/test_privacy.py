@@ -29,7 +29,7 @@ from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
-from tests.bot.evening import GUILD, Evening
+from tests.bot.evening import GUILD, HERE, Evening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -119,7 +119,7 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
         assert done.startswith("Done: I have forgotten 2 things that you said or did, 1 reply of mine, 1 note of your")
         assert OUT_OF_REACH in done
         assert refreshed == ["room"]
-        assert evening.people.section(GUILD, [(str(ADA), "Ada")]) == ()
+        assert evening.people.section(HERE, [(str(ADA), "Ada")]) == ()
         assert (await say(local, ADA, "my-data"))["content"] == NOTHING_KEPT
         assert str((await say(local, ADA, "forget-me", sure=True))["content"]).startswith(NOTHING_KEPT)
         assert "1 thing that you said" in str((await say(local, BEN, "my-data"))["content"])
