@@ -158,7 +158,7 @@ class _Measuring:
                 if embedder is not None or kind == "full text":
                     quoted = await quotes_in_prompts(conversations, embedder, self.progress)
                     self.quotes(kind)[origin] = quoted
-        self.part_done()
+                    self.part_done()
 
     def quotes(self, kind: str) -> dict[str, Json]:
         """Return the entry of the report for quotes in prompts that this kind of search found."""
