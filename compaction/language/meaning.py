@@ -226,7 +226,7 @@ class _Reading:
                 places.add(place)
                 group.append(int(number))
                 continue
-            if group:
+            if group and (word != self._language.conjunction or group[-1] < 100):  # 'three hundred and sixty'
                 found.update(_numbers(group))
                 group = []
             figure = _FIGURE.match(word)

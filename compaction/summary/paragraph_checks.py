@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 # What the facts that every summary must have may take of it.
 _MUST_CHARS = 550
-# A fact is told if so much of what it is about is in the text, besides all its names and values: a good summary tells
-# it in other words.
+# A fact is told if so much of what it is about is in the text, and at most so many of its names and values are not: a
+# good summary tells it in other words, and not with every detail.
 _TOLD_SHARE = 1 / 3
+_LACKING_SHARE = 1 / 2
 # A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
 _COPIED_SHARE = 0.7
 _LEAST_COPIED = 5
@@ -51,11 +52,17 @@ class ToldText:
         self._about = frozenset(each for sentence in sentences(text) for each in meaning(sentence).topics)
 
     def tells(self, fact: Fact) -> bool:
-        """Return whether the text has all names and values of a fact, and a third of its other words."""
+        """Return whether the text has a fact's person, half of its names and values, and a third of its other words."""
         own_names = name_words([fact.subject, fact.speaker])
-        topics = frozenset(each for one in sentences(fact.text) for each in meaning(one, own_names).topics)
-        return len(topics & self._about) >= _TOLD_SHARE * len(topics) and not unfounded(
-            fact.attributed_text, self._sources, own_names
+        said = [meaning(one, own_names) for one in sentences(fact.text)]
+        topics = frozenset(each for one in said for each in one.topics)
+        others = frozenset(name for one in said for name in one.names) - own_names
+        values = frozenset(value for one in said for value in one.values)
+        lacking = unfounded(fact.attributed_text, self._sources, own_names)
+        return (
+            len(topics & self._about) >= _TOLD_SHARE * len(topics)
+            and not lacking & own_names
+            and all(len(each & lacking) <= _LACKING_SHARE * len(each) for each in (others, values))
         )
 
 

@@ -18,6 +18,8 @@ from compaction.model import FactKind
         ("fourteen of us", {"14"}),
         ("twenty-five euros", {"25"}),
         ("two hundred people", {"200"}),
+        ("It is three hundred and sixty for two nights.", {"360", "2"}),
+        ("I bought a hundred and Bob twenty.", {"100", "20"}),
         ("It is 4,411 in all.", {"4411"}),
         ("My flight is at 6:40 on Friday.", {"6:40", "friday"}),
         ("I may come in May.", {"may"}),
