@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -253,6 +255,19 @@ def test_whatever_was_found_the_old_follows_what_holds(said: list[tuple[str, str
             assert seqs.index(by.seq) < at
             assert each.seq is not None
             assert by.seq > each.seq
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_what_holds_is_first_if_the_old_was_said_twice(order: tuple[int, ...]) -> None:
+    """A value that was named twice and then corrected by somebody else comes after the correction."""
+    said = (
+        ("The gate code is 7702 now.", "Ada"),
+        ("The gate code is 4411.", "Ada"),
+        ("The gate code is 7702 now.", "Bob"),
+    )
+    turns = [turn(3 * at, text, speaker) for at, (text, speaker) in enumerate(said)]
+    found = [each.seq for each in told(*turns, query="gate code", order=list(order))]
+    assert found.index(6) < found.index(3)
 
 
 def test_kinds_of_turns_weigh_differently() -> None:
