@@ -293,7 +293,7 @@ def _move_corrections_up(ranked: Sequence[_Ranked], search_terms: SearchTerms) -
     for old in stated:
         if old.superseded_by is None and (same := _latest(old, stated, search_terms, _restates)) is not None:
             # What took its place holds.
-            holding = turns.get(same.superseded_by, same)
+            holding = same if same.superseded_by is None else turns.get(same.superseded_by, same)
             holding.score = max(holding.score, old.score)
         if old.superseded_by is None and (seq := _taken_back_at(old, search_terms)) is not None:
             old.superseded_by, old.through = TurnRef(old.passage.session_id, seq), seq

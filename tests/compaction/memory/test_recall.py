@@ -68,7 +68,7 @@ def test_what_folding_knew_to_be_corrected_is_behind() -> None:
 
 def test_what_was_brought_along_in_vain_is_not_told() -> None:
     """A passage that was added as a possible correction is left out if it corrects none of the results."""
-    found = told(turn(3, "The gate code is 4411."), turn(9, "I changed my shirt."), query="gate code", order=[0])
+    found = told(turn(3, "The gate code is 4411.", "Ada"), turn(9, "I changed my shirt."), query="gate code", order=[0])
     assert [each.seq for each in found] == [3]
 
 
@@ -132,7 +132,7 @@ def test_an_answer_about_something_else_corrects_nothing(question: str, answer: 
 
 def test_a_quote_shows_no_line_that_was_corrected() -> None:
     """A neighbouring turn that was superseded is left out of the quote of a result."""
-    old, other = turn(3, "The gate code is 4411."), turn(4, "The gate is rusty.", "Bob")
+    old, other = turn(3, "The gate code is 4411.", "Ada"), turn(4, "The gate is rusty.", "Bob")
     new = turn(50, "The gate code is 7702 now.")
     passages = [
         Passage(PassageId(1), EVENING, old, frozenset({"gate", "code"}), frozenset(), (old, other)),
@@ -151,7 +151,7 @@ def test_what_was_found_for_a_neighbour_gives_way_to_it() -> None:
     """A passage that was found because of its neighbour, such as 'Haha.', is left out if the neighbour was found too.
     Otherwise it stands for the neighbour.
     """
-    said, beside = turn(3, "The gate code is 4411."), turn(4, "Haha.", "Bob")
+    said, beside = turn(3, "The gate code is 4411.", "Ada"), turn(4, "Haha.", "Bob")
     passages = [
         Passage(PassageId(1), EVENING, beside, frozenset({"haha"}), frozenset({"gate", "code"}), (said, beside)),
         Passage(PassageId(2), EVENING, said, frozenset({"gate", "code"}), frozenset({"haha"}), (said, beside)),
