@@ -267,7 +267,7 @@ def test_what_holds_is_first_if_the_old_was_said_twice(order: tuple[int, ...]) -
     )
     turns = [turn(3 * at, text, speaker) for at, (text, speaker) in enumerate(said)]
     found = [each.seq for each in told(*turns, query="gate code", order=list(order))]
-    assert found.index(6) < found.index(3)
+    assert found.index(Seq(6)) < found.index(Seq(3))
 
 
 def test_kinds_of_turns_weigh_differently() -> None:
