@@ -19,7 +19,8 @@ CONTENDERS = {
     "last 50 turns": "the last 50 turns",
 }
 FOLDS = "20"
-# The same with a strong model's recorded answers; shown instead where they were measured.
+# The result with a strong model's recorded answers, and the systems in it; shown instead where they were measured.
+RECORDED = "memory-recorded.json"
 ANSWERED = {
     "roomtone, recorded answers": "Roomtone",
     "langchain, recorded answers": "LangChain's summarising middleware",
@@ -78,19 +79,20 @@ HEADLINES = (
 def headlines(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
     """Return the lines of two tables: the headline figures, and how many facts each system's summary kept."""
     rows = [f"| {head.words} | {value} |" for head in HEADLINES if (value := _value(head, results)) is not None]
-    return [*("|  | measured |", "|---|---|", *rows, ""), *_kept_table(results.get("memory.json", {}))]
+    return [*("|  | measured |", "|---|---|", *rows, ""), *_kept_table(results)]
 
 
-def _kept_table(report: Mapping[str, Json]) -> list[str]:
+def _kept_table(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
     """Return the table of the facts that summaries still have: with recorded answers if there are, else with the model
     of the run.
     """
-    answered = [row for who, name in ANSWERED.items() for row in _kept(report, who, name, "written")]
+    recorded = results.get(RECORDED, {})
+    answered = [row for who, name in ANSWERED.items() for row in _kept(recorded, who, name, "written", FOLDS)]
     if any("Roomtone |" in row for row in answered):
-        head = (
-            "| of the facts of two written conversations, with a strong model's answers | the summary at the end has |"
-        )
+        talk = f"two conversations of {FOLDS}0 folded turns"
+        head = f"| of all facts of {talk}, with a strong model's answers | the summary has |"
         return [head, "|---|---|", *answered, ""]
+    report = results.get("memory.json", {})
     planted = [row for who, name in CONTENDERS.items() for row in _kept(report, who, name, "held_out", FOLDS)]
     head = f"| of the facts planted in {FOLDS}0 turns that were folded away | the summary still has |"
     return [head, "|---|---|", *planted, ""]
@@ -105,14 +107,14 @@ def _value(head: Headline, results: Mapping[str, Mapping[str, Json]]) -> str | N
     return None
 
 
-def _kept(report: Mapping[str, Json], who: str, name: str, of_set: str, folds: str = "") -> Iterator[str]:
-    """Yield the row of one system if it was measured; without `folds` after its last fold."""
+def _kept(report: Mapping[str, Json], who: str, name: str, of_set: str, folds: str) -> Iterator[str]:
+    """Yield the row of one system if it was measured after so many folds."""
     for side in ("ours", "peers"):
         entry: Json = report.get(side)
         for step in (who, of_set, "after_folds"):
             entry = entry.get(step) if isinstance(entry, dict) else None
         after = entry if isinstance(entry, dict) else {}
-        at = after.get(folds) if folds else next(reversed(after.values()), None)
+        at = after.get(folds)
         share, count = (at.get("kept"), at.get("facts")) if isinstance(at, dict) else (None, None)
         if isinstance(share, int | float) and isinstance(count, int):
             yield f"| {name} | {share:.0%} of {count} |"

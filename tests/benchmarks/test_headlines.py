@@ -33,10 +33,10 @@ def test_recorded_answers_are_shown_where_they_were_measured() -> None:
         "ours": {"roomtone, recorded answers": {"written": written}, "ledger": {"held_out": written}},
         "peers": {},
     }
-    page = "\n".join(headlines({"memory.json": report}))
+    page = "\n".join(headlines({"memory-recorded.json": report}))
     assert "a strong model's answers" in page
-    assert "| Roomtone | 90% of 61 |" in page
-    assert "50%" not in page
+    assert "| Roomtone | 50% of 48 |" in page
+    assert "90%" not in page
 
 
 def test_the_kept_results_have_all_of_them() -> None:
