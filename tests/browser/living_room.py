@@ -12,9 +12,11 @@ import ssl
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
+from unittest.mock import patch
 
 from bot.cli.rehearsal.companion import InProcessCompanion
 from bot.cli.rehearsal.speech_engines import RehearsalRecognizer
+from bot.room import membership
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
@@ -102,13 +104,14 @@ class LivingRoom:
         return sounds_like(await self._ear.transcribe(pcm), words)
 
     async def come_and_go(self, times: int) -> None:
-        """Let Ben join and leave. Each adds a turn to the session."""
-        for _ in range(times):
-            before = self.turns
-            await self.discord.join(BEN_ID)
-            await until(lambda before=before: self.turns > before)  # type: ignore[misc]
-            await self.discord.leave(BEN_ID)
-            await until(lambda before=before: self.turns > before + 1)  # type: ignore[misc]
+        """Let Ben join and leave. Each adds a turn to the session at once, and not only one in a minute."""
+        with patch.object(membership, "TURN_EVERY_S", 0.0):
+            for _ in range(times):
+                before = self.turns
+                await self.discord.join(BEN_ID)
+                await until(lambda before=before: self.turns > before)  # type: ignore[misc]
+                await self.discord.leave(BEN_ID)
+                await until(lambda before=before: self.turns > before + 1)  # type: ignore[misc]
 
     def sent(self) -> str:
         """Return the messages that the language model was sent last."""
