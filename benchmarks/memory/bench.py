@@ -154,11 +154,10 @@ class _Measuring:
             side[f"search: {retriever_name}"] = figures
         self.part_done()
         for origin, conversations in self.material.asked().items():
-            for kind, embedder in {"full text": None, "full text and meaning": self.embedder}.items():
-                if embedder is not None or kind == "full text":
-                    quoted = await quotes_in_prompts(conversations, embedder, self.progress)
-                    self.quotes(kind)[origin] = quoted
-                    self.part_done()
+            for embedder in dict.fromkeys((None, self.embedder)):
+                kind = "full text" if embedder is None else "full text and meaning"
+                self.quotes(kind)[origin] = await quotes_in_prompts(conversations, embedder, self.progress)
+                self.part_done()
 
     def quotes(self, kind: str) -> dict[str, Json]:
         """Return the entry of the report for quotes in prompts that this kind of search found."""

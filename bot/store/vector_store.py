@@ -199,6 +199,9 @@ def _of_guild(guild_id: int | None, model: str) -> Select[Any]:
 
 async def _sessions_of_opted_out(connection: AsyncConnection) -> Sequence[str]:
     """Return the sessions in which somebody spoke who opted out of being heard in that guild."""
+    # SQLite would read every turn to find out that nobody did.
+    if await connection.scalar(select(hearing_opt_outs.c.guild_id).limit(1)) is None:
+        return ()
     of_guild = sessions.c.guild_id == hearing_opt_outs.c.guild_id
     spoke = turns.c.parts.contains('"' + cast(hearing_opt_outs.c.person_id, String) + '"')
     wanted = select(turns.c.session_id).distinct().join(sessions, sessions.c.id == turns.c.session_id)

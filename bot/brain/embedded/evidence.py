@@ -125,12 +125,13 @@ def _stems(said: Meaning) -> frozenset[str]:
 
 def _parse_question(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Question:
     names = tuple(ignore)
-    read = meaning(strip_call(question, names))
+    asked = strip_call(question, names)
+    read = meaning(asked)
     stems = _stems(read).difference(*map(name_stems, names))
     named = {name for name in speakers if name_stems(name) & stems}
     if asker is not None and not named and read.own and not read.together:
         named = {asker}
-    return _Question(stems, read.values, _content_words(strip_call(question, names)), frozenset(named))
+    return _Question(stems, read.values, _content_words(asked), frozenset(named))
 
 
 def _content_words(text: str) -> frozenset[str]:
