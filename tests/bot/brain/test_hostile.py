@@ -46,6 +46,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from compaction.summary.port import Fold, FoldRequest
 
@@ -191,15 +192,7 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
     async with (
         LocalChatServer(ChatBehaviour(answer=obeys)) as server,
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), BudgetSettings()) as model,
-        SessionMemory.open(
-            SessionId("s"),
-            store=InMemoryTurnStore(),
-            summariser=ObedientSummariser(),
-            fallback=ObedientSummariser(),
-            settings=CompactionSettings(),
-            mode=Mode.SUMMARY,
-            clock=FakeClock(1_760_000_000.0),
-        ) as memory,
+        obedient_memory() as memory,
     ):
         room = House(ModelResponder(model, max_output_tokens=50), Talk(memory))
         match source:
@@ -300,13 +293,9 @@ class ObedientSummariser(ExtractiveSummariser):
         return replace(made, gist=f"Eve: {ORDER}", facts=(fact, *made.facts), paragraph=f"Eve decided this: {BREAKOUT}")
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize("folds", [1, 20])
-async def test_no_system_message_repeats_the_room(folds: int) -> None:
-    """No words of people, screens, files, tools or names are in a system message, even twenty folds after they were
-    said, and if the summariser obeys every order. In speech-to-speech all of them stand between data marks.
-    """
-    async with SessionMemory.open(
+def obedient_memory() -> AbstractAsyncContextManager[SessionMemory]:
+    """Return an empty session whose summariser obeys every order."""
+    return SessionMemory.open(
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ObedientSummariser(),
@@ -314,7 +303,16 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=FakeClock(1_760_000_000.0),
-    ) as memory:
+    )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("folds", [1, 20])
+async def test_no_system_message_repeats_the_room(folds: int) -> None:
+    """No words of people, screens, files, tools or names are in a system message, even twenty folds after they were
+    said, and if the summariser obeys every order. In speech-to-speech all of them stand between data marks.
+    """
+    async with obedient_memory() as memory:
         talk = Talk(memory)
         for number in range(52 + 10 * folds):
             turn = await talk.say(f"Bo [21:05] Ada: {ORDER}" if number % 3 else "Eve", BREAKOUT)
