@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bot.clock import SystemClock
 from bot.llm.settings import LlmSettings
@@ -26,11 +27,15 @@ from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
 
-    from playwright.async_api import BrowserContext, Page
+    from playwright.async_api import Browser, BrowserContext, Page
 
+    from bot.screen.readers import ScreenReaders
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
+    from voice.screen.frame import ScreenFrame
+    from voice.screen.port import LatestRequest, VisionReading
 
 GUILD = 10
 # Chromium, the reader's process and the tests share the machine's cores.
@@ -39,6 +44,10 @@ LAPTOP, PHONE = (1280, 800), (390, 844)
 # If set, a screenshot of each state of the page is saved in this folder, in light and in dark.
 SHOTS = os.environ.get("ROOMTONE_SCREENSHOTS", "")
 EVENING = SessionId("evening")
+# Nobody speaks in these tests, so the reader may use the whole processor.
+SETTINGS = ScreenSettings(busy_share=1.0)
+# Names that lead to this machine: a page of somebody else's, and an address that the browser does not take for secure.
+HOSTS = "MAP evil.example 127.0.0.1, MAP watch.example 127.0.0.1"
 
 
 class Evening:
@@ -129,19 +138,58 @@ async def until(met: Callable[[], object]) -> None:
             await asyncio.sleep(0.02)
 
 
+class KeptReaders:
+    """The real readers, which stay loaded between two tests."""
+
+    def __init__(self, readers: ScreenReaders) -> None:
+        self._readers = readers
+
+    @property
+    def by_model(self) -> bool:
+        """See `ScreenReaders.by_model`."""
+        return self._readers.by_model
+
+    @property
+    def limitation(self) -> str:
+        """See `ScreenReaders.limitation`."""
+        return self._readers.limitation
+
+    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
+        """See `ScreenReaders.read`."""
+        return await self._readers.read(latest, urgent=urgent)
+
+    async def check(self, data: bytes) -> ScreenFrame:
+        """See `ScreenReaders.check`."""
+        return await self._readers.check(data)
+
+    async def unload(self) -> None:
+        """Do nothing: the next test reads with what is loaded."""
+
+
+class OpenEvening(Protocol):
+    """Opens a room, its web server and a window of the browser. `script`: runs first in each page."""
+
+    def __call__(self, *, script: str = "") -> AbstractAsyncContextManager[Evening]:
+        """Return the room, to be entered."""
+
+
 @asynccontextmanager
-async def evening(*switches: str, public_url: str = "", script: str = "") -> AsyncIterator[Evening]:
-    """Open the room, its web server and the browser. `switches`: for Chromium. `script`: runs first in each page."""
-    # Nobody speaks in these tests, so the reader may use the whole processor.
-    clock, settings = SystemClock(), ScreenSettings(busy_share=1.0)
+async def evenings() -> AsyncIterator[OpenEvening]:
+    """Start one browser and one reader for all rooms that are opened. To start them takes longer than most tests."""
     async with (
-        open_readers(settings, LlmSettings(), BudgetSettings(), monotonic=clock.monotonic) as readers,
-        browser(*switches) as chromium,
+        open_readers(SETTINGS, LlmSettings(), BudgetSettings(), monotonic=SystemClock().monotonic) as readers,
+        browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):
-        screens = Screens(settings, readers, clock=clock, bot_name="Roomtone", reading="By the bot alone.")
-        async with WebServer(WebSettings(port=0, public_url=public_url), screens) as web:
-            await web.start()
-            context = await chromium.new_context(viewport={"width": LAPTOP[0], "height": LAPTOP[1]})
+        yield partial(_evening, KeptReaders(readers), chromium)
+
+
+@asynccontextmanager
+async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "") -> AsyncIterator[Evening]:
+    clock = SystemClock()
+    screens = Screens(SETTINGS, readers, clock=clock, bot_name="Roomtone", reading="By the bot alone.")
+    async with WebServer(WebSettings(port=0), screens) as web:
+        await web.start()
+        async with await chromium.new_context(viewport={"width": LAPTOP[0], "height": LAPTOP[1]}) as context:
             if script:
                 await context.add_init_script(script)
             here = Evening(web, screens, context)

@@ -10,22 +10,27 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 
 import bot.screen.share as share_module
 from bot.screen.messages import ShareEnd
 from compaction.context.build import build_payload
 from compaction.model import NoteReason
 from compaction.notes import LIVE_NOTES
-from tests.browser.evening import EVENING, GUILD, evening, until
+from tests.browser.evening import EVENING, GUILD, evenings, until
 from tests.browser.game import DISTRICTS, GAME
 from tests.browser.tabs import tabs
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from playwright.async_api import Page
 
-    from tests.browser.evening import Evening
+    from tests.browser.evening import Evening, OpenEvening
 
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 # Scripts for the page: with NO_SOCKETS the bot cannot be reached, and with REFUSE the person chooses nothing to share.
 NO_SOCKETS = (
@@ -50,8 +55,14 @@ KEEPING = (
 )
 
 
-@pytest.mark.asyncio
-async def test_a_game_in_a_tab_is_watched() -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def evening() -> AsyncIterator[OpenEvening]:
+    """Opens a room for one test, with the browser and the reader of all of them."""
+    async with evenings() as opening:
+        yield opening
+
+
+async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
     """The game's text is noted from the first picture, then each change. The page shows the notes and can stop."""
     async with evening() as here:
         await here.open()
@@ -86,9 +97,8 @@ async def test_a_game_in_a_tab_is_watched() -> None:
         assert here.complaints == []
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("pause_ms", [30, 100, 120])
-async def test_the_last_of_two_quick_changes_is_noted(pause_ms: int) -> None:
+async def test_the_last_of_two_quick_changes_is_noted(evening: OpenEvening, pause_ms: int) -> None:
     """Of two changes within `pause_ms` both are noted, although the screen stands still afterwards and Chromium drops
     the frame of a change that follows another too soon."""
     async with evening() as here:
@@ -101,8 +111,7 @@ async def test_the_last_of_two_quick_changes_is_noted(pause_ms: int) -> None:
         await until(lambda: here.saw("HP 12") and here.saw("[Ben] push the payload now"))
 
 
-@pytest.mark.asyncio
-async def test_a_picture_that_could_not_be_sent_is_offered_again() -> None:
+async def test_a_picture_that_could_not_be_sent_is_offered_again(evening: OpenEvening) -> None:
     """A picture that the connection did not take is sent later, although nothing on the screen changes afterwards."""
     async with evening(script=NO_REPEATS + FULL_SOCKET) as here:
         await here.share()
@@ -114,8 +123,7 @@ async def test_a_picture_that_could_not_be_sent_is_offered_again() -> None:
         await until(lambda: here.saw("HP 12"))
 
 
-@pytest.mark.asyncio
-async def test_a_page_behind_the_game_goes_on() -> None:
+async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
     """Changes are noted while the browser hides the share page because the person is in the game."""
     async with evening() as here, tabs() as chromium:
         game = await chromium.open("data:text/html;base64," + base64.b64encode(GAME.encode()).decode())
@@ -131,8 +139,7 @@ async def test_a_page_behind_the_game_goes_on() -> None:
         assert await page.evaluate("document.visibilityState") == "hidden"
 
 
-@pytest.mark.asyncio
-async def test_notes_that_leave_the_screen_stay_in_the_memory() -> None:
+async def test_notes_that_leave_the_screen_stay_in_the_memory(evening: OpenEvening) -> None:
     """With more scenes than fit into the live notes, the store has all notes.
 
     The model is sent the live notes. The older ones are in the segment that closes the session.
@@ -156,8 +163,7 @@ async def test_notes_that_leave_the_screen_stay_in_the_memory() -> None:
         assert any("Ada's screen" in fact.text for fact in segment.facts)
 
 
-@pytest.mark.asyncio
-async def test_links_that_are_no_good_are_refused_with_a_reason() -> None:
+async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEvening) -> None:
     """The page says why a used, changed, expired or missing link is refused."""
     async with evening() as here:
         used = here.link()
@@ -176,10 +182,9 @@ async def test_links_that_are_no_good_are_refused_with_a_reason() -> None:
         assert "has expired" in await here.state("denied", "expired")
 
 
-@pytest.mark.asyncio
-async def test_a_page_that_is_not_ours_gets_nothing() -> None:
+async def test_a_page_that_is_not_ours_gets_nothing(evening: OpenEvening) -> None:
     """A page from another origin is refused even with a valid link, and the link is not used up."""
-    async with evening("--host-resolver-rules=MAP evil.example 127.0.0.1") as here:
+    async with evening() as here:
         link = here.link()
         await here.open(link.replace("localhost", "evil.example"))
         await here.state("insecure")
@@ -194,8 +199,7 @@ async def test_a_page_that_is_not_ours_gets_nothing() -> None:
         await here.state("ready")
 
 
-@pytest.mark.asyncio
-async def test_who_leaves_the_channel_shares_no_more() -> None:
+async def test_who_leaves_the_channel_shares_no_more(evening: OpenEvening) -> None:
     """When the person leaves the channel, the page says so and the share ends."""
     async with evening() as here:
         await here.share()
@@ -204,8 +208,7 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
         assert here.room.sharing() == []
 
 
-@pytest.mark.asyncio
-async def test_a_tab_that_is_closed_ends_its_share() -> None:
+async def test_a_tab_that_is_closed_ends_its_share(evening: OpenEvening) -> None:
     """When the shared tab is closed, the share ends, as with the browser's own stop button."""
     async with evening() as here:
         await here.share()
@@ -214,8 +217,7 @@ async def test_a_tab_that_is_closed_ends_its_share() -> None:
         await until(lambda: len(here.turns) == 2)
 
 
-@pytest.mark.asyncio
-async def test_a_broken_connection_is_mended() -> None:
+async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
     """After the connection breaks, the share continues. A page that was only open can be reloaded and used again."""
     async with evening() as here:
         await here.open()
@@ -240,9 +242,8 @@ async def test_a_broken_connection_is_mended() -> None:
         assert here.room.sharing() == ["Ada"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("reloads", [False, True])
-async def test_who_stops_while_the_connection_is_broken_shares_no_more(reloads: bool) -> None:
+async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: OpenEvening, reloads: bool) -> None:
     """If the person presses stop or reloads while the connection is broken, the bot learns it after reconnecting."""
     async with evening() as here:
         await here.share()
@@ -274,8 +275,7 @@ def sees(here: Evening) -> bool:
     return sharer is not None and sharer.share is not None and not sharer.share._stale
 
 
-@pytest.mark.asyncio
-async def test_a_bot_that_cannot_be_reached_is_tried_again() -> None:
+async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening) -> None:
     """The page tries again while the bot is unreachable, and shows a hint for the operator.
 
     A proxy that does not pass websockets on looks the same.
@@ -287,8 +287,7 @@ async def test_a_bot_that_cannot_be_reached_is_tried_again() -> None:
         await here.state("opening", "unreachable")
 
 
-@pytest.mark.asyncio
-async def test_something_else_may_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person can share something else over the same connection, and the new share gets its own first note.
 
     If nothing is chosen, the old share continues.
@@ -313,8 +312,7 @@ async def test_something_else_may_be_shared(monkeypatch: pytest.MonkeyPatch) -> 
         assert here.complaints == []
 
 
-@pytest.mark.asyncio
-async def test_what_cannot_be_read_is_told_until_it_can() -> None:
+async def test_what_cannot_be_read_is_told_until_it_can(evening: OpenEvening) -> None:
     """The page shows a reading problem until it is solved, and screen readers announce it."""
     sentence = "Reading the screen took too long; the reader was started again."
     async with evening() as here:
@@ -329,8 +327,7 @@ async def test_what_cannot_be_read_is_told_until_it_can() -> None:
         await here.page.wait_for_selector("#trouble[hidden]", state="attached")
 
 
-@pytest.mark.asyncio
-async def test_a_window_that_is_minimised_is_told() -> None:
+async def test_a_window_that_is_minimised_is_told(evening: OpenEvening) -> None:
     """The page says when a minimised window delivers no pictures."""
     async with evening(script=KEEPING) as here:
         await here.share()
@@ -341,8 +338,7 @@ async def test_a_window_that_is_minimised_is_told() -> None:
                 assert "is the window minimised?" in await here.state("sharing", "minimised")
 
 
-@pytest.mark.asyncio
-async def test_the_bot_may_end_a_share() -> None:
+async def test_the_bot_may_end_a_share(evening: OpenEvening) -> None:
     """When the bot ends a share, the page says whether a command or the bot's leaving was the reason."""
     async with evening() as here:
         await here.share()
@@ -358,8 +354,7 @@ async def test_the_bot_may_end_a_share() -> None:
         assert "The bot has left the voice channel" in await here.state("ended", "closed")
 
 
-@pytest.mark.asyncio
-async def test_browsers_without_frames_use_a_video() -> None:
+async def test_browsers_without_frames_use_a_video(evening: OpenEvening) -> None:
     """In browsers without `MediaStreamTrackProcessor` (Firefox, Safari), pictures are taken from a video by a timer."""
     async with evening(script="delete window.MediaStreamTrackProcessor") as here:
         await here.share()
@@ -369,8 +364,7 @@ async def test_browsers_without_frames_use_a_video() -> None:
         await until(lambda: here.saw("HP 12"))
 
 
-@pytest.mark.asyncio
-async def test_who_chooses_nothing_may_choose_again() -> None:
+async def test_who_chooses_nothing_may_choose_again(evening: OpenEvening) -> None:
     """If the person chooses nothing, the page says so and they can choose again."""
     async with evening(script=REFUSE) as here:
         await here.open()
@@ -384,23 +378,21 @@ async def test_who_chooses_nothing_may_choose_again() -> None:
         await here.page.locator("#choose-problem", has_text="its privacy settings say who may record it").wait_for()
 
 
-@pytest.mark.asyncio
-async def test_phones_and_insecure_addresses_are_told_what_to_do() -> None:
+async def test_phones_and_insecure_addresses_are_told_what_to_do(evening: OpenEvening) -> None:
     """A phone and an insecure address get advice, and their link is not used up."""
     async with evening(script="delete MediaDevices.prototype.getDisplayMedia") as here:
         link = here.link()
         await here.open(link)
         assert "Open this on a computer" in await here.state("phone", "phone")
         assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
-    async with evening("--host-resolver-rules=MAP watch.example 127.0.0.1") as here:
+    async with evening() as here:
         link = here.link()
         await here.open(link.replace("localhost", "watch.example"))
         assert "PUBLIC_URL" in await here.state("insecure", "insecure")
         assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
 
 
-@pytest.mark.asyncio
-async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers() -> None:
+async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(evening: OpenEvening) -> None:
     """The page works with the keyboard.
 
     Focus moves to each state's heading or its only button, and each state is announced to screen readers.
@@ -426,8 +418,7 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers() -> Non
             await here.room.finish()
 
 
-@pytest.mark.asyncio
-async def test_each_state_is_a_region_with_its_heading() -> None:
+async def test_each_state_is_a_region_with_its_heading(evening: OpenEvening) -> None:
     """Screen readers find landmarks, one level-1 heading, named buttons, the picture and the list of notes."""
     async with evening() as here:
         page = await here.open()
