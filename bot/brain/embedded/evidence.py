@@ -28,6 +28,9 @@ ENOUGH = 0.35
 ELSE_SHARE = 0.6
 # What the question's words add if the sentence has all of them as they were said, and not only their stems.
 LITERAL_SHARE = 0.3
+# What each word adds that the question does not have, for so many words: an answer tells something, and a question that
+# was misheard as a statement repeats what it asked for.
+NEW_WORD_SHARE, MOST_NEW_WORDS = 0.05, 3
 # Among answers with at least this share of the best score the newest is chosen, because people correct themselves.
 TIE_SHARE = 0.9
 
@@ -161,4 +164,4 @@ def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> f
     # 'On the fifteenth' and 'parcel 15' have the same value; the word itself is nearer.
     literal = len(asked_for.words & _content_words(candidate.text)) / max(1, len(asked_for.words))
     added = 0.2 * bool(said.values - asked_for.values) + 0.1 * bool(said.names - asked_for.stems)
-    return bonus + added + LITERAL_SHARE * literal
+    return bonus + added + NEW_WORD_SHARE * min(len(rest), MOST_NEW_WORDS) + LITERAL_SHARE * literal

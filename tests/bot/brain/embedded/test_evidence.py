@@ -102,6 +102,19 @@ def test_a_question_that_was_misheard_is_no_answer(called: str) -> None:
     assert found is said[0]
 
 
+def test_what_tells_more_than_the_question_is_nearer() -> None:
+    """A question that was misheard as a statement with one new word is farther than what tells the answer."""
+    said = sentences(
+        [
+            ("Ada", "The blue one is in the attic, and the little bag with all our passports hangs in the hall."),
+            ("Ada", "Roomtone, Where does the red suitcase stand?"),
+            ("Ada", "Roomtone, We're just the little bag-hang."),
+        ]
+    )
+    found = best_match("Roomtone, Tell Us Again Where The Little Bag Hanks.", said, ignore=NAMES, asker="Ada")
+    assert found is said[0]
+
+
 def test_the_word_that_was_said_is_nearer_than_its_value() -> None:
     """'Fifteenth' and '15' have the same value, and the sentence with the word itself answers."""
     said = sentences(
