@@ -57,6 +57,7 @@ _UNITS = _numbered(
     start=0,
 )
 _TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", start=2, step=10)
+_LARGE = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 _ORDINALS = _numbered(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
     "sixteenth seventeenth eighteenth nineteenth twentieth",
@@ -154,6 +155,29 @@ def _numbers(text: str, *, told: bool) -> set[str]:
             found.add(str(number))
     if told:
         found.update(_spoken_times(lowered))
+        found.update(_large_numbers(lowered))
+    return found
+
+
+def _large_numbers(words: list[str]) -> set[str]:
+    """Return the numbers above 99 in 'three hundred and sixty', 'a hundred' or, digit by digit, 'nine nine'."""
+    found: set[str] = set()
+    whole, below_thousand, digits = 0, 0, ""
+    for word, following in pairwise([*words, "", ""]):
+        number = _UNITS.get(word, _TENS.get(word))
+        digits = digits + str(number) if number is not None and number < 10 else ""
+        if len(digits) > 1:
+            found.add(digits)
+        if number is not None:
+            below_thousand += number
+        elif word in _LARGE and _LARGE[word] == 100:
+            below_thousand = max(1, below_thousand) * 100
+        elif word in _LARGE:
+            whole, below_thousand = whole + max(1, below_thousand) * _LARGE[word], 0
+        elif not (word == "and" and (following in _UNITS or following in _TENS)):
+            whole = below_thousand = 0
+        if whole + below_thousand > 99:
+            found.add(str(whole + below_thousand))
     return found
 
 

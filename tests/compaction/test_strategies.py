@@ -74,7 +74,7 @@ def test_outage_under_recursive_is_folded_without_the_model() -> None:
             room.model.mood = Mood.GOOD
             await room.wait(300.0)
             await fold_until(room, 81)
-            assert room.memory.segments[-1].summariser == "llm recursive.v3"
+            assert room.memory.segments[-1].summariser == "llm recursive.v4"
             assert standing_in in room.model.calls[-1].prompt
 
     run_virtually(main())
