@@ -264,5 +264,4 @@ class ScreenPageConnection:
 
 
 def _not_admitted(error: LinkRefusedError) -> NotAdmittedError:
-    log.info("screen_link_refused", reason=error.reason.value)
     return NotAdmittedError(error.reason.value, _REFUSALS[error.reason])

@@ -56,7 +56,11 @@ class WebConnection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """Answer a request that failed. The library's own answer to an invalid request quotes it, in the log too."""
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if isinstance(exc, ConnectionError):
+            # They have hung up, so nobody reads the answer. The library would log a traceback for each.
+            response: web.StreamResponse = web.Response(status=status)
+            response.force_close()
+        elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             response = super().handle_error(request, status, exc, message)
         else:
             self._on_malformed()

@@ -1,4 +1,4 @@
-"""Counts refused requests, so that a flood of them makes one log line a minute. Pure."""
+"""Counts refused requests and links, so that a flood of them makes one log line a minute. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOG_EVERY_S: Final = 60.0
 
 
 class WebRefusal(StrEnum):
-    """Why a request or a page was refused."""
+    """Why a request was refused before any link was read."""
 
     # What came is not HTTP, or too long.
     MALFORMED = "malformed"
@@ -24,11 +24,13 @@ class RefusalCounter:
     """Gathers refusals between two log lines. Callers pass in monotonic seconds."""
 
     def __init__(self) -> None:
-        self._counts: Counter[WebRefusal] = Counter()
+        self._counts: Counter[str] = Counter()
         self._told_at = float("-inf")
 
-    def count(self, refusal: WebRefusal, now: float) -> dict[str, int]:
-        """Count a refusal. Returns the figures to log, or {} within a minute of the last ones."""
+    def count(self, refusal: str, now: float) -> dict[str, int]:
+        """Count a refusal: a `WebRefusal`, or the reason why a link is not accepted. Returns the figures to log, or {}
+        within a minute of the last ones.
+        """
         self._counts[refusal] += 1
         if now - self._told_at < LOG_EVERY_S:
             return {}
@@ -37,6 +39,6 @@ class RefusalCounter:
 
     def rest(self) -> dict[str, int]:
         """Return the figures that were not logged yet, and start again from zero."""
-        figures = {f"{refusal.value}_count": count for refusal, count in sorted(self._counts.items())}
+        figures = {f"{refusal}_count": count for refusal, count in sorted(self._counts.items())}
         self._counts.clear()
         return figures

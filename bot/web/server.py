@@ -163,8 +163,8 @@ class WebServer:
             response.headers["Connection"] = "close"
             response.force_close()
 
-    def _count(self, refusal: WebRefusal) -> None:
-        """Count a refused request, and log the figures at most once a minute."""
+    def _count(self, refusal: str) -> None:
+        """Count a refused request or link, and log the figures at most once a minute."""
         if figures := self._refusals.count(refusal, self._monotonic()):
             log.warning("web_requests_refused", **figures)
 
@@ -186,7 +186,12 @@ class WebServer:
         self._pages.opened(connection, client)
         try:
             await socket.prepare(request)
-            await serve(socket, self._host, on_admitted=lambda link: self._pages.admitted(connection, link))
+            await serve(
+                socket,
+                self._host,
+                on_admitted=lambda link: self._pages.admitted(connection, link),
+                on_refused=lambda reason: self._count(f"{reason}_link"),
+            )
         finally:
             self._pages.closed(connection)
             self._sockets.discard(socket)

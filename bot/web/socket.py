@@ -55,15 +55,21 @@ def new_socket() -> web.WebSocketResponse:
 
 
 async def serve(
-    socket: web.WebSocketResponse, host: SharePageHost, *, on_admitted: Callable[[str], None] = lambda _: None
+    socket: web.WebSocketResponse,
+    host: SharePageHost,
+    *,
+    on_admitted: Callable[[str], None],
+    on_refused: Callable[[str], None],
 ) -> None:
     """Serve one page until either side ends the connection. `socket`: already prepared. `on_admitted`: gets the link
-    once the page has shown it.
+    once the page has shown it. `on_refused`: gets the reason if the link is not accepted.
     """
     try:
         connection = await _admit(socket, host)
     except NotAdmittedError as error:
-        await _send(socket, {"t": "denied", "reason": error.reason, "sentence": str(error)})
+        on_refused(error.reason)
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            await _send(socket, {"t": "denied", "reason": error.reason, "sentence": str(error)})
         await socket.close(code=4403)
         return
     if connection is None:

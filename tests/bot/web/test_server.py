@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket as socket_library
+import struct
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -420,6 +422,35 @@ async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCap
         ]
     assert told == [{"malformed_count": 1}, {"foreign_page_count": 3, "malformed_count": 200}, {"malformed_count": 199}]
     assert caplog.text == ""
+
+
+@pytest.mark.asyncio
+async def test_a_flood_of_links_is_one_line_a_minute(page: Page) -> None:
+    """Links that are not accepted, a thousand a second if somebody tries, are counted by reason and logged once."""
+    with capture_logs() as logs:
+        for _ in range(20):
+            socket = await page.socket()
+            await socket.send_json({"t": "hello", "token": "bad"})
+            assert (await told(socket))["t"] == "denied"
+            assert await closed(socket) == 4403
+    assert [(line["event"], line["used_link_count"]) for line in logs] == [("web_requests_refused", 1)]
+
+
+@pytest.mark.asyncio
+async def test_pages_that_hang_up_at_once_are_not_logged(page: Page, caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody who resets the connection while they are answered makes no line, and no traceback, in the log."""
+    head = (
+        f"GET /share/socket HTTP/1.1\r\nHost: localhost\r\nOrigin: {page.server.site.origin}\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    with capture_logs() as logs:
+        for _ in range(20):
+            with socket_library.create_connection(("127.0.0.1", page.server.port)) as peer:
+                # Closing it resets the connection.
+                peer.setsockopt(socket_library.SOL_SOCKET, socket_library.SO_LINGER, struct.pack("ii", 1, 0))
+                peer.sendall(head.encode())
+        await (await page.admitted()).close()
+    assert (logs, caplog.text) == ([], "")
 
 
 @pytest.mark.asyncio
