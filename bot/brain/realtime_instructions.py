@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MAX_CHARS = 5_200
 SUMMARY_HEAD = "Session conversation summary:"
 NOTES_HEAD = "On a shared screen:"
+RESULT_HEAD = "They said yes to what you asked, so it was done just now. Its result:"
+# Enough for the result of an effect. It comes from outside, so it must not take the room of what people are told.
+MAX_RESULT_CHARS = 600
 _BETWEEN = "\n\n"
 
 _RULES = """You are {name}, one of the people in a Discord voice channel. You hear everybody, you remember the \
@@ -51,10 +54,11 @@ class _Priority(IntEnum):
     NEXT_REPLY = 2
     OPERATOR_RULES = 3
     SERVER_RULES = 4
-    PARTICIPANTS = 5
-    NOTES = 6
-    RECALL = 7
-    CONTINUITY = 8
+    RESULT = 5
+    PARTICIPANTS = 6
+    NOTES = 7
+    RECALL = 8
+    CONTINUITY = 9
 
 
 _ORDER = (
@@ -62,6 +66,7 @@ _ORDER = (
     _Priority.OPERATOR_RULES,
     _Priority.SERVER_RULES,
     _Priority.NEXT_REPLY,
+    _Priority.RESULT,
     _Priority.PARTICIPANTS,
     _Priority.SUMMARY,
     _Priority.CONTINUITY,
@@ -72,6 +77,7 @@ _HEADS = {
     _Priority.OPERATOR_RULES: "House rules:",
     _Priority.SERVER_RULES: "On this server, besides (the rules above hold all the same):",
     _Priority.NEXT_REPLY: "About your next answer:",
+    _Priority.RESULT: RESULT_HEAD,
     _Priority.PARTICIPANTS: "People here:",
     _Priority.SUMMARY: SUMMARY_HEAD,
     _Priority.NOTES: NOTES_HEAD,
@@ -83,6 +89,7 @@ _KINDS = {
     _Priority.OPERATOR_RULES: PartKind.SYSTEM,
     _Priority.SERVER_RULES: PartKind.SYSTEM,
     _Priority.NEXT_REPLY: PartKind.SYSTEM,
+    _Priority.RESULT: PartKind.TOOL,
     _Priority.PARTICIPANTS: PartKind.PARTICIPANTS,
     _Priority.SUMMARY: PartKind.SUMMARY,
     _Priority.NOTES: PartKind.NOTE,
@@ -110,6 +117,7 @@ def build_realtime_instructions(
     operator_rules: str = "",
     server_rules: str = "",
     next_reply: Sequence[str] = (),
+    result: str = "",
     participants: Sequence[str] = (),
     continuity: Sequence[str] = (),
     recall: Sequence[str] = (),
@@ -118,8 +126,9 @@ def build_realtime_instructions(
 ) -> RealtimeInstructions:
     """Return the instructions for a session's state, at most `max_chars` long. Deterministic.
 
-    `server_rules`: from this server's moderators. `next_reply`: applies to the next reply only. Most important first:
-    `participants` (a line for each person present, with facts about them), quotes from this session (`recall`) and from
+    `server_rules`: from this server's moderators. `next_reply`: applies to the next reply only. `result`: what a tool
+    returned that was called for it, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
+    person present, with facts about them), quotes from this session (`recall`) and from
     earlier ones (`continuity`). The newest live notes are kept longest. `max_chars` must leave room for the rules and
     the summary, together under 3,000 characters, which are never cut.
     """
@@ -130,6 +139,7 @@ def build_realtime_instructions(
         _Priority.OPERATOR_RULES: [operator_rules.strip()] if operator_rules.strip() else [],
         # On one line, so that none of it looks like another section.
         _Priority.SERVER_RULES: [plain(server_rules)] if plain(server_rules) else [],
+        _Priority.RESULT: [_one_line(result)[:MAX_RESULT_CHARS]],
         _Priority.PARTICIPANTS: [inline(each) for each in participants],
         _Priority.NOTES: [
             f"[{format_clock_time(note.at, zone)}] {plain_name(note.who)}: {inline(plain(note.what))}"

@@ -275,7 +275,8 @@ class RealtimeBridge:
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
         self._tools = self._toolbox.for_asker(self._asker)
-        self._items.reply_instructions = (*self._prompt.reply_instructions(question), *await self._do_agreed(question))
+        self._items.reply_instructions = self._prompt.reply_instructions(question)
+        self._items.agreed_result = await self._do_agreed(question)
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
         stream = SpeechAssembler()
@@ -330,13 +331,13 @@ class RealtimeBridge:
         self._items.recalled = tuple(text for here, text in found if here)
         self._items.recalled_earlier = tuple(text for here, text in found if not here)
 
-    async def _do_agreed(self, question: Question) -> tuple[str, ...]:
-        """Do what the asker has just said yes to; return what to tell the model of it."""
+    async def _do_agreed(self, question: Question) -> str:
+        """Do what the asker has just said yes to; return its result, or '' if that is nothing."""
         done = await self._tools.carry_out_agreed()
         if done is None:
-            return ()
+            return ""
         self._tools.record(question.turn.seq, [done])
-        return (f"They said yes to what you asked, so it was done just now. Its result: {done.results[0]}",)
+        return without_marks(done.results[0]) or "It answered nothing."
 
     async def _run_tool(self, call: RealtimeToolCall) -> str:
         """Run one tool call with the permissions of the person who asked."""

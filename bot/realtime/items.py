@@ -36,8 +36,9 @@ class Items:
     """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
     `tools`: what may be called at present. `introductions`: a line about each person present. Set before a reply:
-    `guild_instructions`; `reply_instructions`, for that reply alone; quotes of this session (`recalled`) and of others
-    (`recalled_earlier`). `conversation` counts the session's conversations; a new connection begins the next one.
+    `guild_instructions`; for that reply alone `reply_instructions`, and the result of a tool that the asker agreed to
+    (`agreed_result`); quotes of this session (`recalled`) and of others (`recalled_earlier`). `conversation` counts the
+    session's conversations; a new connection begins the next one.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Items:
         self.conversation = 0
         self.guild_instructions = ""
         self.reply_instructions: tuple[str, ...] = ()
+        self.agreed_result = ""
         self.recalled: tuple[str, ...] = ()
         self.recalled_earlier: tuple[str, ...] = ()
 
@@ -89,6 +91,7 @@ class Items:
             operator_rules=self._instructions.extra,
             server_rules=self.guild_instructions,
             next_reply=self.reply_instructions,
+            result=self.agreed_result,
             participants=self._introductions(),
             recall=self.recalled,
             continuity=self.recalled_earlier,
