@@ -317,7 +317,7 @@ class Compactor:
 
     async def _request(self, run: Run) -> FoldRequest | ChapterRequest:
         if run.chapter is not None:
-            return request_for_chapter(run.chapter, self._timeline, self._view.ledger)
+            return request_for_chapter(run.chapter, self._timeline, self._view.ledger, rendered=self.rendered)
         if run.repairs is not None:
             return await self._repair_request(run, run.repairs)
         # Somebody may have opted out since the check.

@@ -76,8 +76,10 @@ def request_for_repair(
     )
 
 
-def request_for_chapter(due: ChapterDue, timeline: Timeline, ledger: SegmentLedger) -> ChapterRequest:
-    """Return the request to make the chapter that is due."""
-    request = ledger.chapter_request(due)
+def request_for_chapter(
+    due: ChapterDue, timeline: Timeline, ledger: SegmentLedger, *, rendered: RenderedSummary | None
+) -> ChapterRequest:
+    """Return the request to make the chapter that is due. `rendered`: the summary that stands now."""
+    request = ledger.chapter_request(due, summary="" if rendered is None else rendered.text)
     speakers = {part.speaker for turn in timeline.since(timeline.first) for part in turn.parts}
     return replace(request, roster=request.roster | speakers)

@@ -32,6 +32,7 @@ _SPELLED = re.compile(r"(?<![^\W_])[^\W_][\W_][^\W_](?![^\W_])")
 _LONGEST_SPELLED = 24
 _FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
+_FRACTION_MARK = re.compile(r"[.,/]")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
 _SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
 # A number up to this may be an hour of the day.
@@ -303,6 +304,11 @@ def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
         hour, minute = int(clock[1]) % 12, int(clock[2])
         is_said = minute in _SPOKEN_MINUTES or minute in numbers or 60 - minute in numbers
         return is_said and (hour in hours or (hour + 1) % 12 in hours)
+    # 'Seven and a half' is 7.5, and 'four out of ten' is 4/10.
+    pieces = [each for each in _FRACTION_MARK.split(value) if each]
+    if len(pieces) == 2 and all(map(str.isdecimal, pieces)):
+        whole, part = pieces
+        return whole in sources.values and (part in sources.values or (part == "5" and "/" not in value))
     if not value.isdecimal() or len(value) >= _LONGEST_NUMBER:
         return False
     number = int(value)

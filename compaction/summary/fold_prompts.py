@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning
 from compaction.language.text import as_sentence, plain, sentences
-from compaction.model import FactKind, NoteReason
+from compaction.model import FactKind, NoteReason, TurnKind
 from compaction.notes import condense_notes
 from compaction.ports import CompletionRequest
 from compaction.summary.paragraph_checks import Fault, ToldText, must_stay
@@ -28,9 +28,9 @@ from compaction.summary.prompt_texts import CHAPTER_VERSION, LEDGER_VERSION, REC
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from compaction.model import Chapter, Note, Turn
+    from compaction.model import Chapter, Fact, Note, Turn
     from compaction.summary.port import ChapterRequest, FoldRequest, KnownFact
     from compaction.summary.prompt_texts import PromptTexts
 
@@ -85,7 +85,7 @@ class LedgerPrompts:
 
     def write(self, fold: FoldRequest, *, structured: bool, max_output_tokens: int) -> Prompt:
         """Return the request for one batch. `structured` asks for JSON, else for plain lines."""
-        shown = shown_facts(fold.known, fold.turns)
+        shown = _shown_in(fold)
         limits = {
             "gist_chars": _ASKED_GIST_CHARS,
             "fact_chars": _ASKED_FACT_CHARS,
@@ -162,7 +162,7 @@ class ChapterPrompts:
             "chapters": _format_chapters(chapter.chapters),
             "parts": _format_parts(chapter, parts),
             "since": _format_since(chapter),
-            "known": _format_known(shown_facts(standing, ()), standing, previous=None),
+            "known": _format_known(_shown_at_end(chapter, standing), standing, previous=None),
         }
         of_parts = tuple(fact for facts in parts for fact in facts)
         output = self._output["json" if structured else "lines"].substitute(limits)
@@ -177,11 +177,25 @@ class ChapterPrompts:
         )
 
 
-def shown_facts(known: Sequence[KnownFact], turns: Sequence[Turn]) -> tuple[KnownFact, ...]:
+def _shown_in(fold: FoldRequest) -> tuple[KnownFact, ...]:
+    """Return the facts that the prompt of a batch shows: what the summary lacks comes before what it tells."""
+    told = ToldText(fold.previous or "")
+    return shown_facts(fold.known, fold.turns, prefer=lambda fact: not told.tells(fact))
+
+
+def _shown_at_end(chapter: ChapterRequest, standing: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
+    """Return the facts that a chapter's prompt shows: what the summary tells now comes first, since it shall stay."""
+    told = ToldText(chapter.summary)
+    return shown_facts(standing, (), prefer=told.tells)
+
+
+def shown_facts(
+    known: Sequence[KnownFact], turns: Sequence[Turn], *, prefer: Callable[[Fact], bool] = lambda _: False
+) -> tuple[KnownFact, ...]:
     """Return the standing facts that a prompt shows, in the order of talk, each with a label of its own.
 
-    Chosen within 4,000 characters: those that the summary must have, then those that the new turns may correct or
-    close, then by importance, open ones and new ones first.
+    Chosen within 4,000 characters: those that the summary must have, then important ones that the new turns may correct
+    or close, then by importance. Among equals come those to `prefer`, then open ones and new ones.
     """
     labelled = with_labels(known)
     said = frozenset(
@@ -189,10 +203,18 @@ def shown_facts(known: Sequence[KnownFact], turns: Sequence[Turn]) -> tuple[Know
     )
     musts = set(must_stay([each.fact for each in labelled]))
 
-    def rank(place: int) -> tuple[bool, bool, int, bool, int]:
+    def rank(place: int) -> tuple[bool, bool, int, bool, bool, bool, int]:
         fact = labelled[place].fact
         close = len(meaning(fact.attributed_text).about & said) >= _LEAST_SHARED
-        return fact in musts, close, fact.importance, fact.kind is FactKind.OPEN, place
+        return (
+            fact in musts,
+            close and fact.importance > 1,
+            fact.importance,
+            close,
+            prefer(fact),
+            fact.kind is FactKind.OPEN,
+            place,
+        )
 
     room = _KNOWN_CHARS
     chosen: set[int] = set()
@@ -224,13 +246,20 @@ def _letters(number: int) -> str:
 
 
 def format_turns(turns: Sequence[Turn]) -> list[str]:
-    """Return one line per turn, uncut: `[12] 21:04 Ada: … / Bob: …`. Forgotten turns have no line."""
+    """Return one line per turn, uncut: `[12] 21:04 Ada: … / Bob: …`. Forgotten turns have no line.
+
+    The companion's own turns are marked so, because the model does not know its name.
+    """
     return [
         f"[{turn.seq}] {_clock(turn.started_at)} "
-        + " / ".join(f"{plain(part.speaker)}: {plain(part.text)}" for part in turn.parts)
+        + " / ".join(f"{plain(part.speaker)}{_whose(turn)}: {plain(part.text)}" for part in turn.parts)
         for turn in turns
         if turn.parts
     ]
+
+
+def _whose(turn: Turn) -> str:
+    return " (the companion)" if turn.kind is TurnKind.ASSISTANT else ""
 
 
 def format_notes(notes: Sequence[Note]) -> str:
@@ -243,7 +272,7 @@ def format_notes(notes: Sequence[Note]) -> str:
 
 def fold_sections(fold: FoldRequest) -> dict[str, str]:
     """Return what a request for a paragraph alone tells of a batch."""
-    return _sections(fold, shown_facts(fold.known, fold.turns))
+    return _sections(fold, _shown_in(fold))
 
 
 def chapter_sections(chapter: ChapterRequest) -> dict[str, str]:
@@ -252,7 +281,7 @@ def chapter_sections(chapter: ChapterRequest) -> dict[str, str]:
     stretches = (_format_chapters(chapter.chapters), _format_parts(chapter, parts), _format_since(chapter))
     return {
         "chapters": "\n".join(filter(None, stretches)),
-        "known": _format_known(shown_facts(standing, ()), standing, previous=None),
+        "known": _format_known(_shown_at_end(chapter, standing), standing, previous=None),
     }
 
 

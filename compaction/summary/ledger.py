@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NEWEST_SEGMENTS = 2
 # Only so many standing facts are considered for the summary. About fifteen fit into it.
 _SHORTLIST = 150
-# A new batch may correct so many of the newest facts, and so many older ones that must not be lost.
+# A new batch may correct so many of the newest facts, and so many of the older ones, the most important first.
 _NEWEST_KNOWN = 120
 _WEIGHTIEST_KNOWN = 80
 _MUST_NOT_BE_LOST = 3
@@ -181,8 +181,9 @@ class SegmentLedger:
     def known_facts(self) -> tuple[KnownFact, ...]:
         """Return the standing facts that a new batch may supersede, oldest first: the newest, and the weightiest."""
         standing = [each for each in self.candidates() if self._holds(each)]
-        older = [each for each in standing[:-_NEWEST_KNOWN] if each.importance == _MUST_NOT_BE_LOST]
-        chosen = (*older[-_WEIGHTIEST_KNOWN:], *standing[-_NEWEST_KNOWN:])
+        older = standing[:-_NEWEST_KNOWN]
+        places = sorted(range(len(older)), key=lambda place: (older[place].importance, place))[-_WEIGHTIEST_KNOWN:]
+        chosen = (*(older[place] for place in sorted(places)), *standing[-_NEWEST_KNOWN:])
         return tuple(self._known[each.refs[0]] for each in chosen)
 
     def candidates(self) -> tuple[Candidate, ...]:
@@ -207,8 +208,8 @@ class SegmentLedger:
                 return ChapterDue(level, first.start, last.end, first.started_at, last.ended_at)
         return None
 
-    def chapter_request(self, due: ChapterDue) -> ChapterRequest:
-        """Return the request for this chapter."""
+    def chapter_request(self, due: ChapterDue, *, summary: str = "") -> ChapterRequest:
+        """Return the request for this chapter. `summary`: the one that stands now."""
         known = self.known_facts()
         parts = [each for each in self._parts(due.level) if due.start <= each.start and each.end <= due.end]
         return ChapterRequest(
@@ -221,6 +222,7 @@ class SegmentLedger:
             since=tuple(each.gist for each in self._segments if each.start >= due.end),
             known=known,
             roster=self.roster,
+            summary=summary,
         )
 
     def _parts(self, level: int) -> Sequence[Segment] | Sequence[Chapter]:

@@ -16,16 +16,16 @@ from compaction.summary.checks import Sources, clauses, gives_orders, may_deny, 
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from compaction.language.meaning import Meaning
     from compaction.model import Fact, Turn
 
 # What the facts that every summary must have may take of it.
-_MUST_CHARS = 550
+_MUST_CHARS = 700
 # A fact is told if so much of what it is about is in the text, and at most so many of its names and values are not: a
 # good summary tells it in other words, and not with every detail.
-_TOLD_SHARE = 1 / 3
+_TOLD_SHARE = 1 / 4
 _LACKING_SHARE = 1 / 2
 # A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
 _COPIED_SHARE = 0.7
@@ -52,7 +52,7 @@ class ToldText:
         self._about = frozenset(each for sentence in sentences(text) for each in meaning(sentence).topics)
 
     def tells(self, fact: Fact) -> bool:
-        """Return whether the text has a fact's person, half of its names and values, and a third of its other words."""
+        """Return whether the text has a fact's person, half of its names and values, a quarter of its other words."""
         own_names = name_words([fact.subject, fact.speaker])
         said = [meaning(one, own_names) for one in sentences(fact.text)]
         topics = frozenset(each for one in said for each in one.topics)
@@ -67,19 +67,27 @@ class ToldText:
 
 
 def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return which of these facts (oldest first) every summary must have: those of importance 3, within 550 characters.
+    """Return which of these facts (oldest first) every summary must have: those of importance 3, within 700 characters.
 
-    People's lasting facts come first, then the newest.
+    People's lasting facts come first. Among equals the newest and the oldest take turns: what is new shall come in, and
+    an allergy that was told in the first minutes shall not go for it.
     """
     places = [place for place, fact in enumerate(facts) if fact.importance == 3]
-    places.sort(key=lambda place: (facts[place].kind is FactKind.LASTING, place), reverse=True)
+    lasting = [place for place in places if facts[place].kind is FactKind.LASTING]
+    others = [place for place in places if facts[place].kind is not FactKind.LASTING]
     room = _MUST_CHARS
     chosen: list[int] = []
-    for place in places:
+    for place in (*_from_both_ends(lasting), *_from_both_ends(others)):
         if len(facts[place].attributed_text) <= room:
             room -= len(facts[place].attributed_text)
             chosen.append(place)
     return tuple(facts[place] for place in sorted(chosen))
+
+
+def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
+    """Yield the last place, the first, the last but one, the second and so on."""
+    ends = [each for pair in zip(reversed(places), places, strict=True) for each in pair]
+    yield from ends[: len(places)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,7 @@ class ParagraphCheck:
             return None
         return Fault(
             "The model's summary has names or numbers that nobody said.",
-            "It has names, numbers or sentences that nobody said. Leave these out:",
+            "It has names, numbers or sentences that nobody said. Leave these out, or write a number as it was said:",
             "\n".join(map(plain, found[:_NAMED])),
         )
 

@@ -95,6 +95,8 @@ class ChapterRequest:
 
     `level`: 1 over segments. `chapters`: those before it that no other chapter holds, oldest first. `since`: gists of
     the segments after it. `known`: the standing facts of the whole session, oldest first. `roster`: as in a fold.
+    `summary`: the one that stands now. A model does not see it, so that no error of it goes on; the facts that it tells
+    are the first that the model is shown.
     """
 
     level: int
@@ -103,6 +105,7 @@ class ChapterRequest:
     since: tuple[str, ...]
     known: tuple[KnownFact, ...]
     roster: frozenset[str] = frozenset()
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def test_strategy_is_logged_and_recorded(strategy: Strategy) -> None:
         async with Room(settings=CompactionSettings(strategy=strategy)) as room:
             await fold_until(room, 82)
             assert {line["strategy"] for line in room.logged("voice_context_compaction_completed")} == {strategy.value}
-            assert [each.summariser for each in room.memory.segments] == [f"llm {strategy.value}.v3"] * 3
+            assert [each.summariser for each in room.memory.segments] == [f"llm {strategy.value}.v4"] * 3
 
     run_virtually(main())
 

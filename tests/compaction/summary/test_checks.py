@@ -277,3 +277,19 @@ def test_forgotten_turns_can_not_be_cited() -> None:
     """A turn without words is no source."""
     written = [ModelFact((412,), FactKind.OTHER, "Taliesin has a kit.")]
     assert checked_facts(written, [_forgotten(TURNS[2])], SOURCES, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("May gave it 7.5.", True),
+        ("May gave it 7,5.", True),
+        ("May gave it 4/10.", True),
+        ("May gave it 8.5.", False),
+        ("May gave it 4/12.", False),
+    ],
+)
+def test_fractions_are_known_by_their_parts(text: str, *, known: bool) -> None:
+    """'Seven and a half' may be written 7.5, and 'four out of ten' 4/10."""
+    said = sources_of(["Seven. Seven and a half for the music.", "Four out of ten!"], ["May"])
+    assert (not unfounded(text, said)) is known

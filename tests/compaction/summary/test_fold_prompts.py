@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.model import Chapter, ChapterId, Fact, FactKind, Importance, NoteReason, Seq, TurnPart
+from compaction.model import Chapter, ChapterId, Fact, FactKind, Importance, NoteReason, Seq, TurnKind, TurnPart
 from compaction.summary.fold_prompts import (
     ChapterPrompts,
     LedgerPrompts,
@@ -19,6 +19,7 @@ from compaction.summary.fold_prompts import (
     chapter_sections,
     fold_sections,
     format_notes,
+    format_turns,
     shown_facts,
     with_labels,
 )
@@ -210,6 +211,33 @@ def test_shown_facts_are_bounded_and_the_most_important() -> None:
     shown = shown_facts([must, close, *facts], TURNS)
     assert {must.ref, close.ref} <= {each.ref for each in shown}
     assert sum(len(each.fact.text) for each in shown) <= 4_000
+
+
+def test_a_fold_shows_first_what_the_summary_lacks() -> None:
+    """Of many equal facts the prompt of a batch shows those that the summary so far does not tell."""
+    facts = tuple(known(number, f"Ada's plan {number} is about {'stars ' * 30}.") for number in range(100, 150))
+    lost = known(1, "The mayor of Harrow pays 300 crowns.")
+    fold = replace(
+        FOLD, known=(lost, *facts), previous="Ada's plans are about stars: " + " ".join(map(str, range(100, 150)))
+    )
+    assert "300 crowns" in fold_sections(fold)["known"]
+
+
+def test_a_chapter_shows_first_what_the_summary_tells() -> None:
+    """The model that writes the summary anew is shown what the one before tells, however old; not its text."""
+    facts = tuple(known(number, f"Ada's plan {number} is about {'stars ' * 30}.") for number in range(100, 150))
+    told = known(1, "The mayor of Harrow pays 300 crowns.")
+    closing = replace(CHAPTER, known=(told, *facts), summary="In Harrow the mayor pays them 300 crowns, they say.")
+    sections = chapter_sections(closing)
+    assert "300 crowns" in sections["known"]
+    assert "they say" not in "".join(sections.values())
+    assert "300 crowns" not in chapter_sections(replace(closing, summary=""))["known"]
+
+
+def test_the_companions_turns_are_marked() -> None:
+    """The model knows which of the speakers is the companion."""
+    spoken = replace(turn(22, "I saw one.", speaker="Roomtone"), kind=TurnKind.ASSISTANT)
+    assert format_turns([spoken])[0].endswith("Roomtone (the companion): I saw one.")
 
 
 @pytest.mark.parametrize("count", [1, 7, 40])

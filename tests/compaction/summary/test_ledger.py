@@ -199,6 +199,19 @@ def test_known_facts_are_the_ones_that_hold() -> None:
     assert ledger.roster == {"Ada"}
 
 
+def test_old_facts_are_known_by_their_importance() -> None:
+    """Of hundreds of facts the newest are known and, of the older ones, those of importance 3 and then 2."""
+    batches = [batch(0, fact(1, "The mayor pays 300 crowns."), replace(fact(2, "It rains."), importance=1))]
+    batches += [
+        batch(number, *(replace(fact(10 * number, f"Die roll {number} {each}."), importance=1) for each in range(8)))
+        for number in range(1, 40)
+    ]
+    known = {each.fact.text for each in SegmentLedger(batches).known_facts()}
+    assert "The mayor pays 300 crowns." in known
+    assert "It rains." not in known
+    assert "Die roll 39 7." in known
+
+
 _texts = st.text(max_size=300)
 _facts = st.builds(
     fact, st.integers(0, 9), _texts, st.sampled_from(FactKind), speaker=st.sampled_from(["Ada", "Bob", "X" * 60])

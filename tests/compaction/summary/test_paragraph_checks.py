@@ -135,13 +135,25 @@ def test_quoted_fact_is_told_with_its_speaker() -> None:
 
 
 def test_lasting_facts_must_stay_first() -> None:
-    """Of facts of importance 3 as many as fit in 700 characters must stay: lasting ones, then the newest."""
+    """Of facts of importance 3 as many as fit in 700 characters must stay: lasting ones, then new and old."""
     lasting = fact("Dora is allergic to peanuts.", "Dora", 3, kind=FactKind.LASTING)
     plans = [fact(f"The plan number {number} is {'long ' * 20}.", importance=3) for number in range(20)]
     kept = must_stay([lasting, fact("Minor."), *plans])
-    assert kept[0] == lasting
-    assert kept[1:] == tuple(plans[-len(kept) + 1 :])
+    assert kept == (lasting, plans[0], plans[1], plans[-3], plans[-2], plans[-1])
     assert sum(len(each.text) for each in kept) <= 700
+
+
+@given(st.lists(st.integers(1, 3), max_size=30))
+def test_old_and_new_facts_share_the_room(importances: list[int]) -> None:
+    """The newest fact of importance 3 must stay, and the oldest, however many come between."""
+    facts = [
+        fact(f"The plan number {number} is {'long ' * 20}.", importance=importance)
+        for number, importance in enumerate(importances)
+    ]
+    weighty = [each for each in facts if each.importance == 3]
+    kept = must_stay(facts)
+    assert set(kept) <= set(weighty)
+    assert set(weighty[:1] + weighty[-1:]) <= set(kept)
 
 
 CHAT = tuple(
