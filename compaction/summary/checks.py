@@ -32,6 +32,7 @@ _SPELLED = re.compile(r"(?<![^\W_])[^\W_][\W_][^\W_](?![^\W_])")
 _LONGEST_SPELLED = 24
 _FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
+_ONE = frozenset(("one", "ein", "eins", "eine"))
 _FRACTION_MARK = re.compile(r"[.,/]")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
 _SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
@@ -85,7 +86,9 @@ _REPORT = re.compile(
     re.IGNORECASE,
 )
 # Where one clause of a sentence ends and the next begins.
-_CLAUSE_ENDS = re.compile(r"[,;:–—]\s")
+_CLAUSE_ENDS = re.compile(r"[,;:–—]\s|\s*[()]\s*")
+# A clause with so few words beside the one that another denies is about nothing else.
+_LITTLE_ELSE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,21 @@ def _shares_denied(denying: Sequence[Meaning], affirming: Sequence[Meaning]) -> 
     denied = frozenset(each for one in denying for each in one.denied) - _THOUGHTS
     # What is also said without being denied is not certain: 'I can't come on Friday, I come on Saturday'.
     also = frozenset(each for one in denying if not one.negated for each in one.about)
-    return any((denied - also) & each.about for each in affirming)
+    return any(
+        _is_of_one_thing(one, each, shared)
+        for one in denying
+        for each in affirming
+        if (shared := (denied - also) & one.denied & each.about)
+    )
+
+
+def _is_of_one_thing(denying: Meaning, affirming: Meaning, shared: frozenset[str]) -> bool:
+    """Return whether two clauses have more in common than the `shared` word, or say nearly nothing else.
+
+    'It isn't quite enough' does not deny that a gate cracked as two of three hummed well enough.
+    """
+    common = (denying.about & affirming.about) - shared
+    return bool(common) or len(affirming.about - shared) <= _LITTLE_ELSE
 
 
 def best_matching_part(text: str, turns: Sequence[Turn]) -> tuple[Turn, TurnPart]:
@@ -297,6 +314,9 @@ def _is_form(name: str, names: Iterable[str]) -> bool:
 def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
     if value in sources.values or value in sources.words or (value in _COUNTING and value not in sentence):
         return True
+    # 'One' is mostly no number, so it is no value of what was said.
+    if value == "1" and sources.words & _ONE:
+        return True
     numbers = {int(each) for each in sources.values if each.isdecimal() and len(each) < _LONGEST_NUMBER}
     clocks = {int(clock[1]) % 12 for each in sources.values if (clock := _CLOCK.fullmatch(each)) is not None}
     hours = clocks | {each % 12 for each in numbers if each <= _LAST_HOUR}
@@ -315,7 +335,7 @@ def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
     if number <= _LAST_HOUR and number % 12 in clocks:
         return True
     # 'Thirty-one' is 30 and a word that is mostly no number.
-    if number % 10 == 1 and number - 1 in numbers and "one" in sources.words:
+    if number % 10 == 1 and number - 1 in numbers and sources.words & _ONE:
         return True
     # 'Six hundred, maybe seven' is also 'six or seven hundred'.
     if 100 * number in numbers or 1_000 * number in numbers:

@@ -280,8 +280,28 @@ def test_forgotten_turns_can_not_be_cited() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said", "turned"),
+    [
+        (
+            "The gate has a crack, as only two of three hummed well enough.",
+            "It isn't quite enough. A crack goes up.",
+            False,
+        ),
+        ("Two of three hummed loud enough.", "It isn't enough that two hum, it takes three.", True),
+        ("The crack reaches the knee.", "The crack doesn't reach the knee.", True),
+        ("Bob is allergic to peanuts.", "I'm not allergic.", True),
+        ("They have one passage (Yasha not) and seek the sphere.", "We seek the sphere, we have one passage.", False),
+    ],
+)
+def test_a_sign_is_turned_only_where_both_speak_of_one_thing(text: str, said: str, *, turned: bool) -> None:
+    """A negation of one word does not deny a sentence about something else that has this word too."""
+    assert turns_the_sign(text, [said]) is turned
+
+
+@pytest.mark.parametrize(
     ("text", "known"),
     [
+        ("It is for levels 1 to 7.", True),
         ("May gave it 7.5.", True),
         ("May gave it 7,5.", True),
         ("May gave it 4/10.", True),
@@ -291,5 +311,5 @@ def test_forgotten_turns_can_not_be_cited() -> None:
 )
 def test_fractions_are_known_by_their_parts(text: str, *, known: bool) -> None:
     """'Seven and a half' may be written 7.5, and 'four out of ten' 4/10."""
-    said = sources_of(["Seven. Seven and a half for the music.", "Four out of ten!"], ["May"])
+    said = sources_of(["Seven. Seven and a half for the music.", "Four out of ten!", "from one to five"], ["May"])
     assert (not unfounded(text, said)) is known
