@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,8 +145,8 @@ def test_lasting_facts_must_stay_first() -> None:
     assert sum(len(each.text) for each in kept) <= 700
 
 
-@given(st.lists(st.integers(1, 3), max_size=30))
-def test_old_and_new_facts_share_the_room(importances: list[int]) -> None:
+@given(st.lists(st.sampled_from(get_args(Importance)), max_size=30))
+def test_old_and_new_facts_share_the_room(importances: list[Importance]) -> None:
     """The newest fact of importance 3 must stay, and the oldest, however many come between."""
     facts = [
         fact(f"The plan number {number} is {'long ' * 20}.", importance=importance)
