@@ -20,7 +20,8 @@ def _set(words: str) -> frozenset[str]:
 _ENGLISH = {
     "give": "post send share drop paste put write publish forward upload",
     "mail": "mail email message",
-    "keep": "write save store create make add put note record log schedule insert append overwrite draft book register",
+    "keep": """write save store create make add put note record log jot schedule insert append overwrite draft book
+    register""",
     "change": "update edit change rename move set modify replace",
     "remove": "delete remove erase clear wipe cancel drop",
     "play": "play start queue resume",
@@ -98,11 +99,12 @@ NEGATIONS = _set(
     nicht nie niemals kein keine keinen keinem keiner keines nichts niemand ohne"""
 )
 CONDITIONS = _set(
-    """if when whenever unless until before while suppose supposing provided assuming otherwise
+    """if when whenever unless until before while suppose supposing provided assuming
     wenn falls sobald bevor solange sofern nachdem"""
 )
 # 'Once the raid is over, …': a condition only at the beginning.
-FIRST_CONDITIONS = _set("once after as nach")
+FIRST_CONDITIONS = _set("once after as otherwise nach sonst")
+OTHERWISE = _set("otherwise else sonst")
 # The speaker gives the words or wishes of somebody.
 REPORTING = _set(
     """said says told tells asked asks wanted wants meant means goes reads replied answered
@@ -124,6 +126,10 @@ SMALL = PRONOUNS | _set(
     too already right away will would could can
     in den dem im ins an auf für von mit uns mir ihm ihr dir hier da dort wieder ein eine einen rein aus nach zu auch"""
 )
+# What may stand beside an order's verb and a pronoun: 'post it here now'. Not 'write it off', nor 'play it cool'.
+POINTING = (SMALL | OPENINGS) - _set("off out up down over away cool nice good great fine right alright perfect gut")
+# 'Play that song and I'll leave': after an order, more often a threat or a promise than another order.
+PERSONS = _set("""i we he she they you i'll we'll he'll she'll they'll you'll you're i'm we're ich wir er sie du ihr""")
 YES = _set(
     """yes yeah yep yup sure ok okay please absolutely definitely certainly exactly
     ja jo jawohl klar gerne gern bitte genau okay oui sí si sì sim da да はい うん 네 是 好 tak ano joo"""

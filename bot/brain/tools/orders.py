@@ -95,6 +95,7 @@ _TURNING = frozenset(["so", "but", "now", "then", "just", "please", "aber", "dan
 _TAGS = frozenset(
     tuple(tag.split()) for tag in ("will you", "would you", "can you", "ok", "okay", "please", "bitte", "ja")
 )
+_JOINTS = frozenset({(word,) for word in _AND})
 _EITHER = frozenset({("or",), ("oder",)})
 _EXPLAINING = frozenset({("that's",), ("that",), ("which",), ("das",)})
 _BEING = frozenset({"is", "are", "was", "were", "ist", "sind", "war"})
@@ -157,7 +158,11 @@ def _fit(tool: RoomTool, clause: _Clause) -> tuple[bool, int] | None:
         return None
     named = sum(any(_names(word, {noun}) for word in clause.rest) for noun in own)
     # 'Post it.': the object was spoken of before.
-    pointed = exact and all(word in order_words.SMALL or word in order_words.OPENINGS for word in clause.rest)
+    pointed = (
+        exact
+        and not order_words.PRONOUNS.isdisjoint(clause.rest)
+        and all(word in order_words.POINTING for word in clause.rest)
+    )
     return (exact, named) if named or pointed else None
 
 
@@ -263,9 +268,19 @@ def _is_doubtful(sentence: str, clauses: Sequence[_Clause]) -> bool:
         return True  # 'Delete the file?'
     if any(clause.mentions[:1] in _EITHER for clause in clauses):
         return True  # 'Delete the file or keep it.'
+    if not order_words.OTHERWISE.isdisjoint(_words(sentence)):
+        return True  # 'Delete the file, else there is no room.'
+    if any(_promises(clause) for clause in clauses):
+        return True
     # 'Post the link, that's what she said.', 'write the file, delete the file, it's all the same'
     explained = last.kind is _Kind.STATEMENT and (len(orders) > 1 or last.mentions[:1] in _EXPLAINING)
     return explained or any(clause.kind is _Kind.STATEMENT and clause.mentions[-1:] == ("like",) for clause in clauses)
+
+
+def _promises(clause: _Clause) -> bool:
+    """Return whether a clause says what follows from an order: '… and I'll never speak to you again'."""
+    joint, person = clause.mentions[:1], clause.mentions[1:2]
+    return clause.kind is not _Kind.ORDER and joint in _JOINTS and not order_words.PERSONS.isdisjoint(person)
 
 
 def _may_be_name(clause: _Clause) -> bool:

@@ -132,6 +132,16 @@ def test_few_questions_are_asked_in_vain(half: str) -> None:
         "Mach ich das Licht aus?",
         "Tell Bob to write the file and post the link.",
         "“Post the link in the chat.”",
+        "Play that song at my funeral and I'll haunt you all.",
+        "Delete the file and you're fired.",
+        "Mach das Licht aus, und du fliegst.",
+        "Turn off the lights or I'll scream.",
+        "Just write it off, it's not worth fighting about.",
+        "Play it cool.",
+        "Play nice, you two.",
+        "Switch to your pistol, switch, switch!",
+        "Delete!",
+        "Post.",
     ],
 )
 def test_other_structures_order_nothing(said: str) -> None:
@@ -145,6 +155,22 @@ def test_other_structures_order_nothing(said: str) -> None:
 def test_other_languages_are_asked_about(said: str) -> None:
     """Where the language is not known, nothing runs at once, and the bot may ask."""
     assert demand_for(POST, said, TOOLS) is Demand.PERHAPS
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Write that down somewhere, I'll forget it otherwise.", "fs_write_file"),
+        ("Jot down the three names for later, please.", "fs_write_file"),
+        ("Post the link and I'll open it.", "post_link"),
+        ("Delete the file and you can start again.", "fs_delete_file"),
+        ("Speicher die Datei, ich vergess das sonst.", "fs_write_file"),
+    ],
+)
+def test_doubtful_orders_are_asked_about(said: str, name: str) -> None:
+    """What may be an order and may be a threat, or has a condition beside it, is asked about."""
+    (tool,) = (tool for tool in TOOLS if tool.name == name)
+    assert demand_for(tool, said, TOOLS) is Demand.PERHAPS
 
 
 def test_a_tie_is_asked_about() -> None:
