@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from compaction.untrusted_text import inline
@@ -34,10 +35,15 @@ class SpeakerNames:
         """Return the name of this speaker. It is the same for each display name that the speaker has had."""
         name = plain_name(display_name)
         unique, number = name, 1
-        while self._owners.setdefault(unique.casefold(), speaker_id) != speaker_id:
+        while self._owners.setdefault(_as_seen(unique), speaker_id) != speaker_id:
             number += 1
             unique = f"{name} ({number})"
         return unique
+
+
+def _as_seen(name: str) -> str:
+    """Return what names have in common that look alike: 'Ａda' in wide letters, '𝐀da' in bold ones and 'ada'."""
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def plain_name(display_name: str) -> str:

@@ -45,7 +45,17 @@ def test_two_people_called_sam_are_told_apart() -> None:
     assert names.name_of("4", "Sam") == "Sam (4)", "what Sam said stays Sam's"
 
 
-@given(st.lists(st.tuples(st.sampled_from("1234"), st.sampled_from(["Sam", "sam", "Sam (2)", "Bo", ""])), max_size=30))
+@pytest.mark.parametrize("shown", ["\uff33am", "\U0001d412am", "\u24c8am", "SAM"])
+def test_names_that_look_alike_are_told_apart(shown: str) -> None:
+    """A name in wide, bold or circled letters is the same name: its second owner gets a number."""
+    names = SpeakerNames([("1", "Sam")])
+    assert names.name_of("2", shown) == f"{shown} (2)"
+
+
+LOOK_ALIKE = ["Sam", "sam", "Sam (2)", "\uff33am", "\uff33am (2)", "Bo", ""]
+
+
+@given(st.lists(st.tuples(st.sampled_from("1234"), st.sampled_from(LOOK_ALIKE)), max_size=30))
 def test_a_name_is_never_two_peoples(shown: list[tuple[str, str]]) -> None:
     """In any order of names every name has one owner, and a given name is given to its owner again."""
     names = SpeakerNames()
