@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import String, cast, delete, func, insert, select, text, update
+from sqlalchemy import String, cast, delete, exists, func, insert, select, text, update
 
 from bot.store import rows
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
@@ -199,13 +199,21 @@ def _of_guild(guild_id: int | None, model: str) -> Select[Any]:
 
 async def _sessions_of_opted_out(connection: AsyncConnection) -> Sequence[str]:
     """Return the sessions in which somebody spoke who opted out of being heard in that guild."""
-    # SQLite would read every turn to find out that nobody did.
-    if await connection.scalar(select(hearing_opt_outs.c.guild_id).limit(1)) is None:
-        return ()
-    of_guild = sessions.c.guild_id == hearing_opt_outs.c.guild_id
+    return (await connection.scalars(select_withheld_sessions())).all()
+
+
+def select_withheld_sessions() -> Select[tuple[str]]:
+    """Select the sessions with passages that wait for an embedding, and with words of people who opted out there.
+
+    For each session it reads turns only until the first of such a person.
+    """
+    waiting = select(passages.c.session_id).where(passages.c.embedded_by.is_(None))
     spoke = turns.c.parts.contains('"' + cast(hearing_opt_outs.c.person_id, String) + '"')
-    wanted = select(turns.c.session_id).distinct().join(sessions, sessions.c.id == turns.c.session_id)
-    return (await connection.scalars(wanted.join(hearing_opt_outs, of_guild & spoke))).all()
+    opted_out = select(hearing_opt_outs.c.person_id).where(
+        hearing_opt_outs.c.guild_id == sessions.c.guild_id,
+        exists().where(turns.c.session_id == sessions.c.id, spoke).correlate(sessions, hearing_opt_outs),
+    )
+    return select(sessions.c.id).where(sessions.c.id.in_(waiting), opted_out.correlate(sessions).exists())
 
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy.dialects import sqlite
 
 from bot.store.database import open_database
 from bot.store.guilds import OptOutStore
-from bot.store.vector_store import VectorStore
+from bot.store.vector_store import VectorStore, select_withheld_sessions
 from compaction.memory.passage import Scope
 from compaction.model import Seq
 from tests.bot.store.test_search import _Room
@@ -99,6 +100,29 @@ async def test_sessions_of_who_opted_out_are_not_embedded(tmp_path: Path) -> Non
         assert len(await room.vectors.unembedded(limit=9)) == 2
         await opt_outs.put(1, 11, out=False)
         assert len(await room.vectors.unembedded(limit=9)) == 3
+
+
+@pytest.mark.asyncio
+async def test_only_waiting_sessions_of_that_guild_are_read_for_opt_outs(tmp_path: Path) -> None:
+    """The indexer asks every two seconds, so turns are read by session, and only those of sessions with passages that
+    wait, until the first turn of somebody who opted out.
+    """
+    async with open_database(tmp_path / "a.db") as database:
+        room, opt_outs = _Room(database), OptOutStore(database, FakeClock())
+        for session_id in (EVENING, MORNING, ELSEWHERE):
+            await room.tell(session_id, *(turn(n, "Shall we visit the lighthouse?") for n in range(3)))
+        await room.embed()
+        await opt_outs.put(1, 11, out=True)
+        wanted = str(
+            select_withheld_sessions().compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
+        )
+        plan = [row[3] for row in await database.rows(f"EXPLAIN QUERY PLAN {wanted}")]
+        of_turns = [step for step in plan if "turns" in step]
+        assert of_turns == ["SEARCH turns USING INDEX sqlite_autoindex_turns_1 (session_id=?)"]
+        assert await database.rows(wanted) == []
+        await room.tell(EVENING, turn(3, "Rather the harbour."))
+        await room.tell(ELSEWHERE, turn(3, "Rather the harbour."))
+        assert await database.rows(wanted) == [(EVENING,)]
 
 
 @pytest.mark.asyncio
