@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from compaction.model import Note, RenderedSummary, Turn
     from compaction.summary.port import FoldRequest
 
-# Stands for the name of a withheld person at a note of their screen.
+# What is left of a note of a withheld person's screen.
 SOMEBODY = "somebody"
+SOME_SCREEN = "a screen that is not described"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,9 @@ class WithheldPeople:
         return turn if parts == turn.parts else replace(turn, parts=parts, tombstone=not parts)
 
     def note(self, note: Note) -> Note:
-        """Return a note without the name of a withheld person."""
+        """Return a note; without name and content if it is of a withheld person's screen."""
         names = {name for person in self._reaches for name in self._names[person]}
-        return replace(note, who=SOMEBODY) if note.who in names else note
+        return replace(note, who=SOMEBODY, what=SOME_SCREEN) if note.who in names else note
 
     def ledger(self, ledger: SegmentLedger) -> SegmentLedger:
         """Return the ledger without everything that may hold words of withheld people."""

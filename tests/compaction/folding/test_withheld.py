@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compaction.folding.withheld import SOMEBODY, WithheldPeople
+from compaction.folding.withheld import SOME_SCREEN, SOMEBODY, WithheldPeople
 from compaction.model import Mode, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
@@ -95,13 +95,14 @@ def test_who_never_spoke_withholds_nothing() -> None:
     assert not known.update(said_until=Seq(1), folded_until=Seq(0))
 
 
-def test_a_note_of_their_screen_loses_the_name() -> None:
-    """Notes stay, without the name of a withheld person."""
+def test_a_note_of_their_screen_loses_name_and_content() -> None:
+    """Of a note of a withheld person's screen, neither the name nor what was seen goes to a model."""
     known = people(turn(0, ADA, SECRET))
     known.withhold(lambda: frozenset({ADA}))
     known.update(said_until=Seq(1), folded_until=Seq(0))
     mine, yours = (Note(NoteId(f"n{who}"), 1.0, f"name {who}", "A page.") for who in (ADA, BO))
-    assert (known.note(mine).who, known.note(yours)) == (SOMEBODY, yours)
+    assert (known.note(mine).who, known.note(mine).what) == (SOMEBODY, SOME_SCREEN)
+    assert known.note(yours) == yours
 
 
 @pytest.mark.asyncio
