@@ -223,11 +223,14 @@ class GuildParticipations:
         Raises `OptedOutError` if they agree but have opted out, and `StoreError`.
         """
         guild = await self.of_guild(guild_id)
+        withdraws = not agrees and guild.asks and not guild.excludes(person_id)
         if agrees and person_id in guild.opted_out:
             raise OptedOutError(
                 "You have opted out of being heard on this server. Use /opt-in first, then press again."
             )
         guild.agreed = frozenset(guild.agreed | {person_id} if agrees else guild.agreed - {person_id})
+        if withdraws and guild.room is not None:
+            guild.room.on_opted_out(person_id)
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
@@ -235,10 +238,12 @@ class GuildParticipations:
         `StoreError`.
         """
         guild = await self.of_guild(guild_id)
+        # Again and again, it would only interrupt the bot.
+        is_new = out and person_id not in guild.opted_out
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.opted_out = frozenset(opted_out)
         guild.agreed -= {person_id}
-        if out and guild.room is not None:
+        if is_new and guild.room is not None:
             guild.room.on_opted_out(person_id)
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
         await self._opt_outs.put(guild_id, person_id, out=out)

@@ -71,7 +71,7 @@ class ReplyControl(Protocol):
         """Stop the reply in progress and discard the waiting question."""
 
     def drop_derived(self) -> None:
-        """Stop speaking, and drop prepared replies and results of tools."""
+        """Stop speaking, drop prepared replies and results of tools, and end shares of people who may not be heard."""
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""

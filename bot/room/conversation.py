@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipation
     from bot.room.membership import MembershipNews
     from bot.room.services import RoomServices
+    from bot.screen.room import RoomScreens
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.transport.audio_events import AudioEvent
@@ -378,6 +379,8 @@ class Conversation:
             self._quoting.discard()
         if self._bridge is not None:
             self._bridge.refresh()
+        if (screens := self._screens()) is not None:
+            screens.end_excluded()
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
@@ -401,8 +404,12 @@ class Conversation:
         return self._bridge is not None and self._bridge.usable
 
     def _is_sharing(self) -> bool:
+        screens = self._screens()
+        return screens is not None and bool(screens.sharing())
+
+    def _screens(self) -> RoomScreens | None:
         screens = self._services.screens
-        return screens is not None and (room := screens.room(self._place.guild_id)) is not None and bool(room.sharing())
+        return None if screens is None else screens.room(self._place.guild_id)
 
 
 def _question(turn: Turn, spoken: SpokenText, decision: Decision) -> Question:

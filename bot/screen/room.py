@@ -240,19 +240,35 @@ class RoomScreens:
         """
         if sharer.ended is not None:
             return
-        sharer.ended = ending
-        sharer.changed.set()
-        if self._sharers.get(sharer.person.id) is sharer:
-            del self._sharers[sharer.person.id]
+        self._mark_ended(sharer, ending)
         if sharer.share is None:
             return
         if self._tasks is None:
             await self._conclude(sharer, sharer.share, ending)
             return
-        concluding = self._tasks.create_task(self._conclude(sharer, sharer.share, ending), name="screen-share-ending")
+        await asyncio.shield(self._start_concluding(self._tasks, sharer, sharer.share, ending))
+
+    def end_excluded(self) -> None:
+        """End the shares of people who may not be heard any more, at once. Does not wait until they are closed."""
+        for sharer in list(self._sharers.values()):
+            if sharer.ended is None and self._excludes(sharer.person.id):
+                self._mark_ended(sharer, ShareEnd.OPTED_OUT)
+                if sharer.share is not None and self._tasks is not None:
+                    self._start_concluding(self._tasks, sharer, sharer.share, ShareEnd.OPTED_OUT)
+
+    def _mark_ended(self, sharer: Sharer, ending: ShareEnd) -> None:
+        sharer.ended = ending
+        sharer.changed.set()
+        if self._sharers.get(sharer.person.id) is sharer:
+            del self._sharers[sharer.person.id]
+
+    def _start_concluding(
+        self, tasks: asyncio.TaskGroup, sharer: Sharer, share: Share, ending: ShareEnd
+    ) -> asyncio.Task[None]:
+        concluding = tasks.create_task(self._conclude(sharer, share, ending), name="screen-share-ending")
         self._endings.add(concluding)
         concluding.add_done_callback(self._endings.discard)
-        await asyncio.shield(concluding)
+        return concluding
 
     async def _conclude(self, sharer: Sharer, share: Share, ending: ShareEnd) -> None:
         """Take the last note of a share, record its recap, and retire live notes if it was the last share."""

@@ -15,6 +15,7 @@ from bot import events
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.room.room import Room
+from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
 from compaction.model import TurnKind
 from tests.bot.room.test_room import House, a_house, ended, settle
@@ -104,6 +105,28 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
             await cinema.see(line, "bright", "Victory")
             await house.pass_time(6)
             assert len(house.of(events.ReplySpoken)) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("asks", [False, True])
+async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bool) -> None:
+    """With /opt-out, or when consent is withdrawn, the share ends at once, before the next check of the sharers."""
+    async with a_cinema(tmp_path) as cinema:
+        house = cinema.house
+        guild = await house.participation.of_guild(GUILD)
+        async with cinema.living():
+            guild.asks, guild.agreed = asks, frozenset({ADA.id})
+            line = await cinema.share()
+            await cinema.see(line, "dark", "Winter Soldier", "HP 12")
+            screens = cinema.screens.room(GUILD)
+            assert screens is not None
+            (sharer,) = screens.sharers()
+            if asks:
+                await house.participation.set_agreed(GUILD, ADA.id, agrees=False)
+            else:
+                await house.participation.set_opt_out(GUILD, ADA.id, out=True)
+            assert (sharer.ended, screens.sharing()) == (ShareEnd.OPTED_OUT, [])
+            await settle(lambda: sharer.share is None)
 
 
 @pytest.mark.asyncio
