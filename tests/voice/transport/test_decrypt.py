@@ -101,6 +101,22 @@ def test_a_clear_frame_names_nobody() -> None:
     assert find_sender(OPUS, [ANA, BEN], keys) is None
 
 
+@pytest.mark.parametrize("require_e2ee", [False, True])
+@pytest.mark.parametrize("size", [12, 13, 20, 61])
+def test_a_clear_frame_that_ends_like_a_sealed_one_is_refused(size: int, *, require_e2ee: bool) -> None:
+    """In passthrough mode, for seconds after each change of the group, a decryptor hands back what is not sealed. A
+    frame that only ends like a sealed one opens for nobody, and is no sound of the first person whose key is tried.
+    """
+    room = DaveRoom(ANA, BEN)
+    room.bot.set_passthrough_mode(True, 10)
+    keys = Keys(dave_session=room.bot, require_e2ee=require_e2ee)
+    forged = OPUS + bytes([size]) + b"\xfa\xfa"
+    assert looks_encrypted(forged)
+    assert open_frame(forged, ANA, keys) is DecryptFailure.DAVE_FAILED
+    assert find_sender(forged, [ANA, BEN], keys) is None
+    assert open_frame(sealed(room, BEN), BEN, keys) == OPUS
+
+
 def test_everything_davey_seals_looks_sealed() -> None:
     session = DaveRoom(ANA).sessions[ANA]
     for size in range(1, 400):
