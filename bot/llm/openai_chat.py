@@ -7,6 +7,7 @@ into plain sentences.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
@@ -359,11 +360,30 @@ def _to_api_tools(tools: OfferedTools) -> dict[str, object]:
     functions = [
         {
             "type": "function",
-            "function": {"name": offer.name, "description": offer.description, "parameters": dict(offer.parameters)},
+            "function": {
+                "name": offer.name,
+                "description": offer.description,
+                "parameters": _without_lengths(offer.parameters),
+            },
         }
         for offer in tools.offers
     ]
     return {"tools": functions, "tool_choice": "auto" if tools.callable_now else "none"}
+
+
+def _without_lengths(schema: object) -> object:
+    """Return a JSON schema without the lengths of its texts, which are checked when the arguments come.
+
+    llama.cpp makes a grammar of a schema, and refuses it (some versions end) if a text may have some 2,000 characters:
+    https://github.com/ggml-org/llama.cpp/issues/27087.
+    """
+    if isinstance(schema, Mapping):
+        return {
+            name: _without_lengths(value)
+            for name, value in schema.items()
+            if not (name in {"maxLength", "minLength"} and isinstance(value, int))
+        }
+    return [_without_lengths(each) for each in schema] if isinstance(schema, list | tuple) else schema
 
 
 def _response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:

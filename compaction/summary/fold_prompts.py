@@ -18,11 +18,7 @@ from compaction.ports import CompletionRequest
 from compaction.summary.paragraph_checks import Fault, ToldText, must_stay
 from compaction.summary.port import (
     CHAPTER_FACTS,
-    MAX_CHAPTER_GIST_CHARS,
-    MAX_FACT_CHARS,
     MAX_FACTS,
-    MAX_GIST_CHARS,
-    MAX_SUMMARY_CHARS,
 )
 from compaction.summary.prompt_texts import CHAPTER_VERSION, LEDGER_VERSION, RECURSIVE_VERSION
 from compaction.untrusted_text import mark_as_data
@@ -356,7 +352,10 @@ def _fact_line(known: KnownFact, told: ToldText | None = None) -> str:
 
 
 def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[str, object]:
-    """Return the JSON schema of an answer: it may cite only these turns and supersede only facts that are shown."""
+    """Return the JSON schema of an answer: it may cite only these turns and supersede only facts that are shown.
+
+    It limits no text's length: llama.cpp refuses the grammar for `maxLength` 1200, and the answer is checked anyway.
+    """
     fact = _object(
         {
             "turns": {
@@ -365,9 +364,9 @@ def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[st
                 "minItems": 1,
                 "maxItems": 3,
             },
-            "subject": {"type": "string", "maxLength": 60},
+            "subject": {"type": "string"},
             "kind": {"type": "string", "enum": [kind.value for kind in FactKind]},
-            "text": {"type": "string", "maxLength": MAX_FACT_CHARS},
+            "text": {"type": "string"},
             "importance": {"type": "integer", "enum": [1, 2, 3]},
             "supersedes": _labels(shown, most=3),
         }
@@ -375,9 +374,9 @@ def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[st
     most = min(_ASKED_FACTS, MAX_FACTS) if any(turn.parts for turn in turns) else 0
     return _object(
         {
-            "gist": {"type": "string", "maxLength": MAX_GIST_CHARS},
+            "gist": {"type": "string"},
             "facts": {"type": "array", "items": fact, "maxItems": most},
-            "paragraph": {"type": "string", "maxLength": MAX_SUMMARY_CHARS},
+            "paragraph": {"type": "string"},
         }
     )
 
@@ -385,9 +384,9 @@ def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[st
 def _chapter_schema(facts: Sequence[KnownFact]) -> dict[str, object]:
     return _object(
         {
-            "gist": {"type": "string", "maxLength": MAX_CHAPTER_GIST_CHARS},
+            "gist": {"type": "string"},
             "facts": _labels(facts, most=CHAPTER_FACTS),
-            "paragraph": {"type": "string", "maxLength": MAX_SUMMARY_CHARS},
+            "paragraph": {"type": "string"},
         }
     )
 
@@ -398,7 +397,7 @@ def _object(properties: dict[str, object]) -> dict[str, object]:
 
 def _labels(shown: Sequence[KnownFact], *, most: int) -> dict[str, object]:
     # An empty `enum` is no valid schema.
-    names: Mapping[str, object] = {"enum": [each.label for each in shown]} if shown else {"maxLength": 0}
+    names: Mapping[str, object] = {"enum": [each.label for each in shown]} if shown else {}
     return {"type": "array", "items": {"type": "string", **names}, "maxItems": most if shown else 0}
 
 
