@@ -20,6 +20,7 @@ from benchmarks.memory.conversation_sets import ConversationSets
 from benchmarks.memory.dependencies import find_embedder, find_endpoint, find_pythons
 from benchmarks.memory.prompt_quotes import quotes_in_prompts
 from benchmarks.memory.race import Race, measure_baselines
+from benchmarks.memory.readings import UnreadText, write_sheet
 from benchmarks.memory.reply_path import measure_reply_path
 from benchmarks.memory.roomtone_search import open_roomtone_search
 from benchmarks.memory.search_accuracy import measure_search_accuracy
@@ -73,6 +74,9 @@ async def run(
             if (busy := busy_sentence()) is not None:
                 measuring.remark(busy)
             await measuring.measure(chosen, pythons)
+            if options.unread is not None:
+                count = write_sheet(options.unread, measuring.unread)
+                progress.say(f"{count} texts that nobody has read are in {options.unread}.")
     return measuring.report()
 
 
@@ -100,6 +104,7 @@ class _Measuring:
     peers: dict[str, Json] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     embedder: Embedder | None = None
+    unread: list[UnreadText] = field(default_factory=list)
 
     def remark(self, sentence: str) -> None:
         """Show a sentence now and add it to the report."""
@@ -221,7 +226,7 @@ class _Measuring:
                 sets = self.material.recorded(entrant.recorded, self.options.answers)
             else:
                 sets = self.material.sets(needs_model=entrant.needs_model)
-            race = Race(self.embedder, self.progress, self.remark)
+            race = Race(self.embedder, self.progress, self.remark, self.unread)
             for name, heard in sets.items():
                 self.progress.step(f"{entrant.name}, {name}", total=sum(each.turns for each in heard))
                 figures[name] = await race.hear(entrant, heard)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.fact_judge import EMPTY_TALLY, Attribution, FactTally
-from benchmarks.memory.statement_judge import StatementJudge
+from benchmarks.memory.readings import UnreadText, kept_readings, reading_key
+from benchmarks.memory.statement_judge import StatementJudge, StatementVerdict
 from benchmarks.memory.text_matching import read_sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from benchmarks.memory.conversation import LabelledFact, RecordedConversation
 
 # A sentence comes from a line if it has this share of the sentence's content words.
@@ -16,10 +19,13 @@ _FROM_LINE = 0.6
 
 
 class LabelJudge:
-    """Judges texts about one written conversation."""
+    """Judges texts about one written conversation: by what a reader found in them, or else by words."""
 
-    def __init__(self, conversation: RecordedConversation) -> None:
+    def __init__(
+        self, conversation: RecordedConversation, readings: Mapping[str, frozenset[int]] | None = None
+    ) -> None:
         self._conversation = conversation
+        self._readings = kept_readings() if readings is None else readings
         self._turns = {fact.text: fact.turn for fact in conversation.labels}
         self._judge = StatementJudge(conversation.speakers)
 
@@ -32,15 +38,28 @@ class LabelJudge:
             if fact.turn < cursor and not (fact.replaced_by and self._turns[fact.replaced_by] < cursor)
         )
 
+    def unread(self, text: str, cursor: int) -> UnreadText | None:
+        """Return the text with the facts before `cursor`, for a reader; None if it was read."""
+        key = reading_key(self._conversation.name, text)
+        facts = tuple(fact for fact in self._conversation.labels if fact.turn < cursor)
+        return None if key in self._readings or not text else UnreadText(key, text, facts)
+
     def states(self, text: str, fact: LabelledFact) -> bool:
         """Return whether `text` states the fact of the right person."""
-        return self._judge.verdict(text, fact.text).stated
+        return self._verdict(text, fact).stated
+
+    def _verdict(self, text: str, fact: LabelledFact) -> StatementVerdict:
+        read = self._readings.get(reading_key(self._conversation.name, text))
+        if read is None:
+            return self._judge.verdict(text, fact.text)
+        said = fact.turn in read
+        return StatementVerdict(said, Attribution.RIGHT if said else None)
 
     def judged(self, text: str, cursor: int, total: int) -> FactTally:
         """Return how `text` states the facts due. A fact is stale if only what it replaced is stated."""
         tally = EMPTY_TALLY
         for fact in self.due(cursor, total):
-            verdict = self._judge.verdict(text, fact.text)
+            verdict = self._verdict(text, fact)
             old = [each for each in self._conversation.labels if each.replaced_by == fact.text]
             tally += FactTally(
                 facts=1,

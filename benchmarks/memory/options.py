@@ -21,6 +21,7 @@ class MemoryBenchOptions:
     `model_tuning` is set. `only`: names of systems; None means all. `base_url` and `model` name an existing endpoint;
     without them the run starts a model if possible. `transcripts`: a directory of conversations to use instead of
     generated ones. `parts`: some of `PARTS`; none means all. `answers`: the folder of recorded answers.
+    `unread`: where to write the texts about the written conversations that no reader has judged yet.
     `peers`: install and run other libraries too. `peers_dir` keeps their environments for the next run.
     """
 
@@ -41,6 +42,7 @@ class MemoryBenchOptions:
     answers: Path = ANSWERS
     transcripts: Path | None = None
     embeddings: bool = True
+    unread: Path | None = None
     peers: bool = True
     peers_dir: Path | None = None
     turns: int = 10_000

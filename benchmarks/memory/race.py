@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.answer_facts import AnswerFacts, compare_facts
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from benchmarks.memory.conversation import RecordedConversation
     from benchmarks.memory.conversation_sets import PlannedConversation
-    from benchmarks.memory.evaluation import Checkpoint
+    from benchmarks.memory.evaluation import Checkpoint, EvaluationRun
+    from benchmarks.memory.readings import UnreadText
     from benchmarks.memory.system_catalogue import SystemSpec
     from benchmarks.progress import Progress
     from benchmarks.report import Json
@@ -57,6 +58,7 @@ class Race:
     embedder: Embedder | None
     progress: Progress
     remark: Callable[[str], None]
+    unread: list[UnreadText] = field(default_factory=list)
 
     async def hear(self, entrant: SystemSpec, heard: Sequence[PlannedConversation]) -> dict[str, Json]:
         """Return the figures of one system over these conversations. Raises PeerError."""
@@ -85,6 +87,8 @@ class Race:
                     given = entrant.replays[conversation.name].given
                     answered.add(compare_facts(given, contender.memory.segments, conversation.speakers))
             courses.append(course)
+            if conversation.labels and entrant.claims:
+                self._note_unread(conversation, course)
             self._remark_on(entrant, conversation.name, contender.cost.degraded)
             last = course.checkpoints[-1]
             recall += await measure_reference_recall(conversation, last.text, last.cursor, None)
@@ -105,6 +109,18 @@ class Race:
         if lasting:
             figures["lasting"] = {str(folds): counts.figures() for folds, counts in lasting.items()}
         return figures
+
+    def _note_unread(self, conversation: RecordedConversation, course: EvaluationRun) -> None:
+        """Keep the texts that nobody has read, and tell how many were judged by words alone."""
+        judge = LabelJudge(conversation)
+        unread = [judge.unread(each.text, each.cursor) for each in course.checkpoints]
+        found = [each for each in unread if each is not None]
+        if found:
+            self.unread += found
+            self.remark(
+                f"{len(found)} of {len(unread)} texts about {conversation.name} were judged by words, "
+                "the others by a reader."
+            )
 
     def _remark_on(self, entrant: SystemSpec, conversation: str, degraded: int) -> None:
         if degraded:

@@ -78,6 +78,12 @@ def memory(
         Path | None,
         typer.Option(help="Replay the recorded answers in this folder.", metavar="DIR", file_okay=False),
     ] = None,
+    unread: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the texts that no reader has judged yet to this file.", metavar="FILE", dir_okay=False
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the first evening.")] = 1,
     base_url: Annotated[
         str, typer.Option(help="An OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1.")
@@ -127,6 +133,7 @@ def memory(
         with_model=not no_model,
         parts=tuple(part or ()),
         answers=answers or ANSWERS,
+        unread=unread,
         transcripts=transcripts,
         embeddings=not no_embeddings,
         peers=not no_peers,

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from benchmarks.memory.conversation import ConversationLine, LabelledFact, RecordedConversation
 from benchmarks.memory.label_judge import LabelJudge
+from benchmarks.memory.readings import read_readings, reading_key, write_sheet
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SAID = (
     ("Ada", "The raid is on Thursday, bring potions."),
@@ -45,3 +53,36 @@ def test_small_talk_is_measured_in_characters() -> None:
     assert JUDGE.chatter_chars(f"{squeak} The raid is on Friday.", 4) == len(squeak)
     assert JUDGE.chatter_chars("Bob's chair squeaks.", 4) == len("Bob's chair squeaks.")
     assert JUDGE.chatter_chars("Bob is allergic to peanuts.", 4) == 0
+
+
+def test_what_a_reader_found_counts_before_words() -> None:
+    """A text that was read is judged by its reading, in its own conversation alone."""
+    text = "They raid (Ada's idea) at the end of the week; no nuts for him."
+    judge = LabelJudge(CONVERSATION, {reading_key("evening", text): frozenset({2, 3})})
+    assert judge.judged(text, 4, 4).kept == 2
+    assert judge.judged(f"{text} ", 4, 4).kept == 0
+    assert judge.unread(text, 4) is None
+    assert judge.judged("The raid is on Friday.", 4, 4).kept == 1
+    stale = LabelJudge(CONVERSATION, {reading_key("evening", text): frozenset({0})}).judged(text, 4, 4)
+    assert (stale.kept, stale.stale) == (0, 1)
+
+
+def test_unread_texts_come_without_a_word_of_who_wrote_them(tmp_path: Path) -> None:
+    """The sheet has each text once, with the facts to look for, in an order that tells nothing."""
+    unread = [JUDGE.unread(text, 4) for text in ("The raid is on Friday.", "Bob squeaks.", "The raid is on Friday.")]
+    sheet = tmp_path / "sheet.md"
+    assert write_sheet(sheet, [each for each in unread if each is not None]) == 2
+    told = sheet.read_text("utf-8")
+    assert told.count("3: Bob is allergic to peanuts") == 2
+    assert reading_key("evening", "Bob squeaks.") in told
+
+
+def test_a_reading_is_a_list_of_lines(tmp_path: Path) -> None:
+    """Readings come from a file; one that is none is refused with its key."""
+    path = tmp_path / "readings.toml"
+    assert read_readings(path) == {}
+    path.write_text('"1f2e" = [2, 3]\n', "utf-8")
+    assert read_readings(path) == {"1f2e": {2, 3}}
+    path.write_text('"1f2e" = "all"\n', "utf-8")
+    with pytest.raises(ValueError, match="1f2e"):
+        read_readings(path)
