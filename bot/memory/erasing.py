@@ -41,6 +41,10 @@ class PersonEraser:
         """Return the speakers with that id or name, the latest speaker first. Raises `StoreError`."""
         return await self._forgetter.find(name_or_id, session_id=session_id)
 
+    async def find_by_id(self, person_id: str) -> StoredSpeaker | None:
+        """Return the speaker with that id, or None. Raises `StoreError`."""
+        return await self._forgetter.find_by_id(person_id)
+
     async def erase(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
     ) -> ErasureReport:

@@ -58,9 +58,8 @@ class PersonalData:
 
     async def forget(self, person_id: str) -> ErasureReport:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
-        known = await self._eraser.find(person_id)
         # Somebody who never spoke may be in the logs.
-        person = next((each for each in known if each.id == person_id), StoredSpeaker(person_id, (), 0.0, 0, ()))
+        person = await self._eraser.find_by_id(person_id) or StoredSpeaker(person_id, (), 0.0, 0, ())
         done = await self._eraser.erase(person)
         await self._people.reload()
         self._refresh()

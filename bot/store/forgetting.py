@@ -23,6 +23,7 @@ from bot.store.prompts import forget_sent_texts
 from bot.store.remaking import remake_segments
 from bot.store.tables import (
     chapters,
+    execute_for_each,
     guild_settings,
     landings,
     notes,
@@ -91,12 +92,18 @@ class SpeechForgetter:
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
         """Return the speakers with that id, or that name in any capitalisation, the latest speaker first."""
         wanted = name_or_id.strip()
+        if (known := await self.find_by_id(wanted, session_id=session_id)) is not None:
+            return (known,)
         async with self._database.reading() as connection:
             everybody = await _people(connection, _select_turns(session_id))
-        if wanted in everybody:
-            return (everybody[wanted],)
         named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
+
+    async def find_by_id(self, person_id: str, *, session_id: SessionId | None = None) -> StoredSpeaker | None:
+        """Return the speaker with that id, or None."""
+        theirs = _select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
+        async with self._database.reading() as connection:
+            return (await _people(connection, theirs)).get(person_id)
 
     async def words_of(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
@@ -200,7 +207,9 @@ def _select_turns(session_id: SessionId | None, start: int = 0, end: int | None 
 
 
 async def _turns(connection: AsyncConnection, wanted: Select[Any]) -> list[Turn]:
-    return [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+    found = (await connection.execute(wanted)).all()
+    # In a thread: a long session has thousands.
+    return await asyncio.to_thread(lambda: list(map(rows.turn_from_row, found)))
 
 
 async def _turns_of_speaker(
@@ -275,8 +284,8 @@ async def _sessions_that_tell(
             continue
         spoken = await _turns(connection, _of_bot(_select_turns(session_id)))
         texts = [part.text for turn in spoken for part in turn.parts]
-        made = await connection.execute(select(segments).where(segments.c.session_id == session_id))
-        for segment in map(rows.segment_from_row, made):
+        made = (await connection.execute(select(segments).where(segments.c.session_id == session_id))).all()
+        for segment in await asyncio.to_thread(lambda found: list(map(rows.segment_from_row, found)), made):
             texts += [segment.gist, segment.paragraph, *(fact.text for fact in segment.facts)]
         over = await connection.execute(select(chapters).where(chapters.c.session_id == session_id))
         texts += [f"{row.gist} {row.paragraph}" for row in over]
@@ -305,8 +314,12 @@ def _has_part_of(turn: Turn, person_id: str) -> bool:
 
 
 async def _people(connection: AsyncConnection, wanted: Select[Any]) -> dict[str, StoredSpeaker]:
+    return await asyncio.to_thread(_people_of, (await connection.execute(wanted)).all())
+
+
+def _people_of(stored: Iterable[Any]) -> dict[str, StoredSpeaker]:
     found: dict[str, StoredSpeaker] = {}
-    for row in await connection.execute(wanted):
+    for row in stored:
         for speaker_id, speaker, _ in json.loads(row.parts):
             before = found.get(speaker_id) or StoredSpeaker(speaker_id, (), 0.0, 0, ())
             found[speaker_id] = StoredSpeaker(
@@ -334,9 +347,10 @@ async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blank
         return
     same = (turns.c.session_id == session_id) & (turns.c.seq == bindparam("numbered"))
     new: dict[str, object] = {"parts": bindparam("new_parts"), "tombstone": bindparam("new_tombstone")}
-    values = [rows.turn_values(session_id, turn) for turn in blanked]
+    values = await asyncio.to_thread(lambda: [rows.turn_values(session_id, turn) for turn in blanked])
     # Triggers remove the turns from the index.
-    await connection.execute(
+    await execute_for_each(
+        connection,
         update(turns).where(same).values(new),
         [{"numbered": each["seq"], "new_parts": each["parts"], "new_tombstone": each["tombstone"]} for each in values],
     )
@@ -368,21 +382,29 @@ async def _delete_facts_made_of(
     words: ForgottenWords,
 ) -> int:
     """Delete the facts about other people that were made of removed facts, or that tell of the person."""
-    said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
-    explained = {term for text in said.values() for term in terms(text)}
-    found = await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))
-    gone = [
-        row.id
-        for row in found
-        if row.id in blanked
-        or (
-            plain(row.text) not in plain(said.get(row.turn_seq, ""))
-            and (words.quoted_or_named_in(row.text) or words.has_rare_word(row.text, explained))
-        )
-    ]
+    found = (await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))).all()
+    gone = await asyncio.to_thread(_facts_to_forget, found, blanked, left, words)
     for fact_id in gone:
         await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
     return len(gone)
+
+
+def _facts_to_forget(
+    found: Sequence[Any], blanked: Collection[str], left: Sequence[Turn], words: ForgottenWords
+) -> list[str]:
+    said = {turn.seq: " ".join(part.text for part in turn.parts) for turn in left}
+    explained: set[str] | None = None
+    gone: list[str] = []
+    for row in found:
+        if row.id not in blanked:
+            if plain(row.text) in plain(said.get(row.turn_seq, "")):
+                continue
+            if explained is None:
+                explained = {term for text in said.values() for term in terms(text)}
+            if not (words.quoted_or_named_in(row.text) or words.has_rare_word(row.text, explained)):
+                continue
+        gone.append(row.id)
+    return gone
 
 
 async def _delete_traces(connection: AsyncConnection, person_id: str) -> int:

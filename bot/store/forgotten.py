@@ -5,6 +5,7 @@ The words cannot be read from the hashes. Whoever has the database can test whet
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import math
 from typing import TYPE_CHECKING
@@ -43,7 +44,8 @@ async def list_session(connection: AsyncConnection, session_id: SessionId, *, fr
 
 async def list_words(connection: AsyncConnection, runs: Runs) -> None:
     """Note word sequences of the forgotten text, inside a write transaction."""
-    digests = sorted(_digests(runs.runs))
+    # In a thread: the words of a long session have tens of thousands.
+    digests = await asyncio.to_thread(lambda: sorted(_digests(runs.runs)))
     for start in range(0, len(digests), _BATCH):
         values: list[dict[str, object]] = [{"digest": each} for each in digests[start : start + _BATCH]]
         await add_all_once(connection, forgotten_runs, values)

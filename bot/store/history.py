@@ -117,10 +117,11 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
     found = await connection.execute(
         select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
     )
-    stored = [rows.segment_from_row(row) for row in found]
     made = await chapters_of(connection, session_id)
     # A long session takes half a second; in a thread it does not delay the audio of other rooms.
-    rendered = await asyncio.to_thread(render_summary, stored, made)
+    rendered = await asyncio.to_thread(
+        lambda found: render_summary(list(map(rows.segment_from_row, found)), made), found.all()
+    )
     summary = None if rendered is None else rendered.text
     revision = session.revision + 1
     await connection.execute(

@@ -6,6 +6,7 @@ earlier version stored, or what has changed since.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, select, tuple_, update
@@ -60,7 +61,10 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
     Their corrections are known already. Call it inside the write transaction that stores them.
     """
     place = await _place_of(connection, session_id)
-    values = [_values(session_id, each, place, key=each.id, start=each.start, at=each.started_at) for each in made]
+    # In a thread: a long session has hundreds of segments.
+    values = await asyncio.to_thread(
+        lambda: [_values(session_id, each, place, key=each.id, start=each.start, at=each.started_at) for each in made]
+    )
     if values:
         await add_all_once(connection, passages, values)
 

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, delete, func, select, update
 
 from bot.store import rows
 from bot.store.indexing import index_segments_again
-from bot.store.tables import chapters, landings, segment_tiers, segments
+from bot.store.tables import chapters, execute_for_each, landings, segment_tiers, segments
 from bot.store.tier_rows import record_values
 from bot.store.tiers import mark_archived
 from compaction.memory.forgetting import forget_in_segment, remake_paragraph
@@ -69,7 +69,7 @@ async def remake_segments(
     found = await connection.execute(
         select(segments).where(segments.c.session_id == session_id).order_by(segments.c.start_seq, segments.c.position)
     )
-    stored = [rows.segment_from_row(row) for row in found]
+    stored = await asyncio.to_thread(lambda found: list(map(rows.segment_from_row, found)), found.all())
     made = select(chapters).where(chapters.c.session_id == session_id)
     over = [rows.chapter_from_row(row) for row in await connection.execute(made)]
     touched = await asyncio.to_thread(_touched, stored, left, seqs, gone_notes, words)
@@ -168,9 +168,10 @@ async def _store(connection: AsyncConnection, session_id: SessionId, made: Seque
     if not made:
         return
     same = (segments.c.session_id == session_id) & (segments.c.id == bindparam("named"))
-    values = [rows.segment_values(session_id, each) for each in made]
+    values = await asyncio.to_thread(lambda: [rows.segment_values(session_id, each) for each in made])
     columns: dict[str, object] = {key: bindparam(f"new_{key}") for key in _REMADE}
-    await connection.execute(
+    await execute_for_each(
+        connection,
         update(segments).where(same).values(columns),
         [{"named": each["id"]} | {f"new_{key}": each[key] for key in _REMADE} for each in values],
     )

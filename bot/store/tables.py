@@ -33,7 +33,9 @@ from sqlalchemy.dialects.sqlite import insert
 from bot.store.migrations import SEARCH_OBJECTS
 
 if TYPE_CHECKING:
-    from sqlalchemy import Dialect
+    from collections.abc import Sequence
+
+    from sqlalchemy import Dialect, Executable
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 metadata = MetaData()
@@ -366,6 +368,18 @@ for _statement in SEARCH_OBJECTS:
     event.listen(metadata, "after_create", DDL(_statement))  # type: ignore[no-untyped-call]
 
 
+# Rows in one call: preparing a thousand at once would keep the event loop from audio for a tenth of a second.
+_ROWS_AT_ONCE = 50
+
+
+async def execute_for_each(
+    connection: AsyncConnection, statement: Executable, rows: Sequence[dict[str, object]]
+) -> None:
+    """Execute a statement once for each row of parameters."""
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        await connection.execute(statement, rows[start : start + _ROWS_AT_ONCE])
+
+
 async def add_once(connection: AsyncConnection, table: Table, values: dict[str, object]) -> bool:
     """Insert one row unless one of its keys is taken; return whether it was inserted. SQLite only."""
     result = await connection.execute(insert(table).values(values).on_conflict_do_nothing())
@@ -374,4 +388,4 @@ async def add_once(connection: AsyncConnection, table: Table, values: dict[str, 
 
 async def add_all_once(connection: AsyncConnection, table: Table, values: list[dict[str, object]]) -> None:
     """Insert the rows whose keys are free."""
-    await connection.execute(insert(table).on_conflict_do_nothing(), values)
+    await execute_for_each(connection, insert(table).on_conflict_do_nothing(), values)

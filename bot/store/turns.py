@@ -6,6 +6,7 @@ whether a call succeeded may repeat it.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ class SqlTurnStore:
                 total_turns=0 if last is None else last + 1,
                 state=_state(session, pending),
                 window=window,
-                segments=tuple(rows.segment_from_row(row) for row in kept),
+                segments=await asyncio.to_thread(lambda found: tuple(map(rows.segment_from_row, found)), kept.all()),
                 live_notes=live,
                 ended=session is not None and session.ended_at is not None,
                 speakers=await _speakers(connection, session_id),

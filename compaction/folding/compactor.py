@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
+# Segments from which on the summary is rendered in a thread.
+_LONG_SESSION = 20
 
 
 class SessionClock(Protocol):
@@ -191,8 +193,9 @@ class Compactor:
         stored, gone = await self._load_stored()
         if stored.state.revision <= self.state.memory.revision:
             return False
+        view = await _view_of(stored)
         overtaken = self.state.run
-        self._adopt(stored, gone, overtaken=overtaken)
+        self._adopt(stored, view, gone, overtaken=overtaken)
         if overtaken is not None and self._task is not None:
             self._task.cancel()
         return True
@@ -361,7 +364,7 @@ class Compactor:
             if not await self._outbox.land(effect.landing):
                 # An earlier attempt landed and its answer was lost, or another process changed the session.
                 stored, gone = await self._load_stored()
-                self._adopt(stored, gone, overtaken=run)
+                self._adopt(stored, await _view_of(stored), gone, overtaken=run)
                 return
             self._view = result.view
             self._handle(
@@ -404,12 +407,13 @@ class Compactor:
             )
         )
 
-    def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId], *, overtaken: Run | None = None) -> None:
+    def _adopt(
+        self, stored: StoredMemory, view: LedgerView, gone: frozenset[NoteId], *, overtaken: Run | None = None
+    ) -> None:
         """Continue from the stored state; `overtaken` is the run whose result it replaces.
 
         Cached copies of words are dropped, because the words may have been forgotten.
         """
-        view = LedgerView.of(SegmentLedger(stored.segments, stored.chapters))
         if overtaken is not None:
             ahead = StoreError("The store knows a later state of this session; going on from there.")
             self._fail(overtaken, FailureSource.STORE, ahead)
@@ -448,7 +452,7 @@ class Compactor:
             elif (stored.state.cursor, stored.state.revision) == (known.cursor, known.revision):
                 raise
             else:
-                self._adopt(stored, gone)
+                self._adopt(stored, await _view_of(stored), gone)
                 await self._outbox.close(self._closing_segment(), self.state.compaction)
         self._handle(EndingStored())
 
@@ -465,6 +469,17 @@ class Compactor:
             degraded=self._summariser.name != self._fallback.name,
             at=self._clock.now(),
         )
+
+
+async def _view_of(stored: StoredMemory) -> LedgerView:
+    if len(stored.segments) < _LONG_SESSION:
+        return _make_view(stored)
+    # In a thread: a very long session takes a second, in which nobody would be heard.
+    return await asyncio.to_thread(_make_view, stored)
+
+
+def _make_view(stored: StoredMemory) -> LedgerView:
+    return LedgerView.of(SegmentLedger(stored.segments, stored.chapters))
 
 
 async def _ask(summariser: Summariser, request: FoldRequest | ChapterRequest) -> Fold | ChapterFold:

@@ -8,9 +8,9 @@ say can be mistaken for search syntax.
 from __future__ import annotations
 
 import re
-import unicodedata
 import zlib
 from typing import TYPE_CHECKING
+from unicodedata import category, normalize
 
 from compaction.language.languages import NUMBER_WORDS, STEMMER_VERSION, STOPWORDS, stem
 
@@ -62,10 +62,10 @@ def normalized_words(text: str) -> tuple[str, ...]:
 
 def plain_words(text: str) -> Iterator[str]:
     """Yield the words of a text in lower case, without accents."""
-    decomposed = unicodedata.normalize("NFKD", text[:MAX_CHARS].casefold())
-    bare = "".join(char for char in decomposed if not unicodedata.category(char).startswith("M"))
-    # NFC puts characters together again; otherwise Hangul syllables would be single letters.
-    for match in _WORD.finditer(_THOUSANDS.sub("", unicodedata.normalize("NFC", bare))):
+    bare = text[:MAX_CHARS].casefold()
+    if not bare.isascii():  # NFC puts characters together again; otherwise Hangul syllables would be single letters.
+        bare = normalize("NFC", "".join(char for char in normalize("NFKD", bare) if category(char)[0] != "M"))
+    for match in _WORD.finditer(_THOUSANDS.sub("", bare)):
         yield match.group().replace("’", "'")
 
 

@@ -4,18 +4,23 @@ and the file.
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.memory.recall import Recall
+from bot.store import forgetting, forgotten, indexing, rows
 from bot.store.forgetting import ForgetReport, SpeechForgetter
 from bot.store.search import SqlRecallIndex
 from bot.store.vector_store import VectorStore
+from compaction.folding import compactor
 from compaction.memory.passage import Scope
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, Strategy, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
+from compaction.summary import ledger
 from compaction.summary.extractive import extract_chapter
 from compaction.summary.port import Fold
 from tests.bot.evening import GUILD, Evening
@@ -269,3 +274,42 @@ async def test_what_a_model_took_for_somebody_elses_is_gone_too(tmp_path: Path) 
         assert done.facts == 1
         assert SECRET not in str((stored.segments, stored.state))
         assert "4411" in str(stored.state.summary)
+
+
+@pytest.mark.asyncio
+async def test_forgetting_a_long_session_leaves_the_event_loop_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes time for each turn or segment runs in threads: on the event loop it would keep people from being
+    heard. This holds for the open room that takes the change over too.
+    """
+    on_loop: Counter[str] = Counter()
+
+    def watch(module: object, name: str) -> None:
+        original = getattr(module, name)
+
+        def watched(*args: object, **kwargs: object) -> object:
+            on_loop[name] += threading.current_thread() is threading.main_thread()
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, watched)
+
+    monkeypatch.setattr(compactor, "_LONG_SESSION", 1)
+    async with Evening(tmp_path / "a.db") as evening:
+        await an_evening(evening)
+        watch(rows, "turn_from_row")
+        watch(rows, "segment_from_row")
+        watch(rows, "segment_values")
+        watch(forgetting, "terms")
+        watch(forgotten, "runs_of")
+        watch(forgotten, "_digest")
+        watch(indexing, "source_terms")
+        watch(ledger.SegmentLedger, "render")
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("id-Ada")
+        assert (await forgetter.forget(ada)).turns > 20
+        assert on_loop["turn_from_row"] + on_loop["segment_from_row"] == 0
+        # The window of the open room is short.
+        assert await evening.memory.refresh()
+        on_loop["turn_from_row"] = 0
+        assert {name: count for name, count in on_loop.items() if count > 2} == {}
