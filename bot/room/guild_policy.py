@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bot.guild import GuildChoices
     from bot.llm.budget import Budget
     from compaction.model import Mode
+from compaction.untrusted_text import inline
 
 log = structlog.get_logger()
 
@@ -64,7 +65,8 @@ class GuildPolicy:
             summarise_dropped=settings.summarize_on_truncate,
             newest_turns=settings.preserve_recent_turns,
             tool_outputs=self._budget.tool_outputs,
-            instructions=_joined(self._instructions.get(str(guild_id), ""), choice.persona or ""),
+            # A server's manager may not write the operator's sections.
+            instructions=_joined(self._instructions.get(str(guild_id), ""), inline(choice.persona or "")),
         )
 
     async def _choice(self, guild_id: int) -> GuildChoice:
