@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from compaction.language.languages import LANGUAGES
 from compaction.language.meaning import meaning
 from compaction.language.terms import UNSPACED
 from compaction.language.text import as_sentence, plain, sentences, whole_sentences, words
@@ -86,7 +87,8 @@ _REPORT = re.compile(
     re.IGNORECASE,
 )
 # Where one clause of a sentence ends and the next begins.
-_CLAUSE_ENDS = re.compile(r"[,;:–—]\s|\s*[()]\s*")
+_JOINTS = "|".join(sorted(joint for each in LANGUAGES for joint in each.joints))
+_CLAUSE_ENDS = re.compile(rf"[,;:–—]\s|\s*[()]\s*|\s(?:{_JOINTS})\s", re.IGNORECASE)
 # A clause with so few words beside the one that another denies is about nothing else.
 _LITTLE_ELSE = 2
 

@@ -166,7 +166,15 @@ class ParagraphCheck:
 
     @staticmethod
     def _is_opposite(said: Meaning, claim: Meaning) -> bool:
-        return not claim.asks and may_deny(said) != may_deny(claim) and contradicts(said, claim)
+        # 'Fjord knows nothing of the sphere' shares one word with 'Fjord took a sphere', and denies nothing of it.
+        denied = said.denied | claim.denied
+        claimed = (claim.topics | claim.values) - denied
+        return (
+            not claim.asks
+            and may_deny(said) != may_deny(claim)
+            and (not claimed or bool(claimed & (said.topics | said.values)))
+            and contradicts(said, claim)
+        )
 
     def _missing(self, text: str) -> Fault | None:
         told = ToldText(text)

@@ -177,3 +177,21 @@ def test_any_text_is_judged(text: str) -> None:
     """Whatever a model writes gets a fault or passes; nothing is raised."""
     fault = CHECK.fault(text)
     assert fault is None or fault.problem.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        (
+            "Tuva eats no nuts of any kind and was in the emergency room last year.",
+            "Tuva was in the emergency room last year because of nuts.",
+        ),
+        ("Fjord is sent to Avantika; Fjord knows nothing of the sphere.", "Fjord took a sphere into his chest."),
+        ("They have one passage (Yasha not) and the Nein seek the sphere.", "The Nein seek the sphere."),
+    ],
+)
+def test_a_negation_of_something_else_is_no_opposite(told: str, known: str) -> None:
+    """What one clause denies says nothing about a fact that only shares a word with it."""
+    name = next(each for each in ("Tuva", "Fjord", "Nein") if each in known)
+    check = ParagraphCheck(sources_of([told, known], [name]), standing=(fact(known, name),), people=frozenset({name}))
+    assert check.fault(told) is None
