@@ -11,6 +11,7 @@ import structlog
 
 from bot.guild import GuildChoice, PromptPolicy
 from compaction.errors import StoreError
+from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from bot.guild import GuildChoices
     from bot.llm.budget import Budget
     from compaction.model import Mode
-from compaction.untrusted_text import inline
 
 log = structlog.get_logger()
 

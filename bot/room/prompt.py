@@ -16,6 +16,7 @@ from compaction.errors import StoreError
 from compaction.memory.people import Audience
 from compaction.model import TurnKind
 from compaction.payload import text_digest
+from compaction.speaker_names import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,7 +108,12 @@ class PromptBuilder:
         return "" if policy is None else policy.instructions
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
-        names = [name for name in self._participation.wake_names if name not in self._services.brain.wake_names]
+        # Quoted, because a server's moderators choose them.
+        names = [
+            f'"{plain_name(name)}"'
+            for name in self._participation.wake_names
+            if name not in self._services.brain.wake_names
+        ]
         called = f"Here they also call you {' or '.join(names)}." if names else ""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         return tuple(text for text in (called, skipping) if text)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
+from bot.brain.wakeword import MOST_WORDS
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from compaction.errors import StoreError
@@ -27,6 +28,8 @@ MOST_MINUTES = 24 * 60
 MOST_NAMES = 5
 MOST_NAME_CHARS = 32
 DEFAULT = "default"
+# At least two letters in a row, and no signs with which it could look like another part of a prompt.
+_SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
 
 MODES = {
     VoiceMode.NAME: "name: I speak only when I am called by name",
@@ -144,8 +147,8 @@ async def set_wake_names(
         wanted = None if names.strip().casefold() == DEFAULT else parse_names(names)
         if wanted == ():
             return (
-                f"Give me one to {MOST_NAMES} names of letters, with commas between them, each of at most "
-                f"{MOST_NAME_CHARS} characters."
+                f"Give me one to {MOST_NAMES} names of letters, with commas between them, each of at most {MOST_WORDS} "
+                f"words and {MOST_NAME_CHARS} characters."
             )
         await participation.choose_names(guild_id, wanted, by=interaction.user.id)
     standing = await participation.of_guild(guild_id)
@@ -166,7 +169,10 @@ async def set_opt_out(participation: GuildParticipations, interaction: discord.I
 def parse_names(names: str) -> tuple[str, ...]:
     """Parse a list of names; empty if it is not usable."""
     wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in names.split(",") if name.strip()))
-    usable = all(len(name) <= MOST_NAME_CHARS and re.search(r"[^\W\d_]{2}", name) for name in wanted)
+    usable = all(
+        len(name) <= MOST_NAME_CHARS and len(name.split()) <= MOST_WORDS and _SPEAKABLE.fullmatch(name)
+        for name in wanted
+    )
     return wanted if usable and len(wanted) <= MOST_NAMES else ()
 
 
