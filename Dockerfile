@@ -27,7 +27,8 @@ FROM ${PYTHON_IMAGE}
 RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone -m 0700 /app/data
 WORKDIR /app
 COPY --from=build --chown=root:root /app/.venv /app/.venv
-ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1
+ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 \
+    ROOMTONE_STORAGE__DATA_DIR=/app/data ROOMTONE_MODELS__DIRECTORY=/app/data/models
 USER roomtone
 VOLUME /app/data
 # SIGTERM ends sessions with their closing segment; give it more than Docker's ten seconds when you stop it.

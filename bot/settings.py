@@ -252,7 +252,7 @@ class StorageSettings(BaseModel):
         Path,
         Field(
             description="Directory of everything that the bot writes: the database (roomtone.db) and the logs (logs/). "
-            "A relative path starts at the working directory."
+            "A relative path starts at the folder of the settings."
         ),
     ] = Path("data")
 
@@ -296,7 +296,7 @@ class ModelsSettings(BaseModel):
     directory: Annotated[
         Path,
         Field(
-            description="Directory of the model files (whisper-base/, voice-joe/ …), which `roomtone models pull` "
-            "fills. A relative path starts at the working directory."
+            description="Directory of all model files (whisper-base/, voice-joe/ …), which `roomtone models pull` "
+            "fills. A relative path starts at the folder of the settings."
         ),
     ] = Path("data/models")

@@ -9,16 +9,29 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from config.errors import ConfigError
-from config.problems import from_validation
-from config.schema import Settings
-from config.sources import (
+from config.location import (
     CONFIG_VARIABLE,
+    ENV_FILE,
+    SettingsLocation,
+    find_location,
+    location_in,
+    named_location,
+    running_checkout,
+)
+from config.near_misses import near_misses, without_quotes
+from config.problems import BUILT_IN, SettingOrigin, from_validation
+from config.schema import SETTINGS, Settings
+from config.sources import (
+    ENVIRONMENT,
+    OVERRIDE,
+    GivenValue,
     SourceReading,
     Variable,
     read_env_file,
@@ -30,10 +43,11 @@ from config.sources import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from config.problems import SettingOrigin
     from config.schema import Key
 
-FILE_NAME = "roomtone.toml"
+
+# The model that hears where no other is named.
+LOCAL_RECOGNISER = "whisper-base"
 
 
 def _to_stderr(sentence: str) -> None:
@@ -49,36 +63,95 @@ def load(
 ) -> Settings:
     """Return the settings.
 
-    The operator's file is the one that ROOMTONE_CONFIG names, or else `roomtone.toml` in `directory` if it exists.
-    `directory`: where to look for that file and for `.env`; the default is the working directory. `environ`: the
-    environment variables, which override `.env`; the default is the process's environment. `overrides`: values by
-    dotted name that override everything else, for rehearsals and benchmarks; they may set internal fields. `notify` is
-    called with a sentence for each retired key that is set.
+    The operator's file and `.env` are looked for as `config.location` says. `directory`: look in this folder alone,
+    unless ROOMTONE_CONFIG names another. `environ`: the environment variables, which override `.env`; the default is
+    the process's environment. `overrides`: values by dotted name that override everything else, for rehearsals and
+    benchmarks; they may set internal fields. `notify` is called with a sentence for each retired key that is set, and
+    for each variable in `.env` that is probably meant to be another.
 
     Raises `ConfigError` with every mistake in all sources.
     """
-    directory = directory if directory is not None else Path.cwd()
+    working = directory if directory is not None else Path.cwd()
     environ = environ if environ is not None else os.environ
-    from_file, env_problems = read_env_file(directory / ".env")
-    variables = [*from_file, *(Variable(name, value, "the environment") for name, value in environ.items())]
+    location = _location(working, environ, only=directory is not None)
+    from_file, env_problems = read_env_file(location.folder / ENV_FILE)
+    given = [*from_file, *(Variable(name, value, ENVIRONMENT) for name, value in environ.items())]
+    variables, notices = without_quotes(given)
+    notices += near_misses(variables)
+    location = _renamed_in_env_file(location, from_file, environ)
     sources = [
-        _operators_file(directory, variables),
-        SourceReading(problems=env_problems),
+        _operators_file(location),
+        SourceReading(problems=env_problems, notices=notices),
         read_variables(variables),
         read_overrides(overrides or {}),
     ]
     for notice in (notice for source in sources for notice in source.notices):
         notify(notice)
-    return _assemble(sources)
+    if location.base != working:
+        sources = [_paths_by_default(location.base), *(_rooted(source, location.base) for source in sources)]
+    return _with_local_recogniser(_assemble(sources), location.base if location.base != working else Path())
 
 
-def _operators_file(directory: Path, variables: Sequence[Variable]) -> SourceReading:
-    named = [each.value for each in variables if each.name == CONFIG_VARIABLE and each.value.strip()]
-    if named:
-        path = directory / named[-1]
-        return read_toml(path, name=str(path))
-    usual = directory / FILE_NAME
-    return read_toml(usual, name=FILE_NAME) if usual.exists() else SourceReading()
+def _location(working: Path, environ: Mapping[str, str], *, only: bool) -> SettingsLocation:
+    if only and not environ.get(CONFIG_VARIABLE, "").strip():
+        return location_in(working)
+    return find_location(working, environ, checkout=running_checkout())
+
+
+def _renamed_in_env_file(
+    location: SettingsLocation, from_file: Sequence[Variable], environ: Mapping[str, str]
+) -> SettingsLocation:
+    """Return the location with the file that ROOMTONE_CONFIG in `.env` names, if the environment names none."""
+    named = [each.value for each in from_file if each.name == CONFIG_VARIABLE and each.value.strip()]
+    if not named or environ.get(CONFIG_VARIABLE, "").strip():
+        return location
+    return replace(location, file=named_location(location.folder, named[-1]).file, named=True)
+
+
+def _operators_file(location: SettingsLocation) -> SourceReading:
+    if location.named:
+        return read_toml(location.file, name=str(location.file))
+    return read_toml(location.file, name=location.file.name) if location.file.exists() else SourceReading()
+
+
+def _paths_by_default(base: Path) -> SourceReading:
+    """Return the defaults of the settings that are paths, as paths in `base`."""
+    return SourceReading(
+        given=[
+            GivenValue(setting.key, base / setting.default, BUILT_IN)
+            for setting in SETTINGS.values()
+            if isinstance(setting.default, Path)
+        ]
+    )
+
+
+def _rooted(source: SourceReading, base: Path) -> SourceReading:
+    """Return a source whose relative paths start at `base`.
+
+    Paths that somebody typed, in an option or in the shell's environment, start at the working directory.
+    """
+
+    def rooted(given: GivenValue) -> GivenValue:
+        setting = SETTINGS.get(given.key)
+        typed = given.origin == OVERRIDE or given.origin.place.endswith(f"({ENVIRONMENT})")
+        if setting is None or not setting.path or typed or not isinstance(given.value, str):
+            return given
+        return replace(given, value=str(base / given.value))
+
+    return replace(source, given=[rooted(each) for each in source.given])
+
+
+def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
+    """Return the settings with the folder of the local Whisper model, unless an override has set it.
+
+    With `asr.engine = local` it is `asr.model`: a name in the models' folder, or a path. Behind an endpoint it is the
+    default model.
+    """
+    if "model_dir" in settings.asr.model_fields_set:
+        return settings
+    name = settings.asr.model if settings.asr.engine == "local" and settings.asr.model else LOCAL_RECOGNISER
+    folder = base / Path(name).expanduser() if os.sep in name else settings.models.directory / name
+    return settings.model_copy(update={"asr": settings.asr.model_copy(update={"model_dir": folder})})
 
 
 def _assemble(sources: Sequence[SourceReading]) -> Settings:

@@ -73,6 +73,12 @@ _BY_NAME: dict[str, Retired] = {
     "listening.near_silence_rms": _fixed("0.003"),
     "listening.near_silence_peak": _fixed("0.012"),
     "listening.near_silence_active_ratio": _fixed("0.01"),
+    "asr.model_dir": Retired(
+        "it is called asr.model now, which names a folder in models.directory or anywhere else, and gets the value. "
+        "Rename it, or delete it if the model is models.directory/whisper-base.",
+        ("asr", "model"),
+        None,
+    ),
     "asr.timeout_s": _fixed("6 s"),
     "asr.compute_type": _fixed("int8 on the CPU and float16 on CUDA, or the fastest that the device has"),
     "asr.beam_size": _fixed("1"),
@@ -154,7 +160,7 @@ _BY_NAME: dict[str, Retired] = {
     "budget.max_tool_output_tokens": _fixed("2000 tokens"),
     "budget.preserve_recent_files": _fixed("true"),
     "tiers.enabled": Retired(
-        "segments are always compressed, unless `roomtone memory opt-out` leaves them out. Delete it."
+        "segments are always compressed, unless `roomtone memory freeze` leaves them out. Delete it."
     ),
     "tiers.prune_after_days": _fixed("30 days"),
     "people.facts_each": _fixed("6"),

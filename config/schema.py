@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -114,6 +115,11 @@ class Setting:
     def secret(self) -> bool:
         """Return whether the value must never be shown."""
         return _mentions(self.field.annotation, SecretStr)
+
+    @property
+    def path(self) -> bool:
+        """Return whether the value is the path of a file or folder."""
+        return _mentions(self.field.annotation, Path)
 
     @property
     def collection(self) -> bool:

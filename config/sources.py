@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dotenv.parser import parse_stream
 
+from config.location import CONFIG_VARIABLE
 from config.problems import VARIABLE_PREFIX, SettingOrigin, not_a_section, unknown_key, unknown_variable
 from config.retired import RETIRED, RETIRED_SECTIONS, describe_retired, successor_value
 from config.schema import INTERNAL, SETTINGS, WELL_KNOWN_VARIABLES, is_section, variable_of
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from config.schema import Key, Setting
 
-# This variable holds the path of the operator's file. It is not a setting.
-CONFIG_VARIABLE = "ROOMTONE_CONFIG"
+# Where a variable may come from.
+ENVIRONMENT = "the environment"
 
 OVERRIDE = SettingOrigin("an override")
 
@@ -86,9 +87,7 @@ def read_toml(path: Path, *, name: str) -> SourceReading:
         text = path.read_text(encoding="utf-8-sig")
         tree = tomllib.loads(text)
     except FileNotFoundError:
-        found.problems.append(f"{name} does not exist. Check the path, or leave {CONFIG_VARIABLE} away.")
-    except IsADirectoryError:
-        found.problems.append(f"{name} is a directory. Name the file in it, for example {name}/roomtone.toml.")
+        found.problems.append(f"{name} does not exist. Check the path, or leave {CONFIG_VARIABLE} or --config away.")
     except OSError as exc:
         found.problems.append(f"{name} cannot be read: {exc.strerror or exc}. Check the file's rights.")
     except UnicodeDecodeError as exc:

@@ -137,6 +137,14 @@ def _first_with(places: tuple[Path, ...], *, needed: str) -> Path | None:
     return next((place for place in places if (place / needed).is_file()), None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_settings() -> Iterator[None]:
+    """Look for settings in the working directory only, never in the developer's checkout or home folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("config.load.running_checkout", Path.cwd)
+        yield
+
+
 @pytest.fixture(scope="session")
 def whisper_model_dir() -> Path:
     """A Whisper base model in CTranslate2 form."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING
+import os
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.main import get_command
@@ -14,19 +15,7 @@ from bot.cli.failures import INTERRUPTED, MISUSED, report_failure
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-app = typer.Typer(
-    name="roomtone",
-    help="A voice companion for Discord: it listens to everybody, remembers the conversation and answers aloud.",
-    epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. All settings are in config/default.toml.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-# The order in `roomtone -h`.
+# What a command's module has: `command`, or the `app` of a group of commands. The order in `roomtone -h`.
 _COMMANDS = {
     "run": "run",
     "rehearse": "rehearsal.command",
@@ -34,24 +23,78 @@ _COMMANDS = {
     "tail": "log_view.tail",
     "explain": "explain",
     "doctor": "doctor",
+    "memory": "memory.commands",
+    "models": "models",
+    "bench": "bench",
 }
+_GROUPS = {"memory", "models", "bench"}
+# The shell's completion passes the words of the line in this variable.
+_COMPLETED_LINE = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 
-@cache
-def _assemble() -> Callable[..., object]:
-    """Return the program with every command. Built once: `app` keeps what is added to it."""
-    for name, module in _COMMANDS.items():
-        app.command(name=name)(import_module(f"bot.cli.{module}").command)
-    app.add_typer(import_module("bot.cli.memory.commands").app, name="memory")
-    app.add_typer(import_module("bot.cli.models").app, name="models")
-    app.add_typer(import_module("bot.cli.bench").app, name="bench")
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"roomtone {metadata.version('roomtone')}")
+        raise typer.Exit
+
+
+def options(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="PATH",
+            help="The settings file, or its folder. Default: ROOMTONE_CONFIG, else roomtone.toml and .env in this "
+            "folder, in the checkout, or in ~/.config/roomtone.",
+        ),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A voice companion for Discord: it listens to everybody, remembers the conversation and answers aloud."""
+    if config is not None:
+        from config.location import CONFIG_VARIABLE
+
+        # As a variable it reaches every `load`, and the processes that a command starts.
+        os.environ[CONFIG_VARIABLE] = str(config.expanduser().absolute())
+
+
+def _assemble(names: Sequence[str]) -> Callable[..., object]:
+    """Return the program with these commands."""
+    app = typer.Typer(
+        name="roomtone",
+        epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. All settings are in config/default.toml.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        callback=options,
+    )
+    for name in names:
+        module = import_module(f"bot.cli.{_COMMANDS[name]}")
+        if name in _GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name=name)(module.command)
     return get_command(app)
+
+
+def _needed(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the command that is called or completed, or all of them. Importing all takes a second."""
+    line = next((os.environ[name] for name in _COMPLETED_LINE if name in os.environ), None)
+    words = list(arguments) if line is None else line.split()[1:]
+    while words and words[0].startswith("-"):
+        # `--config PATH` is the only option before a command that has a value.
+        del words[: 2 if words[0] == "--config" else 1]
+    # The last word of a line that is completed may be the beginning of a longer one.
+    return words[:1] if words and words[0] in _COMMANDS and (line is None or len(words) > 1) else tuple(_COMMANDS)
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status. Failures are reported on stderr."""
     try:
-        status = _assemble()(args=list(arguments), prog_name="roomtone", standalone_mode=False)
+        status = _assemble(_needed(arguments))(args=list(arguments), prog_name="roomtone", standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it: users never see a traceback

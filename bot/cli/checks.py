@@ -114,8 +114,8 @@ def check_recogniser(settings: AsrSettings) -> Finding:
         return finding
     where = settings.base_url or "OpenAI"
     if finding.status is Status.OK:
-        return replace(finding, detail=f"{settings.model} at {where}; behind it {finding.detail}")
-    detail = f"{settings.model} at {where}, with nothing behind it: {finding.detail}"
+        return replace(finding, detail=f"{settings.endpoint_model} at {where}; behind it {finding.detail}")
+    detail = f"{settings.endpoint_model} at {where}, with nothing behind it: {finding.detail}"
     return replace(finding, status=Status.WARNING, detail=detail)
 
 
@@ -123,7 +123,7 @@ def _check_local_recogniser(settings: AsrSettings) -> Finding:
     folder = settings.model_dir
     entry = next((each for each in CATALOGUE if each.name == folder.name), None)
     pull = f"Run `roomtone models pull {entry.name if entry else WHISPER_BASE.name}`" + (
-        "." if entry else ", or set asr.model_dir to a directory that holds a CTranslate2 Whisper model."
+        "." if entry else ", or set asr.model to the folder of a CTranslate2 Whisper model."
     )
     if entry is not None:
         return _check_model("recogniser", entry, folder, pull)

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 UNKNOWN_HASH = "copied by hand, so its hash is unknown and was not checked"
 
+
+def _complete_model(incomplete: str) -> list[str]:
+    return [entry.name for entry in CATALOGUE if entry.name.startswith(incomplete)]
+
+
 app = typer.Typer(
     name="models",
     help="Download, list and check the model files for hearing and speaking.",
@@ -58,7 +63,9 @@ def list_models() -> None:
 def pull(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Models to download. Default: all that hearing and speaking need."),
+        typer.Argument(
+            help="Models to download. Default: all that hearing and speaking need.", autocompletion=_complete_model
+        ),
     ] = None,
     origin: Annotated[
         PullSource,
@@ -116,7 +123,10 @@ def _pull_with_progress(
 
 @app.command()
 def check(
-    names: Annotated[list[str] | None, typer.Argument(help="Models to check. Default: all installed ones.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Models to check. Default: all installed ones.", autocompletion=_complete_model),
+    ] = None,
 ) -> None:
     """Compare the hashes of installed model files. Exit status 1 if one is wrong."""
     model_directory = ModelDirectory(load().models.directory)
@@ -139,6 +149,6 @@ def check(
 
 
 @app.command()
-def path(name: Annotated[str, typer.Argument(help="A model's name.")]) -> None:
+def path(name: Annotated[str, typer.Argument(help="A model's name.", autocompletion=_complete_model)]) -> None:
     """Print the folder of a model, installed or not."""
     typer.echo(ModelDirectory(load().models.directory).path(find_model(name)))

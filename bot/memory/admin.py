@@ -110,9 +110,10 @@ class MemoryAdmin:
         `max_input_tokens`: the context size that the session's share is measured against. `regardless`: ignore the
         share.
         """
-        if await self._tiers.opted_out(session_id):
+        if await self._tiers.is_frozen(session_id):
             raise MemoryAdminError(
-                f"Session {session_id} or its server has opted out. `roomtone memory opt-in` takes that back."
+                f"The tiers of session {session_id} are frozen, or those of its server. `roomtone memory unfreeze` "
+                "ends that."
             )
         before = await self.overview(session_id)
         unheard = await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns))

@@ -256,7 +256,7 @@ class MemoryUpkeep:
         total = self._memory.total_turns
         if not is_due(total, self._last_check):
             return
-        if await self._tiers.opted_out(self._session_id):
+        if await self._tiers.is_frozen(self._session_id):
             self._last_check = total
             return
         begun = self._clock.monotonic()

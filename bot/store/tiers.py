@@ -89,7 +89,8 @@ class TierStore:
         async with self._database.reading() as connection:
             return await _last_check(connection, session_id)
 
-    async def opted_out(self, session_id: SessionId) -> bool:
+    async def is_frozen(self, session_id: SessionId) -> bool:
+        """Return whether the tiers of a session or of its guild stay as they are."""
         async with self._database.reading() as connection:
             guild = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == session_id))
             wanted = and_(tier_opt_outs.c.scope == "session", tier_opt_outs.c.name == session_id)
@@ -97,7 +98,8 @@ class TierStore:
                 wanted = or_(wanted, and_(tier_opt_outs.c.scope == "guild", tier_opt_outs.c.name == str(guild)))
             return bool(await connection.scalar(select(func.count()).select_from(tier_opt_outs).where(wanted)))
 
-    async def opt_outs(self) -> tuple[tuple[str, str], ...]:
+    async def frozen(self) -> tuple[tuple[str, str], ...]:
+        """Return the frozen guilds and sessions, each as scope and id."""
         async with self._database.reading() as connection:
             found = await connection.execute(
                 select(tier_opt_outs).order_by(tier_opt_outs.c.scope, tier_opt_outs.c.name)
@@ -198,10 +200,10 @@ class TierStore:
                 await connection.execute(delete(sessions).where(sessions.c.id == name, expired))
         return tuple(SessionId(name) for name in names)
 
-    async def set_opt_out(self, scope: str, name: str, *, out: bool) -> bool:
-        """Store or remove the opt-out of a guild or session. Returns whether anything changed."""
+    async def set_frozen(self, scope: str, name: str, *, frozen: bool) -> bool:
+        """Freeze the tiers of a guild or session, or unfreeze them. Returns whether anything changed."""
         async with self._database.writing() as connection:
-            if out:
+            if frozen:
                 return await add_once(connection, tier_opt_outs, {"scope": scope, "name": name})
             same = and_(tier_opt_outs.c.scope == scope, tier_opt_outs.c.name == name)
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1

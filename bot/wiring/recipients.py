@@ -32,7 +32,7 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
         for what in (SOUND, WORDS):
             yield Recipient(what, _host(settings.realtime.base_url), f"speech-to-speech {settings.realtime.model}")
     if settings.asr.engine == "endpoint":
-        yield Recipient(SOUND, _host(settings.asr.base_url), f"recogniser {settings.asr.model}")
+        yield Recipient(SOUND, _host(settings.asr.base_url), f"recogniser {settings.asr.endpoint_model}")
     if settings.llm.configured:
         for llm in (settings.llm, *settings.llm.fallbacks()):
             yield Recipient(WORDS, _host(llm.base_url), f"language model {llm.model}")

@@ -90,7 +90,7 @@ async def open_recognizer(
         from voice.endpoint import Endpoint
 
         key = llm.key_for(settings.base_url, settings.api_key)
-        endpoint = Endpoint(settings.base_url, settings.model, key, TIMEOUT_S)
+        endpoint = Endpoint(settings.base_url, settings.endpoint_model, key, TIMEOUT_S)
         remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
         try:
             local = await _local_recognizer(stack, settings)
@@ -100,7 +100,7 @@ async def open_recognizer(
             return
         both = FallbackRecognizer(remote, local)
         if health is not None:
-            health.add_check(partial(_recognizer_problems, both, f"the speech recogniser {settings.model}"))
+            health.add_check(partial(_recognizer_problems, both, f"the speech recogniser {settings.endpoint_model}"))
         yield both
 
 

@@ -102,7 +102,8 @@ def test_a_retired_key_is_named_and_harmless(
 
     A renamed key keeps its value, so a wrong value of it is an error under the new name.
     """
-    (tmp_path / "roomtone.toml").write_text(f'[{key[0]}]\n{key[1]} = "auto"\n', "utf-8")
+    written = '"auto"' if RETIRED[key].values is not None else "{}"
+    (tmp_path / "roomtone.toml").write_text(f"[{key[0]}]\n{key[1]} = {written}\n", "utf-8")
     environ = {variable_of(key): "auto"} if RETIRED[key].values is not None else {}
     told: list[str] = []
     if RETIRED[key].values is None:

@@ -27,7 +27,6 @@ def environment(folder: Path, **extra: str) -> dict[str, str]:
         **kept,
         "ROOMTONE_STORAGE__DATA_DIR": str(folder / "data"),
         "ROOMTONE_MODELS__DIRECTORY": str(REPOSITORY / "data" / "models"),
-        "ROOMTONE_ASR__MODEL_DIR": str(REPOSITORY / "data" / "models" / "whisper-base"),
         "PYTHONUNBUFFERED": "1",
         "COLUMNS": "100",
         **extra,
@@ -54,6 +53,8 @@ class Program:
 
     def __init__(self, folder: Path, *arguments: str, **extra: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        # With a settings file in its folder the program does not look for the tester's own.
+        (folder / "roomtone.toml").touch()
         self._report = folder / "report.json"
         self.output = folder / "output.txt"
         with self.output.open("wb") as sink:

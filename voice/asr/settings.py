@@ -35,9 +35,9 @@ class AsrSettings(BaseModel):
     )
     engine: Literal["local", "endpoint"] = Field(
         default="local",
-        description="What recognises speech. local: the model in asr.model_dir; no sound leaves the machine. endpoint: "
-        "asr.base_url, to which everybody's speech is sent; where it fails the local model takes over, if it is "
-        "there.",
+        description="What recognises speech. local: a model in models.directory; no sound leaves the machine. "
+        "endpoint: asr.base_url, to which everybody's speech is sent; where it fails whisper-base takes over, if it is "
+        "in models.directory.",
     )
     base_url: EndpointUrl = Field(
         default="",
@@ -49,16 +49,16 @@ class AsrSettings(BaseModel):
         description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
     )
     model: str = Field(
-        default="whisper-1",
-        min_length=1,
-        description="The endpoint's model. Whisper models say how sure they are and which language they heard, which "
-        "helps to tell noise from speech; OpenAI's later models say less.",
+        default="",
+        examples=["whisper-small"],
+        description="The model. With asr.engine = local a CTranslate2 Whisper model: its name in models.directory, or "
+        "the path of its folder; empty means whisper-base. Larger ones make fewer errors and are slower (`roomtone "
+        "models list`). With asr.engine = endpoint the endpoint's model; empty means whisper-1. Whisper models say how "
+        "sure they are and which language they heard, which helps to tell noise from speech; OpenAI's later models say "
+        "less.",
     )
-    model_dir: Path = Field(
-        default=Path("data/models/whisper-base"),
-        description="Directory of the local model, a CTranslate2 Whisper model. `roomtone models pull whisper` fills "
-        "the default. Larger models make fewer errors and are slower.",
-    )
+    # The folder of the local model. `config.load` sets it from `model` and models.directory.
+    model_dir: Path = Field(default=Path("data/models/whisper-base"), json_schema_extra={"internal": True})
     device: Literal["auto", "cpu", "cuda"] = Field(
         default="auto",
         description="Where the local model runs. auto takes a CUDA device if there is one.",
@@ -70,3 +70,8 @@ class AsrSettings(BaseModel):
         description="Threads of one recognition on the CPU; 0 lets CTranslate2 choose. Default 2: twice as fast as one "
         "for a tenth more CPU; more gain little with a small model.",
     )
+
+    @property
+    def endpoint_model(self) -> str:
+        """Return the name of the model to ask an endpoint for."""
+        return self.model or "whisper-1"

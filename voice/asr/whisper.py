@@ -212,5 +212,5 @@ def _check_model_dir(model_dir: Path) -> None:
 def _unreadable(model_dir: Path, why: str) -> str:
     return (
         f"The speech model in {model_dir} cannot be read ({why}); "
-        "get one with `roomtone models pull whisper`, or set asr.model_dir to a CTranslate2 Whisper directory."
+        "get one with `roomtone models pull whisper`, or set asr.model to the folder of a CTranslate2 Whisper model."
     )

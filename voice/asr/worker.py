@@ -71,7 +71,7 @@ class ModelThread:
         except TimeoutError as exc:
             self.abandon()
             raise RecogniserError(
-                f"The speech model was not loaded within {timeout_s:g} s; take a smaller one (asr.model_dir)."
+                f"The speech model was not loaded within {timeout_s:g} s; take a smaller one (asr.model)."
             ) from exc
         except BaseException:
             self.abandon()

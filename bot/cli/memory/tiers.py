@@ -1,4 +1,4 @@
-"""`roomtone memory list`, `queue`, `compress`, `archive`, `prune`, `opt-out` and `opt-in`: shows and changes tiers."""
+"""`roomtone memory list`, `queue`, `compress`, `archive`, `prune`, `freeze` and `unfreeze`: shows and changes tiers."""
 
 from __future__ import annotations
 
@@ -142,24 +142,27 @@ OfSession = Annotated[
 ]
 
 
-def opt_out(guild: Guild = None, session: OfSession = None) -> None:
-    """Stop tier changes for a server or session. Without an option, list the opt-outs."""
-    _opt(guild, session, out=True)
+def freeze(guild: Guild = None, session: OfSession = None) -> None:
+    """Keep the tiers of a server or session as they are. Without an option, list what is frozen.
+
+    Nothing is compressed or archived there. Sessions are still deleted for their age.
+    """
+    _set_frozen(guild, session, frozen=True)
 
 
-def opt_in(guild: Guild = None, session: OfSession = None) -> None:
+def unfreeze(guild: Guild = None, session: OfSession = None) -> None:
     """Allow tier changes for a server or session again."""
-    _opt(guild, session, out=False)
+    _set_frozen(guild, session, frozen=False)
 
 
-def _opt(guild: int | None, session: str | None, *, out: bool) -> None:
+def _set_frozen(guild: int | None, session: str | None, *, frozen: bool) -> None:
     from config.load import load
 
-    for line in asyncio.run(_change_opt(load(), guild, session, out=out)):
+    for line in asyncio.run(_change_frozen(load(), guild, session, frozen=frozen)):
         typer.echo(line)
 
 
-async def _change_opt(settings: Settings, guild: int | None, session: str | None, *, out: bool) -> list[str]:
+async def _change_frozen(settings: Settings, guild: int | None, session: str | None, *, frozen: bool) -> list[str]:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
@@ -175,12 +178,11 @@ async def _change_opt(settings: Settings, guild: int | None, session: str | None
         lines: list[str] = []
         for scope, name in wanted:
             what = "Server" if scope == "guild" else "Session"
-            new = await tiers.set_opt_out(scope, name, out=out)
-            now = "has opted out" if out else "has opted in again"
-            lines.append(f"{what} {name} {now}." if new else f"{what} {name}: nothing changed.")
+            changed = await tiers.set_frozen(scope, name, frozen=frozen)
+            now = "is frozen" if frozen else "is no longer frozen"
+            lines.append(f"{what} {name} {now}." if changed else f"{what} {name}: nothing changed.")
         if not wanted:
-            everybody = await tiers.opt_outs()
-            lines = [f"{scope} {name}" for scope, name in everybody] or ["Nobody has opted out."]
+            lines = [f"{scope} {name}" for scope, name in await tiers.frozen()] or ["Nothing is frozen."]
         return lines
 
 

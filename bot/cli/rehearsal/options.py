@@ -14,8 +14,20 @@ if TYPE_CHECKING:
 
 DEFAULT_SCENARIO = "evening"
 
+
+def _complete_scenario(incomplete: str) -> list[str]:
+    from rehearsal.script.scenario_file import bundled_scenarios
+    from rehearsal.script.written_evening import bundled_evenings
+
+    return sorted(name for name in (*bundled_scenarios(), *bundled_evenings()) if name.startswith(incomplete))
+
+
 ScenarioName: TypeAlias = Annotated[
-    str, typer.Argument(help="A bundled scenario's name (`--list` shows them) or the path of a scenario file.")
+    str,
+    typer.Argument(
+        help="A bundled scenario's name (`--list` shows them) or the path of a scenario file.",
+        autocompletion=_complete_scenario,
+    ),
 ]
 ListAll: TypeAlias = Annotated[bool, typer.Option("--list", help="List the bundled scenarios and exit.")]
 SpeechFolder: TypeAlias = Annotated[

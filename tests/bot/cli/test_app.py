@@ -148,7 +148,7 @@ def test_a_mistake_of_ours_is_told_without_what_it_holds(
 ) -> None:
     """Only the type of an unexpected error is shown, because its message may contain what people said."""
 
-    def breaks() -> object:
+    def breaks(_names: object) -> object:
         raise ValueError("what Ada said")
 
     monkeypatch.setattr(app, "_assemble", breaks)

@@ -128,7 +128,7 @@ def test_absent_recogniser_names_the_command(tmp_path: Path) -> None:
     assert is_missing(finding, detail="whisper-base is not here.", remedy="`roomtone models pull whisper-base`")
     assert "`" not in finding.detail
     settings = AsrSettings.model_validate({"model_dir": tmp_path / "mine"})
-    assert is_missing(check_recogniser(settings), detail="no Whisper model in", remedy="set asr.model_dir")
+    assert is_missing(check_recogniser(settings), detail="no Whisper model in", remedy="set asr.model to")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "model.bin").touch()
     assert check_recogniser(settings).status is Status.OK

@@ -107,15 +107,15 @@ async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
     async with Evening(tmp_path / "a.db", tiers=settings) as evening:
         if scope != "setting":
             name = str(GUILD) if scope == "guild" else evening.session_id
-            assert await evening.shelf.set_opt_out(scope, name, out=True)
-            assert not await evening.shelf.set_opt_out(scope, name, out=True)
-            assert await evening.shelf.opt_outs() == ((scope, name),)
+            assert await evening.shelf.set_frozen(scope, name, frozen=True)
+            assert not await evening.shelf.set_frozen(scope, name, frozen=True)
+            assert await evening.shelf.frozen() == ((scope, name),)
         await evening.talk(100)
         filled(evening, 0.9)
         await evening.keeper.run_once()
         assert not any(each.known for each in await evening.shelf.tiers_of(evening.session_id))
         if scope != "setting":
-            assert await evening.shelf.set_opt_out(scope, name, out=False)
+            assert await evening.shelf.set_frozen(scope, name, frozen=False)
             await evening.new_keeper().run_once()
             assert all(each.known for each in await evening.shelf.tiers_of(evening.session_id))
 

@@ -75,7 +75,7 @@ async def test_a_load_that_hangs_is_given_up() -> None:
         return FakeEngine()
 
     thread = ModelThread(load)
-    with pytest.raises(RecogniserError, match=r"asr\.model_dir"):
+    with pytest.raises(RecogniserError, match=r"asr\.model"):
         await thread.start(timeout_s=0.01)
     go_on.set()
     assert await thread.stop(timeout_s=10)

@@ -69,14 +69,14 @@ def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str], m
 
 @pytest.mark.usefixtures("data_dir")
 def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
-    """A session or a server can opt out and in again. While it has opted out, `compress` does nothing and says why."""
-    assert told(capsys, "memory", "opt-out") == "Nobody has opted out.\n"
-    assert "Session evening has opted out." in told(capsys, "memory", "opt-out", "--session", "even")
-    assert "nothing changed" in told(capsys, "memory", "opt-out", "--session", "even")
-    assert "has opted out" in told(capsys, "memory", "compress", status=1)
-    assert "Server 77 has opted out" in told(capsys, "memory", "opt-out", "--guild", "77")
-    assert told(capsys, "memory", "opt-out") == "guild 77\nsession evening\n"
-    told(capsys, "memory", "opt-in", "--guild", "77", "--session", "evening")
+    """The tiers of a session or server can be frozen. While they are, `compress` does nothing and says why."""
+    assert told(capsys, "memory", "freeze") == "Nothing is frozen.\n"
+    assert "Session evening is frozen." in told(capsys, "memory", "freeze", "--session", "even")
+    assert "nothing changed" in told(capsys, "memory", "freeze", "--session", "even")
+    assert "are frozen" in told(capsys, "memory", "compress", status=1)
+    assert "Server 77 is frozen" in told(capsys, "memory", "freeze", "--guild", "77")
+    assert told(capsys, "memory", "freeze") == "guild 77\nsession evening\n"
+    told(capsys, "memory", "unfreeze", "--guild", "77", "--session", "evening")
     assert "nothing to do" in told(capsys, "memory", "compress")
 
 
@@ -97,7 +97,7 @@ def test_retention_deletes_whole_sessions(
 
 @pytest.mark.parametrize(
     "words",
-    [["list"], ["queue"], ["compress"], ["archive"], ["prune"], ["opt-out"], ["export", "out"]],
+    [["list"], ["queue"], ["compress"], ["archive"], ["prune"], ["freeze"], ["export", "out"]],
 )
 def test_without_a_memory_there_is_a_sentence(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,82 @@
+"""Finds the folder of the operator's settings, so that the command works from any folder.
+
+The first of these that is there:
+
+1. the file or folder that `roomtone --config` or ROOMTONE_CONFIG names;
+2. the working directory, if Roomtone's settings or memory are in it;
+3. the checkout that the program runs from;
+4. the user's folders for settings and data (XDG: ~/.config/roomtone and ~/.local/share/roomtone).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The path of the operator's file, or of its folder. It is not a setting.
+CONFIG_VARIABLE = "ROOMTONE_CONFIG"
+FILE_NAME = "roomtone.toml"
+ENV_FILE = ".env"
+# A bot that is configured by the environment alone has neither file, but it has its memory.
+_MARKS = (FILE_NAME, ENV_FILE, "data/roomtone.db")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsLocation:
+    """Where the settings are. `folder`: has `.env`. `file`: the operator's file. `named`: the operator named it, so it
+    must exist. `base`: where relative paths in the settings start.
+    """
+
+    folder: Path
+    file: Path
+    base: Path
+    named: bool = False
+
+
+def find_location(working: Path, environ: Mapping[str, str], *, checkout: Path | None) -> SettingsLocation:
+    """Return where the settings are for a command that is started in `working`.
+
+    `checkout`: the source tree that the program runs from, None if it is installed.
+    """
+    named = environ.get(CONFIG_VARIABLE, "").strip()
+    if named:
+        return named_location(working, named)
+    if any((working / mark).exists() for mark in _MARKS):
+        return location_in(working)
+    if checkout is not None:
+        return location_in(checkout)
+    return _users_location(environ)
+
+
+def named_location(working: Path, name: str) -> SettingsLocation:
+    """Return the location that somebody named: a file, or a folder that has one or is configured by `.env` alone."""
+    path = working / Path(name).expanduser()
+    if not path.is_dir():
+        return SettingsLocation(path.parent, path, path.parent, named=True)
+    file = path / FILE_NAME
+    return SettingsLocation(path, file, path, named=not (path / ENV_FILE).exists())
+
+
+def location_in(folder: Path) -> SettingsLocation:
+    """Return the location of the settings in this folder, whether there are any or not."""
+    return SettingsLocation(folder, folder / FILE_NAME, folder)
+
+
+def running_checkout() -> Path | None:
+    """Return the source tree that this program runs from, or None if it is installed elsewhere."""
+    root = Path(__file__).resolve().parents[1]
+    return root if (root / "pyproject.toml").is_file() and (root / "uv.lock").is_file() else None
+
+
+def _users_location(environ: Mapping[str, str]) -> SettingsLocation:
+    def folder(variable: str, usual: str) -> Path:
+        # The XDG specification says to ignore relative paths.
+        given = Path(environ.get(variable, ""))
+        return (given if given.is_absolute() else Path.home() / usual) / "roomtone"
+
+    settings = folder("XDG_CONFIG_HOME", ".config")
+    return SettingsLocation(settings, settings / FILE_NAME, folder("XDG_DATA_HOME", ".local/share"))

@@ -1,0 +1,101 @@
+"""Recognises variables that are nearly right: a mistyped or another program's name, or quotes that belong to the value.
+
+`.env` is a file that people write by hand, and a misspelt name in it would go unnoticed: any other program's variables
+may stand there too.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from config.location import CONFIG_VARIABLE, ENV_FILE
+from config.problems import VARIABLE_PREFIX
+from config.schema import SETTINGS, WELL_KNOWN_VARIABLES, variable_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from config.sources import Variable
+
+# Names that other programs use for the same thing, or that people remember instead.
+OTHER_NAMES = {
+    "DISCORD_BOT_TOKEN": "DISCORD_TOKEN",
+    "DISCORD_API_TOKEN": "DISCORD_TOKEN",
+    "DISCORD_KEY": "DISCORD_TOKEN",
+    "BOT_TOKEN": "DISCORD_TOKEN",
+    "OPENAI_KEY": "OPENAI_API_KEY",
+    "OPENAI_TOKEN": "OPENAI_API_KEY",
+    "OPENAI_API_TOKEN": "OPENAI_API_KEY",
+    "OPENAI_SECRET_KEY": "OPENAI_API_KEY",
+    "OPENAI_BASE_URL": "ROOMTONE_LLM__BASE_URL",
+    "OPENAI_API_BASE": "ROOMTONE_LLM__BASE_URL",
+    "OPENAI_MODEL": "ROOMTONE_LLM__MODEL",
+}
+# The keys of two providers work with the address of their OpenAI-compatible endpoints.
+_PROVIDERS = {"ANTHROPIC_API_KEY": "Anthropic", "GEMINI_API_KEY": "Gemini", "GOOGLE_API_KEY": "Gemini"}
+# Names at least this similar are probably the same name: DISCORD_TOCKEN is, ANTHROPIC_API_KEY is not OPENAI_API_KEY.
+_ALIKE = 0.85
+# What opens a quotation, and what closes it. Text programs turn straight quotes into curly ones.
+_QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "`": "`"}
+
+
+def near_misses(variables: Sequence[Variable]) -> list[str]:
+    """Return a sentence for each variable that was probably meant to be one of ours. The sentences contain no value."""
+    filled = {each.name for each in variables if each.value.strip()}
+    sentences: list[str] = []
+    for variable in variables:
+        name = variable.name
+        if not variable.value.strip() or name in WELL_KNOWN_VARIABLES or name.startswith(VARIABLE_PREFIX):
+            continue
+        if (
+            name in _PROVIDERS
+            and variable.place == ENV_FILE
+            and not {"OPENAI_API_KEY", "ROOMTONE_LLM__API_KEY"} & filled
+        ):
+            sentences.append(
+                f"{name} in {variable.place} is not read. For {_PROVIDERS[name]}, put the key into OPENAI_API_KEY and "
+                "set ROOMTONE_LLM__BASE_URL and ROOMTONE_LLM__MODEL (docs/guide.md)."
+            )
+        elif (meant := _meant(name)) is not None and meant not in filled:
+            sentences.append(f"{name} in {variable.place} is not read. Did you mean {meant}?")
+    return sentences
+
+
+def without_quotes(variables: Iterable[Variable]) -> tuple[list[Variable], list[str]]:
+    """Return the variables without quotes around the values of ours, and a sentence for each that had some.
+
+    `.env` needs no quotes, and a reader such as Docker's passes them on as a part of the value.
+    """
+    cleaned: list[Variable] = []
+    sentences: list[str] = []
+    for variable in variables:
+        value = variable.value.strip()
+        if _is_ours(variable.name) and len(value) > 1 and _QUOTES.get(value[0]) == value[-1]:
+            sentences.append(
+                f"{variable.name} in {variable.place} has quotes around its value, which are left out. Delete them."
+            )
+            cleaned.append(replace(variable, value=value[1:-1]))
+        else:
+            cleaned.append(variable)
+    return cleaned, sentences
+
+
+def _meant(name: str) -> str | None:
+    known = OTHER_NAMES.get(name.upper())
+    if known is not None:
+        return known
+    candidates = [*WELL_KNOWN_VARIABLES, CONFIG_VARIABLE]
+    if "__" in name:
+        candidates += [variable_of(key) for key in SETTINGS]
+    close = difflib.get_close_matches(name.upper(), candidates, n=1, cutoff=_ALIKE)
+    return close[0] if close else None
+
+
+def _is_ours(name: str) -> bool:
+    if name in WELL_KNOWN_VARIABLES or name == CONFIG_VARIABLE:
+        return True
+    # A list may begin and end with quotes that belong to its entries.
+    setting = next((each for each in SETTINGS.values() if each.variable == name), None)
+    return setting is not None and not setting.collection
