@@ -54,7 +54,7 @@ def forget_in_logs(folder: Path, words: ForgottenWords, *, person_id: str | None
     def without(line: bytes) -> bytes:
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return b"" if _tells(line.decode("utf-8", "replace"), words, person_id) else line
         left = _without(event, words, person_id)
         return line if left == event else json.dumps(left).encode() + b"\n"

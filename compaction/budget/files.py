@@ -87,7 +87,7 @@ def _paths_in(arguments: str) -> frozenset[str]:
     """Return the paths in the JSON arguments of a tool call. Returns none if the arguments are not valid JSON."""
     try:
         given = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return frozenset()
     return frozenset(_named(given)) if isinstance(given, dict) else frozenset()
 

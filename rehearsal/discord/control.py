@@ -162,7 +162,7 @@ async def _body(request: web.Request, *known: Any) -> Json:
         return {}
     try:
         body = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LocalDiscordError('The request\'s body is not JSON. An example: {"loss": 0.05}.') from error
     if not isinstance(body, dict):
         raise LocalDiscordError('The request\'s body is a JSON object, for example {"loss": 0.05}.')

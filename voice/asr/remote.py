@@ -121,7 +121,7 @@ class RemoteRecognizer:
             compute_s = time.perf_counter() - started
         try:
             return _recognition(json.loads(body), heard, language, compute_s=compute_s)
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise self._unreadable() from error
 
     def confirm(self, speaker_id: int) -> None:

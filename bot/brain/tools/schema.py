@@ -62,7 +62,7 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
     """Return the arguments that a model wrote as JSON. Raises `ToolError` with what to correct, for the model."""
     try:
         arguments = json.loads(written or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolError("The arguments are not JSON. Write one JSON object.") from error
     if not isinstance(arguments, dict):
         raise ToolError("The arguments are not a JSON object. Write one, with the parameters as keys.")

@@ -35,7 +35,9 @@ def test_a_changed_file_has_another_hash() -> None:
     assert hashes[0] == hashes[2] != hashes[1]
 
 
-@pytest.mark.parametrize("arguments", ["", "[1]", "{", '{"path": 7}', '{"query": "a.txt"}', '{"path": [null, ""]}'])
+@pytest.mark.parametrize(
+    "arguments", ["", "[1]", "{", '{"path": 7}', '{"query": "a.txt"}', '{"path": [null, ""]}', "[" * 5_000]
+)
 def test_whatever_a_model_writes_as_arguments(arguments: str) -> None:
     """Any arguments of a tool call are accepted; those without a path give no file."""
     messages = [

@@ -84,8 +84,9 @@ async def test_the_network_is_set_and_told() -> None:
             ([1], 'The request\'s body is a JSON object, for example {"loss": 0.05}.'),
         ):
             assert await control.post("/network", body) == (400, {"error": says})
-        status, answer = await control.post("/network", text="loss=1")
-        assert (status, answer["error"]) == (400, 'The request\'s body is not JSON. An example: {"loss": 0.05}.')
+        for text in ("loss=1", "[" * 100_000):
+            status, answer = await control.post("/network", text=text)
+            assert (status, answer["error"]) == (400, 'The request\'s body is not JSON. An example: {"loss": 0.05}.')
         assert local.network.loss == 0.5
 
 

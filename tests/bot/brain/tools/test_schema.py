@@ -24,6 +24,8 @@ def test_what_is_right_passes() -> None:
     ("written", "told"),
     [
         ("{", "not JSON"),
+        ("[" * 5_000, "not JSON"),
+        ('{"query":' * 5_000, "not JSON"),
         ("[1]", "not a JSON object"),
         ("{}", "'query' is a required property"),
         ('{"query": 7}', "query: 7 is not of type 'string'"),
