@@ -48,9 +48,12 @@ def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Ite
 
 
 # Schemas come from MCP servers too. Their patterns are not evaluated: a malicious one could block the event loop for
-# ever. The server checks them itself.
+# ever, and so could the comparison of each item with each other. The server checks them itself.
 _CHECKS = {
-    **dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems"), lambda *_: iter(())),
+    **dict.fromkeys(
+        ("pattern", "patternProperties", "uniqueItems", "unevaluatedProperties", "unevaluatedItems"),
+        lambda *_: iter(()),
+    ),
     "additionalProperties": _additional,
     "$ref": _limited_reference("$ref"),
     "$dynamicRef": _limited_reference("$dynamicRef"),
