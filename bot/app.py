@@ -33,6 +33,7 @@ from bot.room.room import Room
 from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
 from bot.settings import RESUME_WITHIN_S
+from bot.texts.text import Text, sentence_of
 from bot.wiring.recipients import recipients
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
@@ -124,7 +125,7 @@ async def running_bot(
             health.add_check(partial(_metronome_problems, metronome))
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
-            partial(add_memory_commands, people=stores.people, zone=zone),
+            partial(add_memory_commands, people=stores.people),
             _privacy(settings, stores, clock),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
@@ -218,4 +219,4 @@ async def _rejoin_one(place: Place, supervisor: RoomSupervisor, session_id: Sess
         await supervisor.join(place)
     except KNOWN_ERRORS as error:
         log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
-        await place.write(f"I could not come back. {error}")
+        await place.write(Text("I could not come back. {why}", why=sentence_of(error)))

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
+from bot.texts.text import Text
 from voice.endpoint_settings import EndpointKey, EndpointUrl
 
 # What Discord shows as `Copy ID` in its developer mode.
@@ -90,7 +91,9 @@ class DiscordSettings(BaseModel):
     ] = ()
 
 
-DEFAULT_NOTICE = "I am listening in this channel: what is said is written down and remembered, so that I can take part."
+DEFAULT_NOTICE = Text(
+    "I am listening in this channel: what is said is written down and remembered, so that I can take part."
+)
 
 
 # After a crash: seconds since the last turn within which the bot rejoins the channel and continues the session. Half an

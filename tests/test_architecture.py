@@ -51,6 +51,7 @@ HOMES: dict[str, tuple[str, ...]] = {
 # folder. Imports for type checking count too. Folders in the same layer do not import each other.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot": (
+        ("texts",),
         ("clock", "errors", "events", "guild", "private_files", "runtime_tuning", "settings"),
         ("channel", "health", "log_redaction", "models", "store", "time_phrases", "web"),
         ("logs",),

@@ -12,22 +12,34 @@ from typing import TYPE_CHECKING
 
 import discord
 
+from bot.texts.text import Text
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 
 class Who(StrEnum):
-    """Whom a command is for. The values complete the sentence `Only … can do that.`"""
+    """Whom a command is for. `PEOPLE` has the words for them."""
 
-    EVERYBODY = "members of this server"
+    EVERYBODY = "everybody"
     # If the bot is in no voice channel, the command itself says so.
-    PRESENT_OR_MODERATORS = (
-        "people in my voice channel and moderators (who may manage the server or its channels, or mute members)"
-    )
+    PRESENT_OR_MODERATORS = "present_or_moderators"
     # What is on somebody's screen concerns the people who are there.
-    PRESENT = "people in my voice channel"
-    MODERATORS = "moderators (who may manage the server or its channels, or mute members)"
-    MANAGERS = "members who may manage the server"
+    PRESENT = "present"
+    MODERATORS = "moderators"
+    MANAGERS = "managers"
+
+
+# They complete the sentence `Only … can do that.`
+PEOPLE: Mapping[Who, Text] = {
+    Who.EVERYBODY: Text("members of this server"),
+    Who.PRESENT_OR_MODERATORS: Text(
+        "people in my voice channel and moderators (who may manage the server or its channels, or mute members)"
+    ),
+    Who.PRESENT: Text("people in my voice channel"),
+    Who.MODERATORS: Text("moderators (who may manage the server or its channels, or mute members)"),
+    Who.MANAGERS: Text("members who may manage the server"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +85,8 @@ RULES: Mapping[str, Rule] = {
     "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
 }
 
-NO_ROLE = "Only members with one of the roles that I serve, and moderators, can do that."
-NOT_HERE = "I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels)."
+NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")
+NOT_HERE = Text("I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +125,7 @@ class CommandUser:
                 return self.is_manager
 
 
-def refusal(command: str, options: Iterable[str], user: CommandUser) -> str | None:
+def refusal(command: str, options: Iterable[str], user: CommandUser) -> Text | None:
     """Return why `user` may not use a command with these options, as a sentence for them, or None if they may.
 
     `command`: the name with its group, such as `watch start`. Raises `KeyError` for a command without a rule.
@@ -121,12 +133,12 @@ def refusal(command: str, options: Iterable[str], user: CommandUser) -> str | No
     rule = RULES[command]
     for who in (rule.who, *(rule.options[name] for name in options if name in rule.options)):
         if not user.is_one_of(who):
-            return f"Only {who} can do that."
+            return Text("Only {who} can do that.", who=PEOPLE[who])
     if rule.needs_role and not (user.has_role or user.is_moderator):
         return NO_ROLE
     return None
 
 
-def channel_refusal(channel_id: int, name: str, allowed: Collection[int]) -> str | None:
+def channel_refusal(channel_id: int, name: str, allowed: Collection[int]) -> Text | None:
     """Return why the bot may not come into a voice channel, or None. `allowed`: the channels in the settings."""
-    return NOT_HERE.format(channel=name) if allowed and channel_id not in allowed else None
+    return NOT_HERE.fill(channel=name) if allowed and channel_id not in allowed else None

@@ -7,11 +7,13 @@ invites it is a moderator on a server of their own.
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import discord
 import structlog
+
+from bot.texts.text import Text, in_language, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,19 +26,24 @@ log = structlog.get_logger()
 CHECK_TIMEOUT_S = 2.0
 LEAVE_TIMEOUT_S = 10.0
 
-UNINVITED = (
+UNINVITED = Text(
     "I serve only the servers that the person who runs me has chosen, so I am leaving; they can let me stay by adding "
     "{guild_id} to discord.guilds."
 )
 
 
-class Verdict(StrEnum):
-    """Whether the bot serves a server. Where it does not, the value is the answer to a command."""
+class Verdict(Enum):
+    """Whether the bot serves a server. Where it does not, `sentence` is the answer to a command."""
 
-    SERVED = ""
-    UNINVITED = "I serve only the servers that the person who runs me has chosen, and this is none of them."
+    SERVED = verbatim("")
+    UNINVITED = Text("I serve only the servers that the person who runs me has chosen, and this is none of them.")
     # Discord did not answer: nothing is done there, and the bot stays.
-    UNKNOWN = "I could not check just now whether I may serve this server. Try again in a moment."
+    UNKNOWN = Text("I could not check just now whether I may serve this server. Try again in a moment.")
+
+    @property
+    def sentence(self) -> Text:
+        sentence: Text = self.value
+        return sentence
 
 
 def owners_of(settings: DiscordSettings, application: discord.AppInfo | None) -> frozenset[int]:
@@ -130,7 +137,8 @@ async def _tell(guild: discord.Guild) -> None:
     if channel is None:
         return
     try:
-        await channel.send(UNINVITED.format(guild_id=guild.id), allowed_mentions=discord.AllowedMentions.none())
+        text = in_language(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
+        await channel.send(text, allowed_mentions=discord.AllowedMentions.none())
     except (discord.DiscordException, OSError) as error:
         log.warning("guild_not_told", guild_id=guild.id, error_class=type(error).__name__)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import discord
 
 from bot.channel.port import ChatError, DroppedFile
+from bot.discord.answers import MESSAGE_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,6 @@ MOST_MESSAGES = 50
 TIMEOUT_S = 8.0
 # Asking who somebody is takes a tenth of a second; a tool has 8 to 12 s for everything.
 ASKER_TIMEOUT_S = 2.0
-# Discord's limit for one message.
-MESSAGE_CHARS = 2000
 
 _NO_RIGHT = "I may not {what} in this channel's chat. Give me the right {right} there."
 _NO_RIGHT_OF_ASKER = (

@@ -16,6 +16,7 @@ from discord import app_commands
 
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
+from bot.discord.answers import CommandTranslator
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.consent_buttons import ConsentButtons
@@ -24,6 +25,7 @@ from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
 from bot.discord.stage import take_the_stage
 from bot.errors import SetupError
+from bot.texts.catalogue import ENGLISH, languages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -73,7 +75,7 @@ class RoomtoneClient(discord.Client):
         self._supervisor = supervisor
         self._metronome = metronome
         self._consents = consents
-        self._buttons: ConsentButtons | None = None
+        self._buttons: dict[str, ConsentButtons] = {}
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(self, settings, admission=self.admission, whereabouts=supervisor)
         add_room_commands(self.tree, supervisor, self.place)
@@ -86,8 +88,11 @@ class RoomtoneClient(discord.Client):
 
     async def setup_hook(self) -> None:
         if self._consents is not None:
-            self._buttons = ConsentButtons(self._consents, self._supervisor)
-            self.add_view(self._buttons)
+            for language in languages():
+                self._buttons[language] = ConsentButtons(self._consents, self._supervisor, language)
+            # Those of an earlier process have the same ids in every language.
+            self.add_view(self._buttons[ENGLISH])
+        await self.tree.set_translator(CommandTranslator())
         await self.tree.sync()
 
     async def on_ready(self) -> None:
@@ -159,10 +164,14 @@ class RoomtoneClient(discord.Client):
                 channel,
                 self._metronome,
                 allowed=self._settings.channels,
-                buttons=self._buttons,
+                buttons=self._buttons_in if self._buttons else None,
                 require_e2ee=self._settings.require_e2ee,
             )
         return None
+
+    def _buttons_in(self, language: str) -> ConsentButtons:
+        known = (self._buttons.get(code) for code in (language, language.partition("-")[0]))
+        return next(filter(None, known), self._buttons[ENGLISH])
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from discord import app_commands
 
 from bot.discord.access import RULES, CommandUser, refusal
 from bot.discord.admission import Verdict
+from bot.discord.answers import answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.discord.admission import GuildAdmission
     from bot.settings import DiscordSettings
+    from bot.texts.text import Text
 
 log = structlog.get_logger()
 
@@ -76,16 +78,16 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             user_id=interaction.user.id,
         )
         try:
-            await interaction.response.send_message(refused, ephemeral=True)
+            await answer(interaction, refused)
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("refusal_not_sent", command=command.qualified_name, error_class=type(error).__name__)
         return False
 
-    async def _refusal(self, interaction: discord.Interaction, command: str) -> str | None:
+    async def _refusal(self, interaction: discord.Interaction, command: str) -> Text | None:
         # The bot has left a server that is not known here, and Discord does not know it yet.
         verdict = Verdict.UNINVITED if interaction.guild is None else await self._admission.check(interaction.guild)
         if verdict is not Verdict.SERVED:
-            return str(verdict)
+            return verdict.sentence
         options = [name for name, value in interaction.namespace if value is not None and value is not False]
         return refusal(command, options, self.user_of(interaction))
 

@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 
+from bot.discord.answers import answer
 from bot.errors import BotError
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text, in_language, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from bot.discord.command_tree import BotWhereabouts
 
-HEARD = "I hear you now, until this session ends. *Do not hear me* takes that back at once."
-NOT_HEARD = "I do not hear you: what you say is not even decrypted. *Hear me* changes that."
-NOT_HERE = "I am not listening in this channel now."
+HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes that back at once.")
+NOT_HEARD = Text("I do not hear you: what you say is not even decrypted. *Hear me* changes that.")
+HEAR_ME = Text("Hear me")
+DO_NOT_HEAR_ME = Text("Do not hear me")
+NOT_HERE = Text("I am not listening in this channel now.")
 
 
 class Consents(Protocol):
@@ -25,19 +30,21 @@ class Consents(Protocol):
 
 
 class ConsentButtons(discord.ui.View):
-    """The two buttons. One instance serves every notice of the process, also those of an earlier process."""
+    """The two buttons. An instance serves every notice of the process in one language, also of an earlier process."""
 
-    def __init__(self, consents: Consents, whereabouts: BotWhereabouts) -> None:
+    def __init__(self, consents: Consents, whereabouts: BotWhereabouts, language: str = ENGLISH) -> None:
         super().__init__(timeout=None)
+        self.hear.label = in_language(HEAR_ME, language)
+        self.do_not_hear.label = in_language(DO_NOT_HEAR_ME, language)
         self._consents = consents
         self._whereabouts = whereabouts
 
-    @discord.ui.button(label="Hear me", style=discord.ButtonStyle.success, custom_id="roomtone:hear-me")
+    @discord.ui.button(style=discord.ButtonStyle.success, custom_id="roomtone:hear-me")
     async def hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
         """The person agrees to be heard."""
         await self.press(interaction, agrees=True)
 
-    @discord.ui.button(label="Do not hear me", style=discord.ButtonStyle.secondary, custom_id="roomtone:do-not-hear-me")
+    @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:do-not-hear-me")
     async def do_not_hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
         """The person takes it back."""
         await self.press(interaction, agrees=False)
@@ -47,10 +54,10 @@ class ConsentButtons(discord.ui.View):
         try:
             sentence = await self._choose(interaction, agrees=agrees)
         except (BotError, StoreError) as error:
-            sentence = str(error)
-        await interaction.response.send_message(sentence, ephemeral=True)
+            sentence = sentence_of(error)
+        await answer(interaction, sentence)
 
-    async def _choose(self, interaction: discord.Interaction, *, agrees: bool) -> str:
+    async def _choose(self, interaction: discord.Interaction, *, agrees: bool) -> Text:
         here = None if interaction.guild_id is None else self._whereabouts.place_of(interaction.guild_id)
         if interaction.guild_id is None or here is None or here.channel_id != interaction.channel_id:
             return NOT_HERE

@@ -12,9 +12,11 @@ import structlog
 
 from bot.channel.port import Person
 from bot.discord.access import channel_refusal
+from bot.discord.answers import MESSAGE_CHARS
 from bot.discord.chat import DiscordChat
 from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
+from bot.texts.text import in_language
 from voice.errors import LinkError
 from voice.transport.link import VoiceLink
 
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WRITE_TIMEOUT_S = 10.0
-# Discord's limit for one message.
-MESSAGE_CHARS = 2000
 
 
 class ChannelNotAllowedError(BotError):
@@ -48,12 +48,12 @@ class DiscordPlace:
         metronome: Metronome | None = None,
         *,
         allowed: Collection[int] = (),
-        buttons: discord.ui.View | None = None,
+        buttons: Callable[[str], discord.ui.View] | None = None,
         require_e2ee: bool = False,
     ) -> None:
         """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all.
-        `buttons`: those below a notice that asks. `require_e2ee`: stay only in end-to-end encrypted calls.
+        `buttons`: those below a notice that asks, in a language. `require_e2ee`: stay only in encrypted calls.
         """
         self._require_e2ee = require_e2ee
         self._buttons = buttons
@@ -79,6 +79,11 @@ class DiscordPlace:
     @property
     def guild_name(self) -> str:
         return self._channel.guild.name
+
+    @property
+    def language(self) -> str:
+        """Return the language of what everybody in the channel reads, as a Discord locale."""
+        return self._channel.guild.preferred_locale.value
 
     def chat_for(self, asker_id: int | None) -> DiscordChat:
         return DiscordChat(self._channel, asker_id=asker_id)
@@ -115,11 +120,12 @@ class DiscordPlace:
         await self.write_notice(sentence)
 
     async def write_notice(self, text: str, *, asks: bool = False) -> bool:
-        buttons = discord.utils.MISSING if not asks or self._buttons is None else self._buttons
+        buttons = discord.utils.MISSING if not asks or self._buttons is None else self._buttons(self.language)
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 nobody = discord.AllowedMentions.none()
-                await self._channel.send(text[:MESSAGE_CHARS], allowed_mentions=nobody, view=buttons)
+                sentence = in_language(text, self.language)[:MESSAGE_CHARS]
+                await self._channel.send(sentence, allowed_mentions=nobody, view=buttons)
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
             return False

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import discord
 import structlog
 
+from bot.texts.text import Text
+
 if TYPE_CHECKING:
     from bot.channel.port import Place
 
@@ -30,6 +32,9 @@ async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place:
     except (discord.DiscordException, OSError, TimeoutError) as error:
         log.warning("stage_not_taken", channel_id=place.channel_id, error_class=type(error).__name__)
     await place.write(
-        f"I am among the audience of {place.name}, where nobody hears me. Invite me to speak; or give my role the "
-        "permission Mute Members, then use /leave and /join."
+        Text(
+            "I am among the audience of {channel}, where nobody hears me. Invite me to speak; or give my role the "
+            "permission Mute Members, then use /leave and /join.",
+            channel=place.name,
+        )
     )

@@ -14,6 +14,7 @@ import structlog
 from bot.errors import BotError
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
+from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class GuildParticipations:
         """Silence the bot in its session there, for `minutes` or until its end. Raises `NotHereError`, `StoreError`."""
         guild = await self.of_guild(guild_id)
         if guild.room is None:
-            raise NotHereError("I am not in a voice channel here.")
+            raise NotHereError(Text("I am not in a voice channel here."))
         until = None if minutes is None else self._clock.now() + 60 * minutes
         silence = guild.silence.silence_session(guild.room.session_id, until=until)
         await self._set_silence(guild, silence, by=by, how="command")
@@ -226,7 +227,7 @@ class GuildParticipations:
         withdraws = not agrees and guild.asks and not guild.excludes(person_id)
         if agrees and person_id in guild.opted_out:
             raise OptedOutError(
-                "You have opted out of being heard on this server. Use /opt-in first, then press again."
+                Text("You have opted out of being heard on this server. Use /opt-in first, then press again.")
             )
         guild.agreed = frozenset(guild.agreed | {person_id} if agrees else guild.agreed - {person_id})
         if withdraws and guild.room is not None:

@@ -18,6 +18,7 @@ from bot.brain.wakeword import mentions_name, strip_name
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
 from bot.participation.statistics import ParticipationStatistics
+from bot.texts.text import Text, counted
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -36,12 +37,19 @@ log = structlog.get_logger()
 CHECK_QUIET_S = 5.0
 # Most notices that wait to be written; a longer queue would come from somebody playing with the commands.
 NOTICES_WAITING = 8
-SILENCED = "I am silent now and go on listening. /talk lets me speak again."
-MAY_SPEAK = "I may speak again."
-OVER_CEILING = (
-    "I have talked as much as an hour may cost on this server, so I am silent for about {time}. I go on listening; "
-    "/status shows the figures."
-)
+SILENCED = Text("I am silent now and go on listening. /talk lets me speak again.")
+MAY_SPEAK = Text("I may speak again.")
+
+
+def over_ceiling(minutes: int) -> Text:
+    """Return the notice that the hour's ceiling is reached, and for how long."""
+    return counted(
+        minutes,
+        "I have talked as much as an hour may cost on this server, so I am silent for about a minute. I go on "
+        "listening; /status shows the figures.",
+        "I have talked as much as an hour may cost on this server, so I am silent for about {count} minutes. I go on "
+        "listening; /status shows the figures.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +173,7 @@ class Participation:
         """Return those of `people` (id, display name) who may be heard."""
         return [each for each in people if not self.excludes(int(each[0]))]
 
-    def status(self) -> str:
+    def status(self) -> Text:
         """Return decisions, costs and silence in plain sentences, for /status."""
         return self._statistics.format(self._guild, silenced=self.silenced, now=self._clock.monotonic())
 
@@ -320,7 +328,7 @@ class Participation:
         guild.ceiling_notice_at = now
         minutes = max(1, round(guild.costs.free_in_s(now) / 60))
         log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=minutes)
-        self._notify(OVER_CEILING.format(time="a minute" if minutes == 1 else f"{minutes} minutes"))
+        self._notify(over_ceiling(minutes))
 
     # -- what happens in the room ----------------------------------------------------------------------------
 

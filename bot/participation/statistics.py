@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from bot.participation.costs import Cost
+from bot.texts.text import Text, counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,41 +27,52 @@ class ParticipationStatistics:
     def count(self, decision: Decision) -> None:
         (self._took_part if decision.answer else self._kept_silent)[decision.reason] += 1
 
-    def format(self, guild: GuildParticipation, *, silenced: bool, now: float) -> str:
+    def format(self, guild: GuildParticipation, *, silenced: bool, now: float) -> Text:
         """Return plain sentences. `silenced`: whether the bot is silenced in this room; `now`: monotonic seconds."""
         sentences = []
         if self._took_part:
-            sentences.append(f"I took part {_times(self._took_part.total())} ({_listed(self._took_part)}).")
+            total = self._took_part.total()
+            sentences.append(
+                Text("I took part {times} ({reasons}).", times=_times(total), reasons=_listed(self._took_part))
+            )
         if self.skipped:
-            sentences.append(f"{_times(self.skipped)} there was nothing to say after all.")
+            sentences.append(Text("{times} there was nothing to say after all.", times=_times(self.skipped)))
         if self._kept_silent:
-            sentences.append(f"I kept silent {_times(self._kept_silent.total())} ({_listed(self._kept_silent)}).")
+            total = self._kept_silent.total()
+            reasons = _listed(self._kept_silent)
+            sentences.append(Text("I kept silent {times} ({reasons}).", times=_times(total), reasons=reasons))
         cost = guild.costs.last_hour(now)
         if cost != Cost():
-            sentences.append(f"The last hour took {_amounts(cost, guild.costs.ceiling)}.")
-        sentences.append(f"I speak in the mode {guild.voice_mode.value}.")
+            sentences.append(Text("The last hour took {amounts}.", amounts=_amounts(cost, guild.costs.ceiling)))
+        sentences.append(Text("I speak in the mode {mode}.", mode=guild.voice_mode.value))
         if guild.silence.always:
-            sentences.append("A moderator has silenced me.")
+            sentences.append(Text("A moderator has silenced me."))
         elif silenced:
-            sentences.append("I am silenced for now; /talk lets me speak.")
-        return " ".join(sentences)
+            sentences.append(Text("I am silenced for now; /talk lets me speak."))
+        return joined(sentences)
 
 
-def _amounts(cost: Cost, ceiling: CostCeiling) -> str:
-    return ", ".join(
-        f"{amount:,.0f} of {limit:,.0f} {what}" if limit else f"{amount:,.0f} {what}"
-        for amount, limit, what in (
-            (cost.calls, ceiling.calls, "calls of the model"),
-            (cost.tokens, ceiling.tokens, "tokens"),
-            (cost.spoken_s, ceiling.spoken_s, "seconds of speech"),
-        )
+def _amounts(cost: Cost, ceiling: CostCeiling) -> Text:
+    amounts = (
+        (cost.calls, ceiling.calls, Text("calls of the model")),
+        (cost.tokens, ceiling.tokens, Text("tokens")),
+        (cost.spoken_s, ceiling.spoken_s, Text("seconds of speech")),
+    )
+    return joined(
+        (
+            Text("{amount} of {limit} {what}", amount=round(amount), limit=round(limit), what=what)
+            if limit
+            else Text("{amount} {what}", amount=round(amount), what=what)
+            for amount, limit, what in amounts
+        ),
+        ", ",
     )
 
 
-def _listed(counted: Mapping[Reason, int]) -> str:
-    most_first = sorted(counted.items(), key=lambda each: -each[1])
+def _listed(decisions: Mapping[Reason, int]) -> str:
+    most_first = sorted(decisions.items(), key=lambda each: -each[1])
     return ", ".join(f"{number} {reason.value.replace('_', ' ')}" for reason, number in most_first)
 
 
-def _times(number: int) -> str:
-    return "1 time" if number == 1 else f"{number} times"
+def _times(number: int) -> Text:
+    return counted(number, "{count} time", "{count} times")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -86,9 +87,12 @@ class Announcer:
         else:
             log.warning("notice_refused", channel_id=self._place.channel_id)
             raise NotAnnouncedError(
-                "I may only listen where people know it, and I could neither write into the chat of "
-                f"{self._place.name} nor speak there. Give my role the permissions View Channel and Send Messages in "
-                "that channel, then use /join."
+                Text(
+                    "I may only listen where people know it, and I could neither write into the chat of {channel} nor "
+                    "speak there. Give my role the permissions View Channel and Send Messages in that channel, then "
+                    "use /join.",
+                    channel=self._place.name,
+                )
             )
         self._told |= {person.id for person in people}
         self._given_at = self._clock.monotonic()

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bot.room.membership import MembershipNews
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
+    from bot.texts.text import Text
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.transport.audio_events import AudioEvent
@@ -217,7 +218,7 @@ class Conversation:
     def responder_name(self) -> str:
         return self._services.responder_name if self._bridge is None else self._bridge.responder_name
 
-    def participation_status(self) -> str:
+    def participation_status(self) -> Text:
         return self._participation.status()
 
     def excludes(self, user_id: int) -> bool:

@@ -18,6 +18,7 @@ from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.conversation import Conversation
 from bot.room.tasks import run_for_room
 from bot.settings import RESUME_WITHIN_S
+from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
 from voice.errors import LinkError
@@ -112,23 +113,37 @@ class Room:
         if change.joined and self._announcer is not None:
             self._announcer.on_joined()
 
-    def status(self) -> str:
+    def status(self) -> Text:
         if self._memory is None or self._conversation is None or not self._opened.is_set():
-            return f"I am coming to {self._place.name}."
+            return Text("I am coming to {channel}.", channel=self._place.name)
         minutes = round((self._clock.monotonic() - self._opened_at) / 60)
         people = sum(not person.is_bot for person in self._place.members())
         total = self._memory.total_turns
-        remembered = f"I remember {_count(total, 'turn', 'turns')} of this session"
-        if self._memory.cursor:
-            remembered += f", the first {self._memory.cursor} of them as a summary"
-        sentences = (
-            f"I have been in {self._place.name} for {_count(minutes, 'minute', 'minutes')}, with "
-            f"{_count(people, 'person', 'people')}. {remembered}. {_dropped_sentence(self._conversation)}"
-            f"{_encryption_sentence(self._link)}{self._conversation.participation_status()} "
-            f"I answer with {self._conversation.responder_name}. "
-            f"{self._services.health()}"
+        remembered = counted(
+            total, "I remember {count} turn of this session.", "I remember {count} turns of this session."
         )
-        return sentences.rstrip()
+        if self._memory.cursor:
+            remembered = Text(
+                "I remember {count} turns of this session, the first {folded} of them as a summary.",
+                count=total,
+                folded=self._memory.cursor,
+            )
+        return joined(
+            (
+                Text(
+                    "I have been in {channel} for {minutes}, with {people}.",
+                    channel=self._place.name,
+                    minutes=counted(minutes, "{count} minute", "{count} minutes"),
+                    people=counted(people, "{count} person", "{count} people"),
+                ),
+                remembered,
+                _dropped_sentence(self._conversation),
+                _encryption_sentence(self._link),
+                self._conversation.participation_status(),
+                Text("I answer with {responder}.", responder=self._conversation.responder_name),
+                verbatim(self._services.health()),
+            )
+        )
 
     # -- life -----------------------------------------------------------------------------------------------
 
@@ -203,7 +218,7 @@ class Room:
         except NotAnnouncedError as error:
             self._notice_given = False
             self._report("notice", error)
-            await self._place.write(f"I am leaving. {error}")
+            await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self.close("not_announced")
 
     def _open(self, opened: OpenedSession) -> None:
@@ -308,22 +323,24 @@ class Room:
         self._observe(events.Problem(where, str(error), self._clock.monotonic()))
 
 
-def _encryption_sentence(link: Link | None) -> str:
+def _encryption_sentence(link: Link | None) -> Text:
     if link is None or link.state != "connected":
-        return ""
+        return verbatim("")
     if not link.end_to_end:
-        return "This call is not end-to-end encrypted, so Discord's servers could listen. "
-    compare = f"; compare its privacy code with yours: {link.privacy_code}" if link.privacy_code else ""
-    return f"This call is end-to-end encrypted{compare}. "
+        return Text("This call is not end-to-end encrypted, so Discord's servers could listen.")
+    if not link.privacy_code:
+        return Text("This call is end-to-end encrypted.")
+    return Text(
+        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=link.privacy_code
+    )
 
 
-def _dropped_sentence(conversation: Conversation) -> str:
+def _dropped_sentence(conversation: Conversation) -> Text:
     dropped = conversation.dropped
     if not dropped:
-        return ""
-    reasons = ", ".join(f"{number} {reason.replace('_', ' ')}" for reason, number in dropped.most_common())
-    return f"I left out {_count(dropped.total(), 'sound', 'sounds')} ({reasons}). "
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+        return verbatim("")
+    return Text(
+        "I left out {sounds} ({reasons}).",
+        sounds=counted(dropped.total(), "{count} sound", "{count} sounds"),
+        reasons=", ".join(f"{number} {reason.replace('_', ' ')}" for reason, number in dropped.most_common()),
+    )

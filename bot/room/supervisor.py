@@ -14,6 +14,7 @@ import structlog
 
 from bot.errors import BotError, SetupError
 from bot.room.announcer import NotAnnouncedError
+from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
@@ -57,7 +58,7 @@ class SupervisedRoom(Protocol):
     def on_membership(self, change: MembershipChange) -> None:
         """Record that somebody came or went."""
 
-    def status(self) -> str:
+    def status(self) -> Text:
         """Return the room's state in plain sentences."""
 
 
@@ -101,9 +102,10 @@ class RoomSupervisor:
         Raises the room's error, or `SetupError` if it takes too long or the guild has a room already.
         """
         if self._closing:
-            raise SetupError("I am shutting down. Try again in a moment.")
+            raise SetupError(Text("I am shutting down. Try again in a moment."))
         if place.guild_id in self._entries:
-            raise SetupError(f"I am in {self._entries[place.guild_id].place.name} already. Use /leave first.")
+            here = self._entries[place.guild_id].place.name
+            raise SetupError(Text("I am in {channel} already. Use /leave first.", channel=here))
         first = self._make_room(place)
         entry = self._entries[place.guild_id] = _Entry(place, first)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -114,7 +116,10 @@ class RoomSupervisor:
         except TimeoutError:
             await self._end(place.guild_id, "not_joined")
             raise SetupError(
-                f"The voice connection did not come about within {JOIN_TIMEOUT_S:g} s. Try /join again."
+                Text(
+                    "The voice connection did not come about within {seconds} s. Try /join again.",
+                    seconds=JOIN_TIMEOUT_S,
+                )
             ) from None
 
     async def abandon(self) -> None:
@@ -135,10 +140,10 @@ class RoomSupervisor:
         entry = self._entries.get(guild_id)
         return entry.place if entry else None
 
-    def status(self, guild_id: int) -> str:
+    def status(self, guild_id: int) -> Text:
         entry = self._entries.get(guild_id)
         if entry is None:
-            return "I am not in a voice channel here. Use /join from the one you are in."
+            return Text("I am not in a voice channel here. Use /join from the one you are in.")
         return entry.room.status()
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
@@ -193,11 +198,11 @@ class RoomSupervisor:
                     return
                 if was_moved and not entry.room.opened.is_set():
                     # The bot may not join there; trying again would not help.
-                    await entry.place.write(f"I could not come along. {_crash_sentence(error)}")
+                    await entry.place.write(Text("I could not come along. {why}", why=_crash_sentence(error)))
                     return
                 if isinstance(error, NotAnnouncedError):
                     # Trying again would not help before somebody changes the permissions.
-                    await entry.place.write(str(error))
+                    await entry.place.write(sentence_of(error))
                     return
                 was_moved = False
                 crashes = 1 if self._clock.monotonic() - begun_at >= STABLE_S else crashes + 1
@@ -210,7 +215,7 @@ class RoomSupervisor:
             if self._entries.get(guild_id) is entry:
                 del self._entries[guild_id]
             if not started.done():
-                started.set_exception(SetupError("The room closed before it was open. Try /join again."))
+                started.set_exception(SetupError(Text("The room closed before it was open. Try /join again.")))
             if started.done() and not started.cancelled():
                 # Nobody may be waiting; mark the error as retrieved, since it is logged already.
                 started.exception()
@@ -237,17 +242,23 @@ class RoomSupervisor:
         why = _crash_sentence(error)
         if crashes > MOST_CRASHES:
             await entry.place.write(
-                f"{why} That was the {crashes}th time in a row, so I stop. Use /join to call me back."
+                Text(
+                    "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+                    why=why,
+                    count=crashes,
+                )
             )
             return False
         wait_s = min(FIRST_BACKOFF_S * 2 ** (crashes - 1), LONGEST_BACKOFF_S)
-        await entry.place.write(f"{why} I am starting again in {wait_s:g} s; what was said before is kept.")
+        await entry.place.write(
+            Text("{why} I am starting again in {seconds} s; what was said before is kept.", why=why, seconds=wait_s)
+        )
         await self._clock.sleep(wait_s)
         return True
 
 
-def _crash_sentence(error: Exception) -> str:
-    return str(error) if isinstance(error, KNOWN_ERRORS) else "Something in me broke."
+def _crash_sentence(error: Exception) -> Text:
+    return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")
 
 
 def _first_error(error: Exception) -> Exception:

@@ -22,11 +22,15 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A person or a bot of the guild. `moderator`: the member may manage and mute. The first person owns the guild."""
+    """A person or a bot of the guild. `moderator`: the member may manage and mute. The first person owns the guild.
+
+    `locale`: the language of their Discord.
+    """
 
     id: int
     name: str
     moderator: bool = False
+    locale: str = "en-US"
 
 
 def _default_people() -> tuple[Member, ...]:
@@ -54,6 +58,8 @@ class GuildSpec:
     text_channel: Channel = Channel(601, "chat")
     people: tuple[Member, ...] = field(default_factory=_default_people)
     bots: tuple[Member, ...] = field(default_factory=_default_bots)
+    # The language that its owner has chosen for it.
+    locale: str = "en-US"
 
     def __post_init__(self) -> None:
         channel_ids = [channel.id for channel in self.channels]

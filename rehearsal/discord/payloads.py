@@ -145,7 +145,7 @@ def guild_object(guild: GuildSpec) -> Json:
         "vanity_url_code": None,
         "premium_tier": 0,
         "premium_progress_bar_enabled": False,
-        "preferred_locale": "en-US",
+        "preferred_locale": guild.locale,
         "nsfw_level": 0,
     }
 

@@ -5,23 +5,23 @@ Only the member who used the command sees the answer.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 from discord import app_commands
 
+from bot.discord.answers import answer
+from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
 
     from compaction.memory.people import PersonFact
 
 # Discord's limit for one message, minus the last sentence.
 _MOST_CHARS = 1_800
-NOTHING = (
+NOTHING = Text(
     "I keep nothing that you said of yourself. What was said here is remembered as part of its sessions: /my-data "
     "shows it, and /forget-me deletes it."
 )
@@ -37,65 +37,65 @@ class PersonFacts(Protocol):
         """Delete all facts about a person in a guild and return how many. Raises `StoreError`."""
 
 
-def add_memory_commands(tree: app_commands.CommandTree[Any], *, people: PersonFacts, zone: tzinfo) -> None:
-    """Put /memory on `tree`. `zone`: the time zone of the dates shown."""
+def add_memory_commands(tree: app_commands.CommandTree[Any], *, people: PersonFacts) -> None:
+    """Put /memory on `tree`."""
     group: app_commands.Group = app_commands.Group(
         name="memory", description="What I remember of you, and forgetting it.", guild_only=True
     )
 
     @group.command(name="me", description="See what I keep about you on this server.")
     async def me(interaction: discord.Interaction) -> None:
-        await _answer(interaction, await format_facts(people, interaction.guild_id, str(interaction.user.id), zone))
+        await answer(interaction, await format_facts(people, interaction.guild_id, str(interaction.user.id)))
 
     @group.command(name="forget", description="Delete what I keep about you on this server.")
     async def forget(interaction: discord.Interaction) -> None:
-        await _answer(interaction, await delete_facts(people, interaction.guild_id, str(interaction.user.id)))
+        await answer(interaction, await delete_facts(people, interaction.guild_id, str(interaction.user.id)))
 
     tree.add_command(group)
 
 
-async def format_facts(people: PersonFacts, guild_id: int | None, person_id: str, zone: tzinfo) -> str:
+async def format_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> Text:
     """Return the facts about a person with their dates, as one message."""
     try:
         facts = await people.facts_about(guild_id, person_id)
     except StoreError as error:
-        return f"I cannot look that up now. {error}"
-    holding = [_line(fact, zone) for fact in facts if fact.is_current]
-    former = [_line(fact, zone) for fact in facts if not fact.is_current]
+        return Text("I cannot look that up now. {error}", error=sentence_of(error))
+    holding = [_line(fact) for fact in facts if fact.is_current]
+    former = [_line(fact) for fact in facts if not fact.is_current]
     if not holding and not former:
         return NOTHING
-    lines = ["What you have said of yourself on this server:", *holding] if holding else []
+    lines = [Text("What you have said of yourself on this server:"), *holding] if holding else []
     if former:
-        lines += ["No longer so, as far as I know:", *former]
-    return _within(
-        "\n".join(lines), "\nThere is more. /memory forget deletes all of it.", "\n/memory forget deletes it."
-    )
+        lines += [Text("No longer so, as far as I know:"), *former]
+    return _within(lines)
 
 
-async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> str:
+async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> Text:
     try:
         count = await people.forget(guild_id, person_id)
     except StoreError as error:
-        return f"I could not delete it now. {error} Try again in a moment."
+        return Text("I could not delete it now. {error} Try again in a moment.", error=sentence_of(error))
     if not count:
         return NOTHING
-    what = "the one thing" if count == 1 else f"all {count} things"
-    return (
-        f"Done: I have deleted {what} that you had said of yourself on this server. What was said in a session stays "
-        "in its record; /forget-me deletes that too."
+    return counted(
+        count,
+        "Done: I have deleted the one thing that you had said of yourself on this server. What was said in a session "
+        "stays in its record; /forget-me deletes that too.",
+        "Done: I have deleted all {count} things that you had said of yourself on this server. What was said in a "
+        "session stays in its record; /forget-me deletes that too.",
     )
 
 
-def _line(fact: PersonFact, zone: tzinfo) -> str:
-    at = datetime.fromtimestamp(fact.at, zone)
-    return f"- {discord.utils.escape_markdown(fact.text)} ({at.day} {at:%B %Y})"
+def _line(fact: PersonFact) -> Text:
+    # Discord writes the date as the reader's own Discord does.
+    return verbatim(f"- {discord.utils.escape_markdown(fact.text)} (<t:{fact.at:.0f}:D>)")
 
 
-def _within(text: str, more: str, end: str) -> str:
-    if len(text) <= _MOST_CHARS:
-        return text + end
-    return text[:_MOST_CHARS].rpartition("\n")[0] + more
-
-
-async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    await interaction.response.send_message(sentence, ephemeral=True, allowed_mentions=discord.AllowedMentions.none())
+def _within(lines: Sequence[Text]) -> Text:
+    """Return the lines that fit one message, and how to delete them."""
+    kept: list[Text] = []
+    for line in lines:
+        if sum(map(len, kept)) + len(kept) + len(line) > _MOST_CHARS:
+            return joined((*kept, Text("There is more. /memory forget deletes all of it.")), "\n")
+        kept.append(line)
+    return joined((*kept, Text("/memory forget deletes it.")), "\n")

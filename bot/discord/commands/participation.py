@@ -13,8 +13,10 @@ import discord
 from discord import app_commands
 
 from bot.brain.wakeword import MOST_WORDS
+from bot.discord.answers import answer
 from bot.errors import BotError
 from bot.guild import VoiceMode
+from bot.texts.text import Text, counted, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -32,12 +34,14 @@ DEFAULT = "default"
 _SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
 
 MODES = {
-    VoiceMode.NAME: "name: I speak only when I am called by name",
-    VoiceMode.ENGAGED: "engaged: I speak when I am called by name, when somebody I have just answered goes on, and to "
-    "whoever is alone with me",
-    VoiceMode.FREE: "free: I also answer questions to the room, if nobody in particular is asked",
+    VoiceMode.NAME: Text("name: I speak only when I am called by name"),
+    VoiceMode.ENGAGED: Text(
+        "engaged: I speak when I am called by name, when somebody I have just answered goes on, and to whoever is "
+        "alone with me"
+    ),
+    VoiceMode.FREE: Text("free: I also answer questions to the room, if nobody in particular is asked"),
 }
-SILENCED_FOR_GOOD = (
+SILENCED_FOR_GOOD = Text(
     "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
     "members) can let me talk again, with /talk."
 )
@@ -76,7 +80,7 @@ def _add_silence(tree: CheckedCommandTree, participation: GuildParticipations) -
 def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
     @tree.command(name="voice-mode", description="Show when I speak on this server; moderators can change it.")
     @app_commands.describe(
-        mode="name: only when called by name. engaged: also when you go on with me. free: also questions to the room."
+        mode="name: when called by name. engaged: also when you go on with me. free: also questions to all."
     )
     @app_commands.guild_only()
     async def voice_mode(
@@ -109,58 +113,67 @@ def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildPartici
 
 async def silence(
     participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None, always: bool
-) -> str:
+) -> Text:
     guild_id, by = _guild_of(interaction), interaction.user.id
     if always:
         await participation.silence_always(guild_id, by=by)
-        return "I am silent on this server until a moderator uses /talk. I go on listening where I am."
+        return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
     await participation.silence_session(guild_id, by=by, minutes=minutes)
     if minutes is None:
-        return "I am silent until /talk or the end of this session. I go on listening."
-    return f"I am silent for {minutes} {'minute' if minutes == 1 else 'minutes'}, or until /talk. I go on listening."
+        return Text("I am silent until /talk or the end of this session. I go on listening.")
+    return counted(
+        minutes,
+        "I am silent for {count} minute, or until /talk. I go on listening.",
+        "I am silent for {count} minutes, or until /talk. I go on listening.",
+    )
 
 
 async def end_silence(
     participation: GuildParticipations, interaction: discord.Interaction, *, by_moderator: bool
-) -> str:
+) -> Text:
     if await participation.lift_silence(_guild_of(interaction), by=interaction.user.id, moderator=by_moderator):
-        return "I may speak again."
+        return Text("I may speak again.")
     return SILENCED_FOR_GOOD
 
 
-async def set_voice_mode(participation: GuildParticipations, interaction: discord.Interaction, mode: str | None) -> str:
+async def set_voice_mode(
+    participation: GuildParticipations, interaction: discord.Interaction, mode: str | None
+) -> Text:
     """Set the mode if one is given; return the answer with the mode in force."""
     guild_id = _guild_of(interaction)
     if mode is not None:
         chosen = None if mode == DEFAULT else VoiceMode(mode)
         await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
     standing = await participation.of_guild(guild_id)
-    return f"I take part in the mode {MODES[standing.voice_mode]}."
+    return Text("I take part in the mode {mode}.", mode=MODES[standing.voice_mode])
 
 
 async def set_wake_names(
     participation: GuildParticipations, interaction: discord.Interaction, names: str | None
-) -> str:
+) -> Text:
     """Set the names if any are given; return the answer with the names in force."""
     guild_id = _guild_of(interaction)
     if names is not None:
         wanted = None if names.strip().casefold() == DEFAULT else parse_names(names)
         if wanted == ():
-            return (
-                f"Give me one to {MOST_NAMES} names of letters, with commas between them, each of at most {MOST_WORDS} "
-                f"words and {MOST_NAME_CHARS} characters."
+            return Text(
+                "Give me one to {most} names of letters, with commas between them, each of at most {words} words and "
+                "{chars} characters.",
+                most=MOST_NAMES,
+                words=MOST_WORDS,
+                chars=MOST_NAME_CHARS,
             )
         await participation.choose_names(guild_id, wanted, by=interaction.user.id)
     standing = await participation.of_guild(guild_id)
     called = ", ".join(discord.utils.escape_markdown(name) for name in standing.wake_names)
-    return f"I listen to: {called}."
+    return Text("I listen to: {names}.", names=called)
 
 
-async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> str:
+async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
     await participation.set_opt_out(_guild_of(interaction), interaction.user.id, out=out)
     if not out:
-        return "I hear you again on this server."
-    return (
+        return Text("I hear you again on this server.")
+    return Text(
         "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back. What I "
         "kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
     )
@@ -181,12 +194,12 @@ def _guild_of(interaction: discord.Interaction) -> int:
     return interaction.guild_id
 
 
-async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[str]]) -> None:
+async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[Text]]) -> None:
     """Run the command and answer, visible only to the member. If the command fails, answer with the error message."""
     try:
         sentence = await do()
     except StoreError as error:
-        sentence = f"That holds for now and could not be stored. {error}"
+        sentence = Text("That holds for now and could not be stored. {error}", error=sentence_of(error))
     except BotError as error:
-        sentence = str(error)
-    await interaction.response.send_message(sentence, ephemeral=True, allowed_mentions=discord.AllowedMentions.none())
+        sentence = sentence_of(error)
+    await answer(interaction, sentence)

@@ -12,6 +12,8 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.discord.answers import answer
+from bot.texts.text import Text, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -41,13 +43,13 @@ async def _persona(interaction: discord.Interaction, text: str | None, choices: 
     try:
         before = await choices.choice(guild_id)
         if text is None:
-            await _answer(interaction, format_persona(before.persona))
+            await answer(interaction, format_persona(before.persona))
             return
         wanted = text.strip()[:MOST_CHARS]
         after = replace(before, persona=None if wanted.casefold() in {"", DEFAULT} else wanted)
         await choices.choose(guild_id, after, by=interaction.user.id)
     except StoreError as error:
-        await _answer(interaction, f"That could not be stored. {error}")
+        await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
         return
     log.info(
         "guild_persona_chosen",
@@ -55,15 +57,13 @@ async def _persona(interaction: discord.Interaction, text: str | None, choices: 
         char_count=len(after.persona or ""),
         user_id=interaction.user.id,
     )
-    await _answer(interaction, f"{format_persona(after.persona)}\nThis takes effect at my next reply.")
+    await answer(
+        interaction, joined((format_persona(after.persona), Text("This takes effect at my next reply.")), "\n")
+    )
 
 
-def format_persona(persona: str | None) -> str:
+def format_persona(persona: str | None) -> Text:
     """Return the sentences that a member reads about the persona in force."""
     if persona is None:
-        return "I follow my default settings here. Moderators can change that: /persona text."
-    return f"These are my instructions here:\n{persona}"
-
-
-async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    await interaction.response.send_message(sentence, ephemeral=True, allowed_mentions=discord.AllowedMentions.none())
+        return Text("I follow my default settings here. Moderators can change that: /persona text.")
+    return joined((Text("These are my instructions here:"), verbatim(persona)), "\n")

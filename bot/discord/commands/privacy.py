@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import discord
 from discord import app_commands
 
+from bot.discord.answers import answer
+from bot.texts.text import Text, counted, joined, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from bot.memory.erasing import ErasureReport
     from bot.memory.personal_data import DataFile
 
-NOTHING_KEPT = "I keep nothing of you."
-NOT_SURE = (
+NOTHING_KEPT = Text("I keep nothing of you.")
+NOT_SURE = Text(
     "This would delete everything that I keep of you, on all servers, and cannot be undone. /my-data gives you a copy "
     "first. To go on, use /forget-me with sure: True."
 )
-OUT_OF_REACH = (
+OUT_OF_REACH = Text(
     "I cannot reach the backups and exports that whoever runs me may have made: ask them. What was sent to other "
     "services (/privacy names them) is kept or deleted by their rules."
 )
@@ -49,30 +51,49 @@ class PrivacyFacts:
     keeps_facts: bool
     logs_speech: bool
 
-    def text(self) -> str:
+    def text(self) -> Text:
         """Return the answer to /privacy: what is kept, where, how long, who gets it, and what people can do."""
-        kept = "what is said in my voice channel, as text with names and times; what I answer; summaries of it; short "
-        kept += "notes of shared screens, but no pictures"
-        if self.keeps_facts:
-            kept += "; a few lasting facts that you state about yourself, for this server only"
-        log = "what is said too" if self.logs_speech else "numbers and times, but nothing that is said"
-        until = "kept until somebody deletes it"
-        if self.retention_days:
-            until = f"deleted {self.retention_days:g} days after the end of the session"
-        ways = (
-            "/my-data sends you a file with everything that I keep of you. /forget-me deletes it on all servers. "
-            "/memory me shows the facts about you on this server, and /memory forget deletes them. /opt-out stops me "
-            "from hearing you."
-        )
-        return "\n".join(
-            (
-                f"**What I keep:** {kept}. My log has {log}.",
-                "**Where:** in a database and log files on the machine that I run on. Whoever runs me can read them.",
-                f"**How long:** all of it is {until}.",
-                f"**Who gets it:** {self.recipients}",
-                f"**What you can do:** {ways}",
-                OUT_OF_REACH,
+        kept = (
+            Text(
+                "**What I keep:** what is said in my voice channel, as text with names and times; what I answer; "
+                "summaries of it; short notes of shared screens, but no pictures; a few lasting facts that you state "
+                "about yourself, for this server only."
             )
+            if self.keeps_facts
+            else Text(
+                "**What I keep:** what is said in my voice channel, as text with names and times; what I answer; "
+                "summaries of it; short notes of shared screens, but no pictures."
+            )
+        )
+        log = (
+            Text("My log has what is said too.")
+            if self.logs_speech
+            else Text("My log has numbers and times, but nothing that is said.")
+        )
+        until = (
+            Text(
+                "**How long:** all of it is deleted {days} days after the end of the session.", days=self.retention_days
+            )
+            if self.retention_days
+            else Text("**How long:** all of it is kept until somebody deletes it.")
+        )
+        return joined(
+            (
+                joined((kept, log)),
+                Text(
+                    "**Where:** in a database and log files on the machine that I run on. Whoever runs me can read "
+                    "them."
+                ),
+                until,
+                Text("**Who gets it:** {recipients}", recipients=self.recipients),
+                Text(
+                    "**What you can do:** /my-data sends you a file with everything that I keep of you. /forget-me "
+                    "deletes it on all servers. /memory me shows the facts about you on this server, and /memory "
+                    "forget deletes them. /opt-out stops me from hearing you."
+                ),
+                OUT_OF_REACH,
+            ),
+            "\n",
         )
 
 
@@ -81,65 +102,78 @@ def add_privacy_commands(tree: app_commands.CommandTree[Any], *, records: Person
 
     @tree.command(name="privacy", description="What I keep, where, how long, who gets it, and how to delete it.")
     async def privacy(interaction: discord.Interaction) -> None:
-        await interaction.response.send_message(facts.text(), ephemeral=True, suppress_embeds=True)
+        await answer(interaction, facts.text())
 
     @tree.command(name="my-data", description="Get a file with everything that I keep of you, on all servers.")
     async def my_data(interaction: discord.Interaction) -> None:
         # Reading takes longer than Discord's 3 seconds.
         await interaction.response.defer(ephemeral=True, thinking=True)
         sentence, file = await send_data(records, str(interaction.user.id))
-        if file is None:
-            await interaction.followup.send(sentence, ephemeral=True)
-        else:
-            content = discord.File(io.BytesIO(file.content), file.name)
-            await interaction.followup.send(sentence, file=content, ephemeral=True)
+        content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
+        await answer(interaction, sentence, file=content)
 
     @tree.command(name="forget-me", description="Delete everything that I keep of you, on all servers.")
     @app_commands.describe(sure="True: delete it now. It cannot be undone.")
     async def forget_me(interaction: discord.Interaction, sure: bool) -> None:
         if not sure:
-            await interaction.response.send_message(NOT_SURE, ephemeral=True)
+            await answer(interaction, NOT_SURE)
             return
         await interaction.response.defer(ephemeral=True, thinking=True)
-        await interaction.followup.send(await forget_person(records, str(interaction.user.id)), ephemeral=True)
+        await answer(interaction, await forget_person(records, str(interaction.user.id)))
 
 
-async def send_data(records: PersonalRecords, person_id: str) -> tuple[str, DataFile | None]:
+async def send_data(records: PersonalRecords, person_id: str) -> tuple[Text, DataFile | None]:
     """Return the sentence for a person who asked for their data, and the file."""
     try:
         file = await records.file_of(person_id)
     except StoreError as error:
-        return f"I could not read it now. {error} Try again in a moment.", None
+        return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
     if file.is_empty:
         return NOTHING_KEPT, None
-    sentence = (
-        f"This is everything that I keep of you, on all servers: {_count(file.turn_count, 'thing')} that you said, my "
-        "replies to you, notes of your screen, and facts about you. Only you see this message."
+    sentence = counted(
+        file.turn_count,
+        "This is everything that I keep of you, on all servers: {count} thing that you said, my replies to you, notes "
+        "of your screen, and facts about you. Only you see this message.",
+        "This is everything that I keep of you, on all servers: {count} things that you said, my replies to you, notes "
+        "of your screen, and facts about you. Only you see this message.",
     )
     return sentence, file
 
 
-async def forget_person(records: PersonalRecords, person_id: str) -> str:
+async def forget_person(records: PersonalRecords, person_id: str) -> Text:
     """Forget a person, and return what was done and what was not."""
     try:
         done = await records.forget(person_id)
     except StoreError as error:
-        return f"I could not delete all of it now. {error} Use /forget-me again in a moment."
+        return Text(
+            "I could not delete all of it now. {error} Use /forget-me again in a moment.", error=sentence_of(error)
+        )
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        return f"I deleted it from the database, but not from the log ({reason}). Use /forget-me again in a moment."
+        return Text(
+            "I deleted it from the database, but not from the log ({reason}). Use /forget-me again in a moment.",
+            reason=reason,
+        )
     stored = done.stored
     if not (stored.turns or stored.about or stored.sessions or done.log_lines):
-        return f"{NOTHING_KEPT} {OUT_OF_REACH}"
-    later = "" if stored.wiped else " Its last bytes go within a day, because another program reads my database now."
-    return (
-        f"Done: I have forgotten {_count(stored.turns, 'thing')} that you said or did, "
-        f"{_count(stored.answers, 'reply', 'replies')} of mine, {_count(stored.notes, 'note')} of your screen and "
-        f"{_count(stored.about, 'fact')} about you, on all servers. Summaries are made again without it; search and "
-        f"log have lost it too.{later} What other people said stays theirs. An /opt-out stays. {OUT_OF_REACH} "
-        "If you go on talking with me, I keep that again; /opt-out prevents it."
+        return joined((NOTHING_KEPT, OUT_OF_REACH))
+    done_with = Text(
+        "Done: I have forgotten {turns} that you said or did, {answers} of mine, {notes} of your screen and {facts} "
+        "about you, on all servers. Summaries are made again without it; search and log have lost it too.",
+        turns=counted(stored.turns, "{count} thing", "{count} things"),
+        answers=counted(stored.answers, "{count} reply", "{count} replies"),
+        notes=counted(stored.notes, "{count} note", "{count} notes"),
+        facts=counted(stored.about, "{count} fact", "{count} facts"),
     )
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+    later = (
+        "" if stored.wiped else Text("Its last bytes go within a day, because another program reads my database now.")
+    )
+    return joined(
+        (
+            done_with,
+            later,
+            Text("What other people said stays theirs. An /opt-out stays."),
+            OUT_OF_REACH,
+            Text("If you go on talking with me, I keep that again; /opt-out prevents it."),
+        )
+    )

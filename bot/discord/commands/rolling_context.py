@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 from discord import app_commands
 
+from bot.discord.answers import answer
+from bot.texts.text import Text, joined, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Mode
 
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _MODE_TEXTS = {
-    Mode.SUMMARY: "summary: what leaves the last 50 turns is folded into a summary",
-    Mode.ROLLING: "rolling: when the model is full the oldest turns are dropped, and memory search finds them",
-    Mode.OFF: "off: I see the last 50 turns and nothing older",
+    Mode.SUMMARY: Text("summary: what leaves the last 50 turns is folded into a summary"),
+    Mode.ROLLING: Text("rolling: when the model is full the oldest turns are dropped, and memory search finds them"),
+    Mode.OFF: Text("off: I see the last 50 turns and nothing older"),
 }
 DEFAULT = "default"
 
@@ -70,12 +72,12 @@ async def _rolling_context(
     try:
         before = await choices.choice(guild_id)
         if mode is None and budget is None:
-            await _answer(interaction, format_choice(before, defaults))
+            await answer(interaction, format_choice(before, defaults))
             return
         after = change_choice(before, mode=mode, budget=budget)
         await choices.choose(guild_id, after, by=interaction.user.id)
     except StoreError as error:
-        await _answer(interaction, f"That could not be stored. {error}")
+        await answer(interaction, Text("That could not be stored. {error}", error=sentence_of(error)))
         return
     log.info(
         "guild_memory_chosen",
@@ -84,7 +86,7 @@ async def _rolling_context(
         budget_enabled=after.budget_enabled,
         user_id=interaction.user.id,
     )
-    await _answer(interaction, f"{format_choice(after, defaults)} This takes effect at my next reply.")
+    await answer(interaction, joined((format_choice(after, defaults), Text("This takes effect at my next reply."))))
 
 
 def change_choice(before: GuildChoice, *, mode: str | None, budget: str | None) -> GuildChoice:
@@ -97,21 +99,25 @@ def change_choice(before: GuildChoice, *, mode: str | None, budget: str | None) 
     return after
 
 
-def format_choice(choice: GuildChoice, defaults: MemoryDefaults) -> str:
+def format_choice(choice: GuildChoice, defaults: MemoryDefaults) -> Text:
     """Return the sentences that a member reads about the choice in force."""
     mode = defaults.mode if choice.mode is None else choice.mode
-    own = "my settings" if choice.mode is None else "chosen here"
-    sentences = [f"Mode {_MODE_TEXTS[mode]} ({own})."]
+    sentences = [Text("Mode {mode} ({source}).", mode=_MODE_TEXTS[mode], source=_source(choice.mode))]
     if mode is Mode.ROLLING and not defaults.searchable:
-        sentences.append("There is no memory search to find dropped turns, so I work as in summary until there is.")
+        sentences.append(
+            Text("There is no memory search to find dropped turns, so I work as in summary until there is.")
+        )
     kept = defaults.budget_enabled if choice.budget_enabled is None else choice.budget_enabled
-    own = "my settings" if choice.budget_enabled is None else "chosen here"
-    limit = (
-        f"on: at most {defaults.max_input_tokens} tokens go into a call" if kept else "off: calls are sent as they are"
-    )
-    sentences.append(f"Budget {limit} ({own}).")
-    return " ".join(sentences)
+    source = _source(choice.budget_enabled)
+    if kept:
+        limit = defaults.max_input_tokens
+        sentences.append(
+            Text("Budget on: at most {limit} tokens go into a call ({source}).", limit=limit, source=source)
+        )
+    else:
+        sentences.append(Text("Budget off: calls are sent as they are ({source}).", source=source))
+    return joined(sentences)
 
 
-async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    await interaction.response.send_message(sentence, ephemeral=True)
+def _source(chosen: object) -> Text:
+    return Text("my settings") if chosen is None else Text("chosen here")

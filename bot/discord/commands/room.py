@@ -8,8 +8,9 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.place import MESSAGE_CHARS
+from bot.discord.answers import answer
 from bot.errors import BotError
+from bot.texts.text import Text, sentence_of
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # The channel may be one that who asks cannot see, so it is not named.
-ELSEWHERE = "I am in another voice channel. Somebody there or a moderator can send me away with /leave."
+ELSEWHERE = Text("I am in another voice channel. Somebody there or a moderator can send me away with /leave.")
 
 
 class Rooms(Protocol):
@@ -38,7 +39,7 @@ class Rooms(Protocol):
     def place_of(self, guild_id: int) -> Place | None:
         """Return the channel that the bot is in, or None."""
 
-    def status(self, guild_id: int) -> str:
+    def status(self, guild_id: int) -> Text:
         """Return the state of the guild's room in sentences."""
 
 
@@ -60,16 +61,16 @@ def add_room_commands(
         assert interaction.guild_id is not None, "guild_only"
         place = rooms.place_of(interaction.guild_id)
         if place is None:
-            await _answer(interaction, "I am not in a voice channel here.")
+            await answer(interaction, Text("I am not in a voice channel here."))
             return
-        await _answer(interaction, f"I am leaving {place.name}. What was said stays remembered.")
+        await answer(interaction, Text("I am leaving {channel}. What was said stays remembered.", channel=place.name))
         await rooms.leave(interaction.guild_id)
 
     @tree.command(name="status", description="Ask where I am, whom I hear, and what I remember.")
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
         assert interaction.guild_id is not None, "guild_only"
-        await _answer(interaction, rooms.status(interaction.guild_id))
+        await answer(interaction, rooms.status(interaction.guild_id))
 
 
 async def _join(interaction: discord.Interaction, rooms: Rooms, find_place: FindPlace) -> None:
@@ -77,32 +78,26 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, find_place: Find
     channel = member.voice.channel if isinstance(member, discord.Member) and member.voice else None
     place = None if guild is None or channel is None else find_place(guild.id, channel.id)
     if guild is None or channel is None or place is None:
-        await _answer(interaction, "Join a voice channel first, then use /join.")
+        await answer(interaction, Text("Join a voice channel first, then use /join."))
         return
     here = rooms.place_of(guild.id)
     if here is not None:
         at_home = here.channel_id == channel.id
-        await _answer(
-            interaction,
-            f"I am in {here.name} already." if at_home else ELSEWHERE,
-        )
+        await answer(interaction, Text("I am in {channel} already.", channel=here.name) if at_home else ELSEWHERE)
         return
     allowed = channel.permissions_for(guild.me)
     if not (allowed.connect and allowed.speak):
-        await _answer(interaction, f"I may not connect and speak in {channel.name}. Give my role both permissions.")
+        await answer(
+            interaction,
+            Text("I may not connect and speak in {channel}. Give my role both permissions.", channel=channel.name),
+        )
         return
-    await _answer(interaction, f"I am coming to {channel.name}.")
+    await answer(interaction, Text("I am coming to {channel}.", channel=channel.name))
     try:
         await rooms.join(place)
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=error)
-        await _add(interaction, f"I could not join {channel.name}. {error}")
-
-
-async def _answer(interaction: discord.Interaction, sentence: str) -> None:
-    """Answer the command, visible only to the member. A long answer is cut to Discord's limit."""
-    await interaction.response.send_message(sentence[:MESSAGE_CHARS], ephemeral=True)
-
-
-async def _add(interaction: discord.Interaction, sentence: str) -> None:
-    await interaction.followup.send(sentence, ephemeral=True)
+        await answer(
+            interaction,
+            Text("I could not join {channel}. {error}", channel=channel.name, error=sentence_of(error)),
+        )

@@ -11,7 +11,9 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.discord.answers import answer
 from bot.errors import BotError
+from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -21,9 +23,8 @@ log = structlog.get_logger()
 
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800
-LOCAL = (
-    "\nThe link works in a browser on the machine that I run on. Whoever runs me can make it work everywhere: "
-    "PUBLIC_URL."
+LOCAL = Text(
+    "The link works in a browser on the machine that I run on. Whoever runs me can make it work everywhere: PUBLIC_URL."
 )
 
 
@@ -63,15 +64,15 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
     @group.command(name="stop", description="Stop sharing your screen with me.")
     @app_commands.describe(everybody="End every share here (moderators).")
     async def stop(interaction: discord.Interaction, everybody: bool = False) -> None:
-        async def stopped(guild_id: int) -> str:
+        async def stopped(guild_id: int) -> Text:
             return format_ended(await watching.stop(guild_id, interaction.user.id, everybody=everybody))
 
         await _answer(interaction, stopped)
 
     @group.command(name="status", description="Who shares a screen with me, and since when.")
     async def status(interaction: discord.Interaction) -> None:
-        async def told(guild_id: int) -> str:
-            return watching.status(guild_id)
+        async def told(guild_id: int) -> Text:
+            return verbatim(watching.status(guild_id))
 
         await _answer(interaction, told)
 
@@ -80,29 +81,35 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
     async def look(
         interaction: discord.Interaction, question: str = "What is on the screen?", whose: discord.Member | None = None
     ) -> None:
-        async def seen(guild_id: int) -> str:
+        async def seen(guild_id: int) -> Text:
             who = None if whose is None else whose.display_name
-            return escape_quote(await watching.look(guild_id, interaction.user.id, question[:300], who=who))
+            return verbatim(escape_quote(await watching.look(guild_id, interaction.user.id, question[:300], who=who)))
 
         await _answer(interaction, seen)
 
     tree.add_command(group)
 
 
-async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> str:
+async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> Text:
     url = await watching.link(guild_id, user_id)
     minutes = max(1, round(watching.valid_s / 60))
-    return (
-        f"Open this on your computer and choose what to share: <{url}>\n"
-        f"It is for you alone, works once, and has to be opened within {minutes} minutes. What I see becomes short "
-        f"notes; pictures are never kept.{LOCAL if watching.is_local else ''}"
+    sentences = (
+        Text("Open this on your computer and choose what to share: {link}", link=f"<{url}>"),
+        counted(
+            minutes,
+            "It is for you alone, works once, and has to be opened within {count} minute. What I see becomes short "
+            "notes; pictures are never kept.",
+            "It is for you alone, works once, and has to be opened within {count} minutes. What I see becomes short "
+            "notes; pictures are never kept.",
+        ),
     )
+    return joined((*sentences, LOCAL) if watching.is_local else sentences, "\n")
 
 
-def format_ended(count: int) -> str:
+def format_ended(count: int) -> Text:
     if not count:
-        return "You share no screen with me."
-    return "Sharing has ended." if count == 1 else f"{count} shares have ended."
+        return Text("You share no screen with me.")
+    return counted(count, "Sharing has ended.", "{count} shares have ended.")
 
 
 def escape_quote(seen: str) -> str:
@@ -111,14 +118,12 @@ def escape_quote(seen: str) -> str:
     return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + " …"
 
 
-async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[str]]) -> None:
+async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[Text]]) -> None:
     """Answer with the result of `tell`, visible only to the member. It may take longer than Discord's 3 seconds."""
     assert interaction.guild_id is not None, "guild_only"
     await interaction.response.defer(ephemeral=True, thinking=True)
     try:
         sentence = await tell(interaction.guild_id)
     except (BotError, StoreError) as error:
-        sentence = str(error)
-    await interaction.followup.send(
-        sentence, ephemeral=True, suppress_embeds=True, allowed_mentions=discord.AllowedMentions.none()
-    )
+        sentence = sentence_of(error)
+    await answer(interaction, sentence)

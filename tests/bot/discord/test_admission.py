@@ -78,7 +78,7 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
         await settle(lambda: local.messages)
         result = await local.invoke(ADA, "join")
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        assert result.replies[0].content == Verdict.UNINVITED
+        assert result.replies[0].content == Verdict.UNINVITED.sentence
         assert client.guilds
 
 

@@ -18,6 +18,7 @@ from bot.discord.place import DiscordPlace
 from bot.errors import SetupError
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
+from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
@@ -40,7 +41,7 @@ class FakeHousehold:
     def __init__(self) -> None:
         self.place: Place | None = None
         self.refuse: LinkError | None = None
-        self.state = "I am well."
+        self.state = Text("I am well.")
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, MembershipChange]] = []
         self.drags: list[tuple[int, int]] = []
@@ -60,7 +61,7 @@ class FakeHousehold:
         """Return the joined place."""
         return self.place
 
-    def status(self, guild_id: int) -> str:
+    def status(self, guild_id: int) -> Text:
         """Return the prepared status."""
         return self.state
 
@@ -181,7 +182,7 @@ async def test_join_leave_and_status_answer_in_sentences() -> None:
         await settle(lambda: len(household.movements) == 2)
         assert await say("join", BEN) == [ELSEWHERE]
         assert await say("status") == ["I am well."]
-        household.state = "The voice kokoro has not worked for 3 minutes. " * 50
+        household.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
         assert await say("status") == [household.state[:2000]]
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
         await settle(lambda: household.place is None)
@@ -271,9 +272,9 @@ class Visit:
     def on_membership(self, change: MembershipChange) -> None:
         """Ignore the change."""
 
-    def status(self) -> str:
+    def status(self) -> Text:
         """Return an empty status."""
-        return ""
+        return verbatim("")
 
 
 @pytest.mark.asyncio

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager
-from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +12,7 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord.access import NO_ROLE, RULES, Who
+from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient, connected
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
@@ -73,7 +72,7 @@ async def evening(*, bot_in: int | None = 600, **settings: tuple[int, ...]) -> A
 @pytest.mark.asyncio
 async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_where_it_is() -> None:
     """/leave and /status are for people in the bot's channel and for moderators. Others are not told where it is."""
-    refused = f"Only {Who.PRESENT_OR_MODERATORS} can do that."
+    refused = f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
     async with evening() as here:
         assert await here.say(BEN, "status") == refused
         assert await here.say(BEN, "leave") == refused
@@ -93,7 +92,7 @@ async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest
     """Permissions count on the whole server: who may manage the channel in which they type is no moderator by that."""
     async with evening() as here:
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
-        assert await here.say(BEN, "leave") == f"Only {Who.PRESENT_OR_MODERATORS} can do that."
+        assert await here.say(BEN, "leave") == f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
         assert await here.say(ADA, "status") == "I am well."
 
 
@@ -166,7 +165,7 @@ def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
     """Yield all commands of the bot."""
     more = [
         partial(add_rolling_context, choices=NOTHING, defaults=NOTHING),
-        partial(add_memory_commands, people=NOTHING, zone=UTC),
+        partial(add_memory_commands, people=NOTHING),
         partial(add_privacy_commands, records=NOTHING, facts=NOTHING),
         partial(add_participation_commands, participation=NOTHING),
         partial(add_watch_commands, watching=NOTHING),
@@ -182,11 +181,11 @@ def table() -> str:
     lines = ["| command | what it does | who may use it | who sees it in Discord |", "|---|---|---|---|"]
     for command in all_commands():
         rule = RULES[command.qualified_name]
-        who = [f"{rule.who}{', with one of the roles in `discord.roles`' if rule.needs_role else ''}"]
+        who = [f"{PEOPLE[rule.who]}{', with one of the roles in `discord.roles`' if rule.needs_role else ''}"]
         options: dict[Who, list[str]] = {}
         for option, needed in rule.options.items():
             options.setdefault(needed, []).append(f"`{option}`")
-        who += [f"{' and '.join(names)}: {needed}" for needed, names in options.items()]
+        who += [f"{' and '.join(names)}: {PEOPLE[needed]}" for needed, names in options.items()]
         default = (
             "everybody"
             if rule.default is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import discord
 import pytest
 
 from bot.channel.port import ChatError
@@ -39,9 +40,10 @@ class Press:
         self.guild_id, self.channel_id = GUILD, channel_id
         self.user = SimpleNamespace(id=ADA)
         self.answers: list[tuple[str, bool]] = []
-        self.response = SimpleNamespace(send_message=self.answer)
+        self.locale = discord.Locale.american_english
+        self.response = SimpleNamespace(send_message=self.answer, is_done=lambda: False)
 
-    async def answer(self, text: str, *, ephemeral: bool) -> None:
+    async def answer(self, text: str, *, ephemeral: bool, **_: object) -> None:
         """Store the answer."""
         self.answers.append((text, ephemeral))
 

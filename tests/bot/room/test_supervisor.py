@@ -10,6 +10,7 @@ import pytest
 from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.room.supervisor import MOST_CRASHES, RoomSupervisor
+from bot.texts.text import Text, verbatim
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, FakePlace
@@ -45,9 +46,9 @@ class FakeRoom:
         """Keep the change."""
         self.moves.append(change)
 
-    def status(self) -> str:
+    def status(self) -> Text:
         """Return the name of the channel in a sentence."""
-        return f"I am in {self.place.name}."
+        return verbatim(f"I am in {self.place.name}.")
 
 
 class House:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,7 @@ class Broken:
 @asynccontextmanager
 async def online(people: PersonFacts) -> AsyncIterator[LocalDiscord]:
     """Start a local Discord with the bot's client and the memory commands."""
-    commands = partial(add_memory_commands, people=people, zone=UTC)
+    commands = partial(add_memory_commands, people=people)
     async with (
         LocalDiscord() as local,
         connected(settings_for(local), FakeHousehold(), [commands]),
@@ -97,8 +96,8 @@ async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
     async with online(book) as local:
         told = await say(local, ADA, "memory me")
         assert told == (
-            "What you have said of yourself on this server:\n- I live in Berlin. (9 October 2025)\n"
-            "No longer so, as far as I know:\n- I live in Lisbon. (9 October 2025)\n/memory forget deletes it."
+            "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
+            "No longer so, as far as I know:\n- I live in Lisbon. (<t:1760000000:D>)\n/memory forget deletes it."
         )
         assert book.asked == [(local.guild.id, str(ADA))]
         assert (await say(local, ADA, "memory forget")).startswith("Done: I have deleted all 2 things")
@@ -110,7 +109,7 @@ async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
 @pytest.mark.asyncio
 async def test_a_store_that_fails_is_a_sentence() -> None:
     """A failure of the store is reported with its remedy."""
-    assert await format_facts(Broken(), 7, "1", UTC) == "I cannot look that up now. The disk is full."
+    assert await format_facts(Broken(), 7, "1") == "I cannot look that up now. The disk is full."
     assert "The disk is full." in await delete_facts(Broken(), 7, "1")
 
 
@@ -118,8 +117,8 @@ async def test_a_store_that_fails_is_a_sentence() -> None:
 async def test_a_long_list_fits_a_message() -> None:
     """A long list of facts is shortened between two lines to fit a message, and says that there is more."""
     book = Book(*(fact(number, f"My dog number {number} is called *Rex*.") for number in range(100)))
-    told = await format_facts(book, 7, str(ADA), UTC)
+    told = await format_facts(book, 7, str(ADA))
     assert len(told) <= 2000
     assert told.endswith("There is more. /memory forget deletes all of it.")
-    assert all(line.endswith("(9 October 2025)") for line in told.splitlines()[1:-1])
+    assert all(line.endswith("(<t:1760000000:D>)") for line in told.splitlines()[1:-1])
     assert "\\*Rex\\*" in told

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.access import Who
+from bot.discord.access import PEOPLE, Who
 from bot.discord.client import connected
 from bot.discord.commands.participation import (
     MODES,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bot.participation.guild_participation import GuildParticipation
 
-NOT_A_MODERATOR = f"Only {Who.MODERATORS} can do that."
+NOT_A_MODERATOR = f"Only {PEOPLE[Who.MODERATORS]} can do that."
 
 
 class Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.access import Who
+from bot.discord.access import PEOPLE, Who
 from bot.discord.client import connected
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, change_choice, format_choice
 from bot.guild import GuildChoice
@@ -75,7 +75,7 @@ async def test_others_may_not_change_it(tmp_path: Path) -> None:
         guilds = GuildStore(database, FakeClock())
         async with online(guilds) as local:
             answer = await say(local, BEN, mode="off")
-            assert answer == f"Only {Who.MANAGERS} can do that."
+            assert answer == f"Only {PEOPLE[Who.MANAGERS]} can do that."
             assert await guilds.choice(local.guild.id) == GuildChoice()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.access import Who
+from bot.discord.access import PEOPLE, Who
 from bot.discord.client import connected
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, format_ended
 from bot.screen.messages import ScreenError
@@ -101,7 +101,7 @@ async def test_stopping_is_for_oneself_and_moderators() -> None:
     desk = Desk()
     async with online(desk) as local:
         assert await say(local, BEN, "stop") == "Sharing has ended."
-        assert await say(local, BEN, "stop", everybody=True) == f"Only {Who.MODERATORS} can do that."
+        assert await say(local, BEN, "stop", everybody=True) == f"Only {PEOPLE[Who.MODERATORS]} can do that."
         assert await say(local, ADA, "stop", everybody=True) == "2 shares have ended."
     assert desk.stopped == [(BEN, False), (ADA, True)]
     assert format_ended(0) == "You share no screen with me."

@@ -1,0 +1,98 @@
+"""A sentence for people that can be read in every language of the catalogue.
+
+`Text("I am in {channel}.", channel=name)` is an English `str`. Where it reaches somebody, `in_language(text, "de")`
+looks its template up and fills in the same values. So the code in between knows nothing of languages. Whatever makes a
+new string of a `Text` (an f-string, `+`) makes English of it: use `joined`, and values that are themselves texts.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import TYPE_CHECKING, Any, Self
+
+from bot.texts.catalogue import ENGLISH, Catalogue, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Text(str):
+    """One sentence or more. `english`: a literal with `{placeholders}`, the key of the catalogue. `values`: what fills
+    them: numbers (written as the language writes them), other texts (translated), or anything else as it is.
+
+    An id is a number that nobody counts: give it as `str`.
+    """
+
+    template: str
+    values: Mapping[str, object]
+    # The texts that this one consists of, if it is no sentence of its own, and what is between them.
+    parts: tuple[str, ...]
+    separator: str
+
+    def __new__(cls, english: str, /, **values: object) -> Self:
+        self = super().__new__(cls, _filled(english, values, Catalogue("English"), ENGLISH))
+        self.template, self.values, self.parts, self.separator = english, values, (), ""
+        return self
+
+    def fill(self, **values: object) -> Text:
+        """Return this text with values: for a constant whose values come later."""
+        return Text(self.template, **{**self.values, **values})
+
+
+def counted(count: int, one: str, many: str, /, **values: object) -> Text:
+    """Return the sentence `one` or `many` for a number of things; both may use `{count}`."""
+    return Text(one if count == 1 else many, count=count, **values)
+
+
+def joined(parts: Iterable[str], separator: str = " ") -> Text:
+    """Return texts one after the other, without the empty ones. A plain `str` among them stays as it is."""
+    kept = tuple(part for part in parts if part)
+    text = Text("{text}", text=separator.join(kept))
+    text.parts, text.separator = kept, separator
+    return text
+
+
+def verbatim(text: str) -> Text:
+    """Return a text that is the same in every language: a name, or what somebody said."""
+    return text if isinstance(text, Text) else joined((text,))
+
+
+def sentence_of(error: BaseException) -> Text:
+    """Return the sentence of one of our errors; it is translated if it was raised with a `Text`."""
+    first = error.args[0] if len(error.args) == 1 else None
+    return first if isinstance(first, Text) else verbatim(str(error))
+
+
+def in_language(text: str, language: str) -> str:
+    """Return a text in a Discord locale. A plain `str`, and a sentence without a translation, stay as they are."""
+    if not isinstance(text, Text):
+        return text
+    if text.parts:
+        return text.separator.join(in_language(part, language) for part in text.parts)
+    known = catalogue(language)
+    try:
+        return _filled(known.texts.get(text.template, text.template), text.values, known, language)
+    except (LookupError, ValueError):
+        # A line of a language's file with other placeholders than the English one. A test finds those in ours.
+        return str(text)
+
+
+def _filled(template: str, values: Mapping[str, object], known: Catalogue, language: str) -> str:
+    return _Formatter(known, language).vformat(template, (), values) if values else template
+
+
+class _Formatter(string.Formatter):
+    """Fills placeholders in one language."""
+
+    def __init__(self, known: Catalogue, language: str) -> None:
+        super().__init__()
+        self._known = known
+        self._language = language
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, str):
+            return in_language(value, self._language)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            plain = ",d" if isinstance(value, int) else ",g"
+            return self._known.number(format(value, format_spec or plain))
+        return format(value, format_spec)
