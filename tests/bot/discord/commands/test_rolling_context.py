@@ -57,7 +57,7 @@ async def test_a_moderator_chooses_and_everybody_sees_it(tmp_path: Path) -> None
         async with online(guilds) as local:
             shown = await say(local, BEN)
             assert shown.startswith("Mode summary: ")
-            assert shown.endswith("Budget on: at most 28672 tokens go into a call (my settings).")
+            assert shown.endswith("Budget on: at most 28,672 tokens go into a call (my settings).")
             changed = await say(local, ADA, mode="rolling", budget="off")
             assert changed.startswith("Mode rolling: ")
             assert "Budget off: calls are sent as they are (chosen here)." in changed
