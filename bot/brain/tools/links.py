@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.brain.tools.proposals import Deed, spoken
+from bot.brain.tools.proposals import Deed, more_characters, spoken
 from bot.brain.tools.tool import Permission, RoomTool, ToolError
 from bot.channel.port import ChatError
 
@@ -80,13 +80,16 @@ def post_text(url: str, text: str) -> str:
 
 
 def _describe(arguments: Mapping[str, object]) -> Deed:
-    """Return what a call posts. A link is named by its host and path."""
+    """Return what a call posts. A link is named by its host, port and path, and by the length of the rest."""
     url, text = str(arguments.get("url", "")).strip(), str(arguments.get("text", "")).strip()
     post_text(url, text)
     parts = urlsplit(url)
-    where = f"{parts.hostname}{parts.path.rstrip('/')}" if url else ""
-    english = [f"the link {spoken(where)}"] * bool(url) + [f"the words {spoken(text)}"] * bool(text)
-    german = [f"den Link {spoken(where, german=True)}"] * bool(url)
+    port = f" {parts.port}" if parts.port else ""
+    where = f"{parts.hostname}{port}{parts.path.rstrip('/')}"
+    rest = len(parts.query) + len(parts.fragment)
+    english = [f"the link {spoken(where)}{more_characters(rest)}"] * bool(url)
+    english += [f"the words {spoken(text)}"] * bool(text)
+    german = [f"den Link {spoken(where, german=True)}{more_characters(rest, german=True)}"] * bool(url)
     german += [f"die Worte {spoken(text, german=True)}"] * bool(text)
     return Deed(f"post {' with '.join(english)} in the chat", f"{' und '.join(german)} in den Chat schreiben")
 

@@ -103,13 +103,21 @@ def question_about(tool: RoomTool, arguments: Mapping[str, object], asked: str) 
 
 def spoken(value: object, *, german: bool = False) -> str:
     """Return a value in words that a voice says in full. A long value is cut, and the question says so."""
-    text = _INNER_DOT.sub(" Punkt " if german else " dot ", str(value))
+    written = str(value).strip()
+    text = _INNER_DOT.sub(" Punkt " if german else " dot ", written)
     text = " ".join(_UNSPOKEN.sub(" ", text).split())
+    if not text and written:
+        return f"{len(written)} {'Zeichen' if german else 'characters'}"
     if len(text) <= VALUE_CHARS:
         return text or ("nichts" if german else "nothing")
-    left = len(text) - VALUE_CHARS
-    more = f"und {left} weitere Zeichen" if german else f"and {left} more characters"
-    return f"{text[:VALUE_CHARS].strip()} {more}"
+    return text[:VALUE_CHARS].strip() + more_characters(len(text) - VALUE_CHARS, german=german)
+
+
+def more_characters(left_out: int, *, german: bool = False) -> str:
+    """Return how to say that so many characters of a value are left out; '' for none."""
+    if not left_out:
+        return ""
+    return f" und {left_out} weitere Zeichen" if german else f" and {left_out} more characters"
 
 
 def _letters(text: str) -> str:

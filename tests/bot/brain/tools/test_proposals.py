@@ -24,8 +24,16 @@ WRITE = RoomTool("fs_write_file", "Writes.", {}, POST.call, words=("write", "fil
             POST,
             {"url": "https://maps.example/lisbon?q=1"},
             "put it there",
-            "Shall I post the link maps dot example lisbon in the chat?",
+            "Shall I post the link maps dot example lisbon and 3 more characters in the chat?",
         ),
+        (
+            POST,
+            {"url": "http://a.example:8080/go?to=evil.example#x"},
+            "Stell das bitte rein",
+            "Soll ich den Link a Punkt example 8080 go und 16 weitere Zeichen in den Chat schreiben?",
+        ),
+        (POST, {"text": "💣💣"}, "post it", "Shall I post the words 2 characters in the chat?"),
+        (POST, {"text": "💣💣"}, "Stell das bitte rein", "Soll ich die Worte 2 Zeichen in den Chat schreiben?"),
         (POST, {"text": "Milk, bread."}, "post it", "Shall I post the words Milk, bread in the chat?"),
         (
             POST,
