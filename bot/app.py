@@ -34,6 +34,7 @@ from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
+from bot.wiring.forgetting import ForgettingRooms
 from bot.wiring.recipients import recipients
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
@@ -126,7 +127,7 @@ async def running_bot(
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
-            _privacy(settings, stores, clock),
+            _privacy(settings, stores, participation, clock),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
@@ -167,14 +168,10 @@ def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention
     )
 
 
-def _privacy(settings: BotSettings, stores: Stores, clock: Clock) -> AddCommands:
+def _privacy(settings: BotSettings, stores: Stores, participation: GuildParticipations, clock: Clock) -> AddCommands:
     eraser = PersonEraser(stores.database, clock, log_folder=log_path(settings.storage.data_dir).parent)
-
-    def refresh_rooms() -> None:
-        for upkeep in stores.upkeeps:
-            upkeep.on_turn()
-
-    records = PersonalData(stores.database, eraser, stores.people, refresh=refresh_rooms)
+    rooms = ForgettingRooms(participation, stores.upkeeps)
+    records = PersonalData(stores.database, eraser, stores.people, rooms=rooms)
     facts = PrivacyFacts(
         recipients=ListeningNotice("", recipients(settings)).facts,
         retention_days=settings.tiers.retention_days,

@@ -16,7 +16,7 @@ from compaction.memory.people import extract_person_facts, participants_part
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bot.store.people import PeopleStore
     from compaction.memory.people import Audience, PersonFact
@@ -93,10 +93,16 @@ class PeopleBook:
         turns: Sequence[Turn],
         *,
         through: int,
-    ) -> None:
-        """Store what the facts of these turns say about people. Raises `StoreError`."""
+        is_current: Callable[[int], bool],
+    ) -> bool:
+        """Store what the facts of these turns say about people. Raises `StoreError`.
+
+        `is_current`: as in `PeopleStore.store_facts`. Returns False if nothing was stored because of it.
+        """
         found = extract_person_facts(facts, turns, session_id=session_id)
-        added = await self._store.store_facts(session_id, found, through=through)
+        added = await self._store.store_facts(session_id, found, through=through, is_current=is_current)
+        if added is None:
+            return False
         if added or found.ended:
             await self.prime(guild_id, found.people)
         log.info(
@@ -106,6 +112,7 @@ class PeopleBook:
             count=len(added),
             people=len({fact.person_id for fact in added}),
         )
+        return True
 
     async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
         """Return all stored facts about a person in a guild, history included. Raises `StoreError`."""

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -14,11 +14,12 @@ from bot.store.forgetting import StoredSpeaker
 from bot.store.personal_data import PersonalDataStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Collection
 
     from bot.memory.erasing import ErasureReport, PersonEraser
     from bot.memory.people import PeopleBook
     from bot.store.database import Database
+    from compaction.model import SessionId
 
 log = structlog.get_logger()
 
@@ -37,19 +38,26 @@ class DataFile:
     is_empty: bool
 
 
+class OpenRooms(Protocol):
+    """The open rooms of the process; `bot.wiring.forgetting.ForgettingRooms` implements it."""
+
+    def before_forgetting(self, person_id: str) -> None:
+        """Drop what the person has said that is not recorded yet."""
+
+    async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
+        """Read the memory of all open rooms again, and drop what is on its way to a model or to people in rooms with
+        these sessions.
+        """
+
+
 class PersonalData:
-    """Personal data in one database and its logs.
+    """Personal data in one database and its logs. `rooms`: the open rooms."""
 
-    `refresh`: called after somebody was forgotten, so that open rooms read their memory again.
-    """
-
-    def __init__(
-        self, database: Database, eraser: PersonEraser, people: PeopleBook, *, refresh: Callable[[], None]
-    ) -> None:
+    def __init__(self, database: Database, eraser: PersonEraser, people: PeopleBook, *, rooms: OpenRooms) -> None:
         self._store = PersonalDataStore(database)
         self._eraser = eraser
         self._people = people
-        self._refresh = refresh
+        self._rooms = rooms
 
     async def file_of(self, person_id: str) -> DataFile:
         """Return everything that is kept of a person as a file. Raises `StoreError`."""
@@ -58,11 +66,12 @@ class PersonalData:
 
     async def forget(self, person_id: str) -> ErasureReport:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
+        self._rooms.before_forgetting(person_id)
         # Somebody who never spoke may be in the logs.
         person = await self._eraser.find_by_id(person_id) or StoredSpeaker(person_id, (), 0.0, 0, ())
         done = await self._eraser.erase(person)
         await self._people.reload()
-        self._refresh()
+        await self._rooms.after_forgetting(done.stored.sessions)
         # Without the person's id, which would bring it back into the log.
         log.info(
             "person_forgotten",

@@ -29,7 +29,7 @@ from compaction.summary.extractive import extract_facts
 from compaction.summary.port import KnownFact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
@@ -48,6 +48,8 @@ log = structlog.get_logger()
 
 # Segments of a long resumed session are read in slices, so that audio is not delayed.
 _SLICE = 25
+# How often in one run something is stored or drawn again, because the session changed meanwhile.
+_MOST_REFUSED = 3
 
 
 class MemoryUpkeep:
@@ -139,6 +141,14 @@ class MemoryUpkeep:
         """Return one line for each person present, (id, display name), for speech-to-speech. Does not wait."""
         return self._people.introductions(audience, present)
 
+    async def refresh(self) -> None:
+        """Take over at once what was changed in the store. A failing store is logged; the next run tries again."""
+        try:
+            await self._refresh_if_changed()
+        except StoreError as error:
+            log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)
+        self._wake.set()
+
     # -- the work ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -164,8 +174,8 @@ class MemoryUpkeep:
         """
         through = self._memory.cursor if through is None else through
         try:
-            await self._store_sent_texts()
             await self._refresh_if_changed()
+            await self._store_sent_texts()
             await self._load_newcomers()
             await self._extract_facts(through)
             await self._accesses.write()
@@ -187,12 +197,17 @@ class MemoryUpkeep:
             self._kept_prompts.update(new)
             for digest in new:
                 del self._new_prompts[digest]
-        if self._new_texts:
-            texts = dict(self._new_texts)
-            await self._prompts.store_sent_texts(self._session_id, texts.values())
+        for _ in range(_MOST_REFUSED):
+            if not self._new_texts:
+                return
+            texts, is_current = dict(self._new_texts), self._since_now()
+            if not await self._prompts.store_sent_texts(self._session_id, texts.values(), is_current=is_current):
+                # A fold has just landed, or something was forgotten: then these texts are dropped.
+                await self._refresh_if_changed()
+                continue
             self._kept_texts = set(texts)
             for digest in texts:
-                del self._new_texts[digest]
+                self._new_texts.pop(digest, None)
 
     async def _refresh_if_changed(self) -> None:
         """Reload the memory if another process changed the store, for example `roomtone memory forget`."""
@@ -204,8 +219,15 @@ class MemoryUpkeep:
         self._seen_refreshes = self._memory.external_changes
         log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
         self._topics, self._read_segments = SegmentTopics(), 0
+        # They may hold what was forgotten.
+        self._new_texts.clear()
         self._kept_texts.clear()
         self._newcomers |= self._known
+
+    def _since_now(self) -> Callable[[int], bool]:
+        """Return a function that tells of a stored revision whether nobody but this session has changed it since."""
+        changes = self._memory.external_changes
+        return lambda revision: revision <= self._memory.state.revision and self._memory.external_changes == changes
 
     async def _load_newcomers(self) -> None:
         newcomers = set(self._newcomers)
@@ -219,14 +241,22 @@ class MemoryUpkeep:
             return
         if self._extracted_through is None:
             self._extracted_through = await self._people.extracted_through(self._session_id)
-        while self._extracted_through < through:
+        refused = 0
+        while self._extracted_through < through and refused < _MOST_REFUSED:
             end = min(self._extracted_through + BATCH_SIZE, through)
+            is_current = self._since_now()
             batch = await self._turns.turns(self._session_id, Seq(self._extracted_through), Seq(end))
             allowed = [self._memory.allowed_part(turn) for turn in batch]
             changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
             facts = self._facts_of(self._extracted_through, end, allowed)
             facts = [known for known in facts if changed.isdisjoint(known.fact.turns)]
-            await self._people.extract(self._session_id, self._guild_id, facts, allowed, through=end)
+            if not await self._people.extract(
+                self._session_id, self._guild_id, facts, allowed, through=end, is_current=is_current
+            ):
+                # A fold has just landed, or something was forgotten: again, from what is left.
+                refused += 1
+                await self._refresh_if_changed()
+                continue
             self._extracted_through = end
 
     def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:

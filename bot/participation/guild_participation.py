@@ -18,7 +18,7 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from bot.clock import Clock
     from bot.guild import GuildChoices
@@ -57,6 +57,12 @@ class SilenceableRoom(Protocol):
 
     def on_opted_out(self, person_id: int) -> None:
         """Drop what is on its way to a model or waits for it, since it may hold this person's words."""
+
+    def on_forgetting(self, person_id: int) -> None:
+        """Drop what this person has said until now and that is not recorded yet."""
+
+    def on_forgotten(self) -> None:
+        """Drop what is on its way to a model or waits for it, since it may hold words that were forgotten."""
 
 
 @dataclass(slots=True)
@@ -217,6 +223,18 @@ class GuildParticipations:
         """Return the ids of the people who opted out there, as turns have them. Empty before a room was there."""
         guild = None if guild_id is None else self._guilds.get(guild_id)
         return frozenset() if guild is None else guild.opted_out_ids()
+
+    def on_forgetting(self, person_id: int) -> None:
+        """Drop what a person has said until now and that is not recorded yet, in all rooms."""
+        for guild in self._guilds.values():
+            if guild.room is not None:
+                guild.room.on_forgetting(person_id)
+
+    def on_forgotten(self, sessions: Collection[str]) -> None:
+        """Drop what may hold forgotten words, in the rooms with these sessions."""
+        for guild in self._guilds.values():
+            if guild.room is not None and guild.room.session_id in sessions:
+                guild.room.on_forgotten()
 
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.

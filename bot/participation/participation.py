@@ -149,6 +149,8 @@ class Participation:
         self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue(NOTICES_WAITING)
         self._statistics = ParticipationStatistics()
         self._prompt_tokens = 0
+        # Until when people had themselves forgotten (monotonic seconds).
+        self._forgotten_until: dict[int, float] = {}
 
     # -- the present state -----------------------------------------------------------------------------------
 
@@ -168,6 +170,11 @@ class Participation:
     def excludes(self, user_id: int) -> bool:
         """Return whether a person may not be heard. Thread-safe."""
         return self._guild.excludes(user_id)
+
+    def drops(self, spoken: SpokenText) -> bool:
+        """Return whether an utterance becomes no turn: its person may not be heard, or has had it forgotten."""
+        until = self._forgotten_until.get(spoken.user_id)
+        return self.excludes(spoken.user_id) or (until is not None and spoken.started_at < until)
 
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return those of `people` (id, display name) who may be heard."""
@@ -238,6 +245,14 @@ class Participation:
     def on_opted_out(self, person_id: int) -> None:
         """Drop what was made with this person's words: the reply in progress, and what tools found."""
         self._engagement.remove(person_id)
+        self._replies.drop_derived()
+
+    def on_forgetting(self, person_id: int) -> None:
+        """Drop what this person has said until now and that is not recorded yet."""
+        self._forgotten_until[person_id] = self._clock.monotonic()
+
+    def on_forgotten(self) -> None:
+        """Drop what may hold words that were forgotten: the reply in progress, and what tools found."""
         self._replies.drop_derived()
 
     # -- what people say -------------------------------------------------------------------------------------

@@ -316,7 +316,7 @@ class Conversation:
     async def _on_utterances(self, group: tuple[SpokenText, ...]) -> None:
         """Record a group of utterances as a turn, decide whether to answer it, and write its log line."""
         await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
-        group = tuple(spoken for spoken in group if not self._participation.excludes(spoken.user_id))
+        group = tuple(spoken for spoken in group if not self._participation.drops(spoken))
         if not group:
             return
         released_at = self._clock.monotonic()
@@ -334,12 +334,7 @@ class Conversation:
 
     def _on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
         """Prepare a reply to an utterance that may not be over: search the memory, perhaps begin a preemptive reply."""
-        if (
-            self._finishing
-            or self._participation.excludes(spoken.user_id)
-            or self._uses_realtime()
-            or not self._services.can_skip
-        ):
+        if self._finishing or self._participation.drops(spoken) or self._uses_realtime() or not self._services.can_skip:
             return
         decision = self._participation.preview_decision(spoken)
         if not decision.answer:
@@ -373,7 +368,7 @@ class Conversation:
         self._replier.cancel_all()
 
     def drop_derived(self) -> None:
-        self._preemptive_reply.discard("opted_out")
+        self._preemptive_reply.discard("memory_changed")
         self._replier.cancel_all()
         self._toolbox.exchanges.clear()
         if self._quoting is not None:

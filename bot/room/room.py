@@ -249,14 +249,16 @@ class Room:
             await conversation.on_membership(await self._membership_changes.get())
 
     async def _check_room(self, link: Link, conversation: Conversation) -> None:
-        """Close the room when the bot has been alone for too long, report the packet counters, and record gathered
-        comings and goings.
+        """Close the room when the bot has been alone for too long, report the packet counters, record gathered comings
+        and goings, and let the upkeep see whether another process has changed the memory.
         """
         alone_since: float | None = None
         while True:
             await self._clock.sleep(CHECK_ROOM_S)
             self._report_link(link)
             await conversation.record_gathered_membership()
+            if self._upkeep is not None:
+                self._upkeep.on_turn()
             now = self._clock.monotonic()
             if any(not person.is_bot for person in self._place.members()):
                 alone_since = None

@@ -52,8 +52,10 @@ class Sharer:
     `nonce`: identifies the link. `share`: None until they share.
     """
 
-    def __init__(self, person: Person, nonce: str) -> None:
+    def __init__(self, person: Person, nonce: str, memory_changes: int = 0) -> None:
         self.person = person
+        # `SessionMemory.external_changes` when `seen` began.
+        self.memory_changes = memory_changes
         self.nonce = nonce
         self.share: Share | None = None
         self.task: asyncio.Task[None] | None = None
@@ -193,7 +195,7 @@ class RoomScreens:
         if self.full():
             raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
         named = replace(person, name=self._memory.name_of(str(person.id), person.name))
-        sharer = self._sharers[person.id] = Sharer(named, nonce)
+        sharer = self._sharers[person.id] = Sharer(named, nonce, self._memory.external_changes)
         return sharer
 
     def start(self, sharer: Sharer, surface: str) -> None:
@@ -292,6 +294,7 @@ class RoomScreens:
         sharer.share = None
         if not self._excludes(sharer.person.id):
             minutes = round((self._clock.monotonic() - share.began_at) / 60)
+            self._drop_forgotten(sharer)
             text = format_recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
             await self._record(sharer.person, text)
         if not any(each.share is not None for each in self._sharers.values()):
@@ -331,6 +334,7 @@ class RoomScreens:
             NoteSource(seen.source.value),
             seen.frame_hash,
         )
+        self._drop_forgotten(sharer)
         sharer.notes += 1
         if seen.why is not ScreenNoteReason.ASKED:
             # A look that somebody asked for does not belong in the recap.
@@ -345,6 +349,12 @@ class RoomScreens:
             "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
         )
         self._on_note(note)
+
+    def _drop_forgotten(self, sharer: Sharer) -> None:
+        """Leave out of the recap what was noted before words were forgotten, which may have been its notes."""
+        if sharer.memory_changes != self._memory.external_changes:
+            sharer.memory_changes = self._memory.external_changes
+            sharer.seen.clear()
 
     async def _record(self, person: Person, text: str) -> None:
         now = self._clock.now()

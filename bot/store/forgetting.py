@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
-from bot.store.forgotten import list_session, list_words
+from bot.store.forgotten import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.prompts import forget_sent_texts
@@ -141,26 +141,34 @@ class SpeechForgetter:
                 total.about + done.about,
                 (*total.sessions, *done.sessions),
             )
+        # Before the sent texts are deleted: a room whose revision is older stores none.
+        await self._refresh_open_rooms(total.sessions)
         async with self._database.writing() as connection:
             await list_words(connection, words.runs)
             await forget_sent_texts(connection)
             if session_id is None:
                 total = replace(total, about=total.about + await _delete_traces(connection, person.id))
-        await self._refresh_open_rooms(total.sessions)
         clear_sentence_caches()
         return replace(total, wiped=await wipe_deleted(self._database))
 
     async def _refresh_open_rooms(self, done: Collection[SessionId]) -> None:
         """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed
-        sessions.
+        sessions. Replies in progress on the same servers may hold quotes too, so these sessions are listed.
         """
         async with self._database.reading() as connection:
-            found = await connection.execute(select(sessions.c.id).where(sessions.c.ended_at.is_(None)))
-            open_sessions = [SessionId(each) for each in found.scalars().all()]
-        for session_id in open_sessions:
-            if session_id not in done:
+            found = await connection.execute(
+                select(sessions.c.id, sessions.c.guild_id).where(sessions.c.ended_at.is_(None))
+            )
+            open_sessions = found.all()
+            of_done = select(sessions.c.guild_id).distinct().where(sessions.c.id.in_(list(done)))
+            guilds = set((await connection.scalars(of_done)).all())
+        for row in open_sessions:
+            if row.id not in done:
                 async with self._database.writing() as connection:
-                    await rerender_summary(connection, session_id, now=self._clock.now())
+                    now = self._clock.now()
+                    await rerender_summary(connection, row.id, now=now)
+                    if row.guild_id in guilds:
+                        await list_session(connection, row.id, from_seq=NOTHING_MADE, at=now)
 
     async def _forget_in_session(
         self,

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 # Values in one statement: fewer than SQLite's limit for parameters.
 _BATCH = 500
+# What a session was not changed from: no import is refused because of it.
+NOTHING_MADE = 2**31
+# An open room takes a change over within this time (`bot.room.room.CHECK_ROOM_S`). Times on the list are whole seconds.
+_TAKEN_OVER_S = 8.0
 
 
 async def list_session(connection: AsyncConnection, session_id: SessionId, *, from_seq: int, at: float) -> None:
@@ -40,6 +44,13 @@ async def list_session(connection: AsyncConnection, session_id: SessionId, *, fr
     await connection.execute(
         row.on_conflict_do_update(index_elements=["digest"], set_={"from_seq": earlier, "at": row.excluded.at})
     )
+
+
+async def may_hold_forgotten(connection: AsyncConnection, session_id: SessionId, *, asked_at: float) -> bool:
+    """Return whether a reply to a question of that time may have been made of words that were forgotten since."""
+    listed_at = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == _digest(session_id))
+    at = await connection.scalar(listed_at)
+    return at is not None and asked_at < at + _TAKEN_OVER_S
 
 
 async def list_words(connection: AsyncConnection, runs: Runs) -> None:

@@ -18,7 +18,7 @@ from compaction.memory.people import PersonFact, merge_facts
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -43,13 +43,18 @@ class PeopleStore:
             return int(await connection.scalar(wanted) or 0)
 
     async def store_facts(
-        self, session_id: SessionId, drawn: ExtractedFacts, *, through: int
-    ) -> tuple[PersonFact, ...]:
+        self, session_id: SessionId, drawn: ExtractedFacts, *, through: int, is_current: Callable[[int], bool]
+    ) -> tuple[PersonFact, ...] | None:
         """Store the facts drawn from the turns before `through`, superseding older ones; return the new facts.
 
-        Facts from turns that were processed before change nothing.
+        Facts from turns that were processed before change nothing. `is_current`: returns whether
+        nobody else has made this revision of the session since they were drawn. Otherwise something may have been
+        forgotten: nothing is stored, and the result is None.
         """
         async with self._database.writing() as connection:
+            stored = await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id))
+            if not is_current(stored or 0):
+                return None
             if not await _advance(connection, session_id, through):
                 return ()
             drawn = await _still_said(connection, session_id, drawn)

@@ -15,7 +15,7 @@ from bot.store.tables import add_once, prompts, sent_texts, sessions
 from compaction.payload import text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -35,15 +35,24 @@ class PromptStore:
             for text in texts:
                 await add_once(connection, prompts, {"digest": text_digest(text), "text": text})
 
-    async def store_sent_texts(self, session_id: SessionId, texts: Iterable[str]) -> None:
-        """Store other texts sent in a session. Does nothing if the session is not stored."""
+    async def store_sent_texts(
+        self, session_id: SessionId, texts: Iterable[str], *, is_current: Callable[[int], bool]
+    ) -> bool:
+        """Store other texts sent in a session. Does nothing if the session is not stored.
+
+        `is_current`: returns whether nobody else has made this revision since the texts were sent. Otherwise something
+        may have been forgotten: nothing is stored, and the result is False.
+        """
         async with self._database.writing() as connection:
-            known = select(sessions.c.id).where(sessions.c.id == session_id)
-            if (await connection.execute(known)).first() is None:
-                return
+            stored = await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id))
+            if stored is None:
+                return True
+            if not is_current(stored):
+                return False
             for text in texts:
                 values: dict[str, object] = {"session_id": session_id, "digest": text_digest(text), "text": text}
                 await add_once(connection, sent_texts, values)
+        return True
 
     async def prompts_by_digest(self, digests: Iterable[str]) -> dict[str, str]:
         """Return these prompts by digest; unknown ones are missing."""

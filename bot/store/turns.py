@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import exists, func, select, text, update
 
 from bot.store import rows
-from bot.store.history import chapters_of
+from bot.store.forgotten import may_hold_forgotten
+from bot.store.history import chapters_of, rerender_summary
 from bot.store.indexing import index_source
 from bot.store.tables import add_once, chapters, landings, notes, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import drop_record
 from compaction.errors import StoreError
-from compaction.model import CompactionState, Seq
+from compaction.model import CompactionState, Seq, TurnKind
 from compaction.ports import StoredMemory
 
 if TYPE_CHECKING:
@@ -69,13 +70,18 @@ class SqlTurnStore:
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
         """Store one turn. Storing it again changes nothing, even if parts of it were forgotten meanwhile.
 
+        A reply that may have been made of words that were forgotten meanwhile is stored without its text.
+
         Raises `StoreError` if another turn is stored under its number.
         """
-        values = rows.turn_values(session_id, turn)
         async with self._database.writing() as connection:
             await _ensure_session(connection, session_id, started_at=turn.started_at)
-            if await add_once(connection, turns, values):
-                await index_source(connection, session_id, turn)
+            kept = await _without_forgotten(connection, session_id, turn)
+            if await add_once(connection, turns, rows.turn_values(session_id, kept)):
+                await index_source(connection, session_id, kept)
+                if kept is not turn:
+                    # So that the open room takes it over.
+                    await rerender_summary(connection, session_id, now=self._clock.now())
                 return
             stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
             if stored != (turn,) and not _is_remainder(turn, stored):
@@ -143,6 +149,18 @@ class SqlTurnStore:
                 await _add_segment(connection, session_id, segment)
             await _store_state(connection, session_id, state)
             await connection.execute(update(sessions).where(sessions.c.id == session_id).values(ended_at=now))
+
+
+async def _without_forgotten(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> Turn:
+    """Return a turn; without its text if it is a reply that may hold what was forgotten after its question."""
+    if turn.kind is not TurnKind.ASSISTANT:
+        return turn
+    same = (turns.c.session_id == session_id) & (turns.c.seq == turn.answers)
+    asked_at = await connection.scalar(select(turns.c.ended_at).where(same))
+    asked_at = turn.started_at if asked_at is None else asked_at
+    if not await may_hold_forgotten(connection, session_id, asked_at=asked_at):
+        return turn
+    return replace(turn, parts=(), tombstone=True)
 
 
 def _is_remainder(turn: Turn, stored: tuple[Turn, ...]) -> bool:

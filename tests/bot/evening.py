@@ -57,8 +57,10 @@ class Evening:
         max_input_tokens: int = 28_672,
         compaction: CompactionSettings | None = None,
         summariser: Summariser | None = None,
+        channel: int = CHANNEL,
     ) -> None:
         self._path = path
+        self._channel = channel
         self.session_id = SessionId(name)
         self.clock = FakeClock() if clock is None else clock
         self.tiers = TierSettings() if tiers is None else tiers
@@ -80,7 +82,7 @@ class Evening:
     async def __aenter__(self) -> Self:
         self.database = await self._stack.enter_async_context(open_database(self._path, synchronous="normal"))
         await Sessions(self.database, self.clock).open(
-            guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1e9, session_id=self.session_id
+            guild_id=GUILD, channel_id=self._channel, resume_within_s=1e9, session_id=self.session_id
         )
         self.store = SqlTurnStore(self.database, self.clock)
         self.shelf = TierStore(self.database)

@@ -141,7 +141,7 @@ async def fill(evening: Evening) -> None:
     await talk(evening, 90)
     await evening.memory.add_note(Note(NoteId("n3"), at, NAMES[0], "A map of Ostendq."))
     tool_output = f"found: {NAMES[0]} ({PERSON}): {WORDS[1]}"
-    await evening.prompts.store_sent_texts(evening.session_id, [tool_output])
+    await evening.prompts.store_sent_texts(evening.session_id, [tool_output], is_current=lambda _: True)
     await evening.keeper.run_once(through=evening.memory.total_turns)
     await evening.upkeep_check()
     first, second, *_ = await evening.shelf.tiers_of(evening.session_id)

@@ -570,5 +570,5 @@ async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(tmp_path: Path) -
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         facts = [KnownFact(f"evening#{number}", fact) for number, fact in enumerate(extract_facts(read, start=Seq(0)))]
-        await evening.people.extract(evening.session_id, GUILD, facts, read, through=1)
+        await evening.people.extract(evening.session_id, GUILD, facts, read, through=1, is_current=lambda _: True)
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()

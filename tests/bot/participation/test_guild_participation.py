@@ -24,6 +24,8 @@ class FakeRoom:
     def __init__(self) -> None:
         self.silences = 0
         self.opted_out: list[int] = []
+        self.forgetting: list[int] = []
+        self.forgotten = 0
 
     def stop_speaking(self) -> None:
         """Count the call."""
@@ -32,6 +34,14 @@ class FakeRoom:
     def on_opted_out(self, person_id: int) -> None:
         """Store who opted out."""
         self.opted_out.append(person_id)
+
+    def on_forgetting(self, person_id: int) -> None:
+        """Store who is forgotten."""
+        self.forgetting.append(person_id)
+
+    def on_forgotten(self) -> None:
+        """Count the call."""
+        self.forgotten += 1
 
 
 class House:
@@ -149,3 +159,26 @@ async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
     house.opt_outs = Broken()
     with pytest.raises(StoreError):
         await house.again().of_guild(GUILD)
+
+
+@pytest.mark.asyncio
+async def test_rooms_drop_what_is_forgotten() -> None:
+    """All rooms drop what the person has just said. Only rooms whose session was changed drop what was made of it."""
+    house = House()
+    guild, other = await house.participation.of_guild(GUILD), await house.participation.of_guild(11)
+    guild.room, other.room = here, there = FakeRoom(), FakeRoom()
+    there.session_id = "another"
+    house.participation.on_forgetting(ADA)
+    house.participation.on_forgotten(["evening", "ended"])
+    assert (here.forgetting, here.forgotten) == ([ADA], 1)
+    assert (there.forgetting, there.forgotten) == ([ADA], 0)
+
+
+@pytest.mark.asyncio
+async def test_opting_out_again_interrupts_nobody() -> None:
+    """Only the first /opt-out stops the reply in progress."""
+    house = House()
+    (await house.participation.of_guild(GUILD)).room = room = FakeRoom()
+    for _ in range(3):
+        await house.participation.set_opt_out(GUILD, ADA, out=True)
+    assert room.opted_out == [ADA]

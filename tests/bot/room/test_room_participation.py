@@ -399,3 +399,34 @@ async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> No
             assert isinstance(built, events.ContextBuilt)
             assert spent.calls == 3
             assert spent.tokens > 3 * sum(part.tokens for part in built.parts)
+
+
+@pytest.mark.asyncio
+async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
+    """Words from before /forget-me that are not recorded yet become no turn, and the reply in progress stops. What the
+    person says later is recorded.
+    """
+    async with a_house(tmp_path) as house, living(house):
+        await silenceable(house)
+        link = house.place.links[-1]
+        await house.say(BO.id, "The spare key is under the blue flower pot.")
+        link.pulling = False
+        await house.say(BO.id, "Roomtone, where is the spare key?")
+        await settle(lambda: bool(house.voice.spoken))
+        house.recognizer.texts.append("The walrus sleeps in the shed.")
+        await house.pass_time(TICK_S)
+        link.pull(3)
+        started = house.clock.monotonic()
+        await house.pass_time(TICK_S)
+        link.hear(speech(ADA.id, at=started))
+        house.participation.on_forgetting(ADA.id)
+        guild = await house.participation.of_guild(house.place.guild_id)
+        assert guild.room is not None
+        house.participation.on_forgotten([guild.room.session_id])
+        assert (await house.reply(1)).interrupted
+        await house.pass_time(3.0)
+        assert house.recognizer.texts == []
+        link.pulling = True
+        assert not [line for line in house.said if "walrus" in line]
+        await house.say(ADA.id, "Good morning to all of you.")
+        await settle(lambda: house.said[-1] == "Ada: Good morning to all of you.")

@@ -12,6 +12,7 @@ from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import ABSENT_S, CHECK_INTERVAL_S, RESUME_WITHIN_S
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
+from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from tests.fakes.turn_store import Fault
@@ -211,6 +212,23 @@ async def test_who_opts_out_is_not_watched_either() -> None:
         assert (len(watching.memory.turns), len(watching.notes)) == (turns, notes)
         with pytest.raises(ScreenError, match="/opt-in"):
             await room.welcome(ADA, "n2")
+
+
+@pytest.mark.asyncio
+async def test_a_recap_tells_nothing_that_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recap at the end of a share repeats no note from before words were forgotten."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        monkeypatch.setattr(SessionMemory, "external_changes", 1)
+        watching.clock.advance(60)
+        room.start(sharer, "monitor")
+        await see(watching, room, sharer, "bright", "The train leaves at nine")
+        await room.end(sharer, ShareEnd.STOPPED)
+        recap = watching.turns[-1].parts[0].text
+        assert "Tokyo" not in recap
+        assert "nine" in recap
 
 
 @pytest.mark.asyncio

@@ -313,3 +313,73 @@ async def test_forgetting_a_long_session_leaves_the_event_loop_free(
         assert await evening.memory.refresh()
         on_loop["turn_from_row"] = 0
         assert {name: count for name, count in on_loop.items() if count > 2} == {}
+
+
+@pytest.mark.asyncio
+async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
+    """A reply to a question from before the forgetting is stored without its text, in each open session of the server,
+    because its prompt may have had the forgotten words. Later questions and other servers are not affected.
+    """
+    async with (
+        Evening(tmp_path / "a.db") as evening,
+        Evening(tmp_path / "a.db", name="next door", clock=evening.clock, channel=702) as other,
+    ):
+        await evening.say(f"I live in {SECRET}.", "Ada")
+        await evening.say("Bot, where is that?", "Bob")
+        await other.say("Bot, where does Ada live?", "Cy")
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("id-Ada")
+        await forgetter.forget(ada)
+        for each, text in ((evening, f"{SECRET} is in Africa."), (other, f"In {SECRET}, she said.")):
+            await answer(each, text)
+            await each.keeper.run_once(through=each.memory.total_turns)
+            assert each.memory.turns[-1].tombstone
+            stored = await each.store.turns(each.session_id, Seq(0), Seq(9))
+            assert stored == each.memory.turns
+        assert SECRET.encode() not in bytes_on_disk(tmp_path)
+        evening.clock.advance(30)
+        await evening.say("Bot, hello again?", "Bob")
+        await answer(evening, "Hello.")
+        await evening.keeper.run_once()
+        assert evening.memory.turns[-1].parts[0].text == "Hello."
+
+
+async def answer(evening: Evening, text: str) -> None:
+    """Let the bot answer the last turn, a minute later."""
+    last = evening.memory.total_turns - 1
+    evening.clock.advance(1.0)
+    now = evening.clock.now()
+    part = TurnPart("assistant", "Roomtone", text)
+    await evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=Seq(last))
+
+
+@pytest.mark.asyncio
+async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path) -> None:
+    """Texts sent to a model, and facts, that a room made before the forgetting are not stored after it, also in rooms
+    of other sessions, which may have quoted the person.
+    """
+    async with (
+        Evening(tmp_path / "a.db") as evening,
+        Evening(tmp_path / "a.db", name="next door", clock=evening.clock, channel=702) as other,
+    ):
+        await evening.say(f"I live in {SECRET}.", "Ada")
+        await evening.say("I live in Lisbon.", "Bob")
+        await other.say("I live in Rome.", "Cy")
+        for each in (evening, other):
+            each.keeper.on_messages_sent({"digest": f"Ada lives in {SECRET}."})
+        read = await evening.store.turns(evening.session_id, Seq(0), Seq(2))
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("id-Ada")
+        await forgetter.forget(ada)
+        for each in (evening, other):
+            sent = [f"Ada lives in {SECRET}."]
+            assert not await each.prompts.store_sent_texts(
+                each.session_id, sent, is_current=lambda revision: revision < 1
+            )
+            assert not await each.people.extract(
+                each.session_id, GUILD, [], read, through=1, is_current=lambda revision: revision < 1
+            )
+            await each.keeper.run_once(through=each.memory.total_turns)
+        assert SECRET.encode() not in bytes_on_disk(tmp_path)
+        (known,) = await evening.people.facts_about(GUILD, "id-Bob")
+        assert known.text == "I live in Lisbon."

@@ -46,7 +46,7 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD), ("later", GUILD))
         for number, (session, batch) in enumerate(batches):
-            await people.store_facts(SessionId(session), batch, through=10 * (number + 1))
+            await people.store_facts(SessionId(session), batch, through=10 * (number + 1), is_current=lambda _: True)
         known = await people.facts_about(["id-Ada"], GUILD, history=True)
         assert {each.session_id: each.channel_id for each in known} == {"evening": 0, "later": 1}
         in_no_channel = [replace(each, channel_id=None) for each in known]
@@ -63,9 +63,13 @@ async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD))
         batch = drawn("I live in Lisbon.")
-        assert len(await people.store_facts(SessionId("evening"), batch, through=10)) == 1
-        assert await people.store_facts(SessionId("evening"), drawn("I live in Rome.", start=5), through=10) == ()
-        assert await people.store_facts(SessionId("evening"), ExtractedFacts(), through=20) == ()
+        evening, later = SessionId("evening"), drawn("I live in Rome.", start=5)
+        assert len(await people.store_facts(evening, batch, through=10, is_current=lambda _: True) or ()) == 1
+        assert await people.store_facts(evening, later, through=10, is_current=lambda _: True) == ()
+        assert (
+            await people.store_facts(SessionId("evening"), ExtractedFacts(), through=20, is_current=lambda _: True)
+            == ()
+        )
         assert await people.extracted_through(SessionId("evening")) == 20
         assert await people.extracted_through(SessionId("other")) == 0
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
@@ -76,8 +80,15 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) ->
     """Facts from one server are neither found, superseded nor deleted on another."""
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("here", GUILD), ("there", OTHER))
-        await people.store_facts(SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10)
-        await people.store_facts(SessionId("there"), drawn("I live in Berlin.", session="there", start=50), through=10)
+        await people.store_facts(
+            SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10, is_current=lambda _: True
+        )
+        await people.store_facts(
+            SessionId("there"),
+            drawn("I live in Berlin.", session="there", start=50),
+            through=10,
+            is_current=lambda _: True,
+        )
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
         assert held(await people.facts_about(["id-Ada"], OTHER)) == ["I live in Berlin."]
         assert await people.facts_about(["id-Ada"], None) == ()
@@ -91,6 +102,8 @@ async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
     """Deleting a session deletes its facts."""
     async with open_database(tmp_path / "a.db") as database:
         people = await store(database, ("evening", GUILD))
-        await people.store_facts(SessionId("evening"), drawn("I live in Lisbon."), through=10)
+        await people.store_facts(
+            SessionId("evening"), drawn("I live in Lisbon."), through=10, is_current=lambda _: True
+        )
         await Sessions(database, FakeClock()).delete(SessionId("evening"))
         assert await people.facts_about(["id-Ada"], GUILD, history=True) == ()

@@ -28,8 +28,10 @@ async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_p
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
         await shelf.store_prompts(["You take part.", "You take part."])
-        await shelf.store_sent_texts(EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."])
-        await shelf.store_sent_texts(SessionId("nowhere"), ["Hello."])
+        await shelf.store_sent_texts(
+            EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."], is_current=lambda _: True
+        )
+        await shelf.store_sent_texts(SessionId("nowhere"), ["Hello."], is_current=lambda _: True)
         asked = [text_digest(text) for text in ("You take part.", "Ada lives in Lisbon.", "Hello.")]
         assert await shelf.prompts_by_digest(asked) == {asked[0]: "You take part."}
         assert await shelf.sent_texts(EVENING, asked) == {asked[1]: "Ada lives in Lisbon."}
@@ -48,7 +50,7 @@ async def test_all_sent_texts_go_when_anything_is_forgotten(tmp_path: Path) -> N
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
         await shelf.store_prompts(["You take part."])
-        await shelf.store_sent_texts(EVENING, ["Ada lives in Lisbon."])
+        await shelf.store_sent_texts(EVENING, ["Ada lives in Lisbon."], is_current=lambda _: True)
         async with database.writing() as connection:
             await forget_sent_texts(connection)
         assert await shelf.sent_texts(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}

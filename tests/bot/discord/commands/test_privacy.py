@@ -32,11 +32,12 @@ from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, s
 from tests.bot.evening import GUILD, HERE, Evening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
     from pathlib import Path
 
     from bot.discord.commands.privacy import PersonalRecords
     from bot.memory.personal_data import DataFile
+    from compaction.model import SessionId
 
 FACTS = PrivacyFacts("This leaves the machine: words to api.example.org.", 30.0, keeps_facts=True, logs_speech=False)
 SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
@@ -55,6 +56,21 @@ class FailingRecords:
     async def forget(self, person_id: str) -> ErasureReport:
         """Fail."""
         raise self._error
+
+
+class RecordedRooms:
+    """Open rooms that record what they are told."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self._calls = calls
+
+    def before_forgetting(self, person_id: str) -> None:
+        """Record the person."""
+        self._calls.append(f"before {person_id}")
+
+    async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
+        """Record the sessions."""
+        self._calls.append(f"after {' '.join(sessions)}")
 
 
 @asynccontextmanager
@@ -98,7 +114,7 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(folder).parent)
         yield (
             evening,
-            PersonalData(evening.database, eraser, evening.people, refresh=lambda: refreshed.append("room")),
+            PersonalData(evening.database, eraser, evening.people, rooms=RecordedRooms(refreshed)),
             refreshed,
         )
 
@@ -118,7 +134,7 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
         done = str((await say(local, ADA, "forget-me", sure=True))["content"])
         assert done.startswith("Done: I have forgotten 2 things that you said or did, 1 reply of mine, 1 note of your")
         assert OUT_OF_REACH in done
-        assert refreshed == ["room"]
+        assert refreshed == [f"before {ADA}", "after evening"]
         assert evening.people.section(HERE, [(str(ADA), "Ada")]) == ()
         assert (await say(local, ADA, "my-data"))["content"] == NOTHING_KEPT
         assert str((await say(local, ADA, "forget-me", sure=True))["content"]).startswith(NOTHING_KEPT)

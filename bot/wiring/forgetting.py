@@ -1,0 +1,32 @@
+"""Lets the open rooms of the process drop what they still hold of a person who is forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from weakref import WeakSet
+
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.guild_participation import GuildParticipations
+    from compaction.model import SessionId
+
+
+class ForgettingRooms:
+    """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms."""
+
+    def __init__(self, participation: GuildParticipations, upkeeps: WeakSet[MemoryUpkeep]) -> None:
+        self._participation = participation
+        self._upkeeps = upkeeps
+
+    def before_forgetting(self, person_id: str) -> None:
+        """See `OpenRooms.before_forgetting`."""
+        if person_id.isdecimal():
+            self._participation.on_forgetting(int(person_id))
+
+    async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
+        """See `OpenRooms.after_forgetting`."""
+        for upkeep in list(self._upkeeps):
+            await upkeep.refresh()
+        self._participation.on_forgotten(sessions)
