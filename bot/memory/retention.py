@@ -1,4 +1,5 @@
-"""Deletes what is older than its retention time: sessions, log lines, and details of archived segments.
+"""Deletes what is older than its retention time: sessions, old words in sessions that go on, log lines, and details of
+archived segments.
 
 One task for the process. It works at the start and then once a day, for the sessions of all servers, whether they ended
 or were left open by a crash, and whether tiers are on or off. Afterwards the bytes of what was deleted are wiped.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.log_files import drop_lines_before
+from bot.store.ageing import delete_aged
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
@@ -40,9 +42,12 @@ MOST_PRUNED = 15
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """What was deleted. `wiped`: whether no byte of it is left in the index and in the journal."""
+    """What was deleted. `shortened`: the sessions that stay without what is too old. `wiped`: whether no byte of it is
+    left in the index and in the journal.
+    """
 
     sessions: tuple[SessionId, ...] = ()
+    shortened: tuple[SessionId, ...] = ()
     pruned: int = 0
     log_lines: int = 0
     wiped: bool = True
@@ -51,7 +56,7 @@ class RetentionResult:
 class Retention:
     """The retention of one database and its logs.
 
-    `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when sessions were deleted.
+    `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
     `in_use`: the sessions of open rooms, which are never deleted.
     """
 
@@ -99,6 +104,7 @@ class Retention:
         log.info(
             "retention_enforced",
             sessions_deleted=len(result.sessions),
+            sessions_shortened=len(result.shortened),
             segments_pruned=result.pruned,
             log_lines_deleted=result.log_lines,
             wiped=result.wiped,
@@ -109,20 +115,22 @@ class Retention:
         """Delete what is too old. Raises `StoreError`, and `OSError` for the log files."""
         now, days = self._clock.now(), self._settings.retention_days
         deleted: tuple[SessionId, ...] = ()
+        shortened: tuple[SessionId, ...] = ()
         lines = 0
         if days:
             before = now - days * DAY_S
             deleted = await self._tiers.delete_expired_sessions(before=before, keep=self._in_use)
+            shortened = await delete_aged(self._database, before=before, now=now)
             if self._log_folder is not None:
                 lines = await asyncio.to_thread(drop_lines_before, self._log_folder, before)
         pruned = await self._prune(now) if self._settings.enabled else 0
         # Also when nothing was deleted now: a wipe may have been cut short before.
         wiped = await wipe_deleted(self._database)
-        if deleted:
+        if deleted or shortened:
             clear_sentence_caches()
             if self._people is not None:
                 await self._people.reload()
-        return RetentionResult(deleted, pruned, lines, wiped)
+        return RetentionResult(deleted, shortened, pruned, lines, wiped)
 
     async def _prune(self, now: float) -> int:
         """Prune the segments that have been archived for long, in small transactions."""

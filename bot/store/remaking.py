@@ -92,8 +92,8 @@ async def remake_segments(
         _remake, stored, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now
     )
     superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
-    await _store(connection, session_id, plan.changed)
-    await _rebuild_records(connection, session_id, plan.changed, superseded, now=now)
+    await store_segments(connection, session_id, plan.changed)
+    await rebuild_records(connection, session_id, plan.changed, superseded, now=now)
     followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
     await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
     return Remade(plan.blanked, first)
@@ -163,7 +163,7 @@ def _remake(
     return _Plan(tuple(after), tuple(changed), tuple(blanked))
 
 
-async def _store(connection: AsyncConnection, session_id: SessionId, made: Sequence[Segment]) -> None:
+async def store_segments(connection: AsyncConnection, session_id: SessionId, made: Sequence[Segment]) -> None:
     """Store and index the segments, with few statements: a long session has a thousand, and turns wait meanwhile."""
     if not made:
         return
@@ -179,7 +179,7 @@ async def _store(connection: AsyncConnection, session_id: SessionId, made: Seque
     await index_segments_again(connection, session_id, made)
 
 
-async def _rebuild_records(
+async def rebuild_records(
     connection: AsyncConnection,
     session_id: SessionId,
     made: Sequence[Segment],
@@ -187,6 +187,7 @@ async def _rebuild_records(
     *,
     now: float,
 ) -> None:
+    """Make the archive records of these segments anew, inside a write transaction. `superseded`: refs of facts."""
     of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
     stored = {row.segment_id: row for row in await connection.execute(of_session)}
     for segment in made:

@@ -71,9 +71,7 @@ class PrivacyFacts:
             else Text("My log has numbers and times, but nothing that is said.")
         )
         until = (
-            Text(
-                "**How long:** all of it is deleted {days} days after the end of the session.", days=self.retention_days
-            )
+            Text("**How long:** all of it is deleted {days} days after it was said or seen.", days=self.retention_days)
             if self.retention_days
             else Text("**How long:** all of it is kept until somebody deletes it.")
         )

@@ -14,8 +14,8 @@ from bot.logs import log_path
 from bot.memory.retention import DAY_S, RETRY_S, Retention
 from bot.store.database import Database, open_database
 from compaction.errors import StoreError
-from compaction.model import Note, NoteId, SessionId
-from compaction.settings import TierSettings
+from compaction.model import Note, NoteId, SessionId, Strategy
+from compaction.settings import CompactionSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 
@@ -81,6 +81,71 @@ async def test_sessions_of_open_rooms_and_without_limit_stay(tmp_path: Path) -> 
         assert (await kept.enforce()).sessions == ()
         assert (await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()).sessions == ()
         assert (await Retention(database, TierSettings(), clock=clock).enforce()).sessions == (SessionId("open"),)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("strategy", list(Strategy))
+@pytest.mark.parametrize("every_h", [3.0, 30.0])
+async def test_a_session_that_never_ends_keeps_thirty_days(tmp_path: Path, strategy: Strategy, every_h: float) -> None:
+    """In a session that goes on, no byte of what was said 30 days ago stays, neither when it is folded nor when it is
+    still in the window. Seqs and cursor go on, what is folded next has a summary, and a restart reads the same.
+    """
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    settings = CompactionSettings(strategy=strategy)
+    async with Evening(path, clock=clock, compaction=settings) as evening:
+        await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
+        await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
+        await evening.memory.retire_live_notes()
+        await evening.prompts.store_sent_texts(evening.session_id, [SECRET], is_current=lambda _: True)
+        in_use = {evening.session_id}
+        retention = Retention(evening.database, TierSettings(), clock=clock, people=evening.people, in_use=in_use)
+        begun, told = clock.now(), 0
+        while clock.now() - begun < 45 * DAY_S:
+            clock.advance(3_600.0 * every_h)
+            await evening.talk(1)
+            told += 1
+            await evening.keeper.run_once()
+            if told % 20 == 0:
+                await retention.enforce()
+        assert (await retention.enforce()).sessions == ()
+        await evening.keeper.run_once()
+        assert SECRET.lower().encode() not in bytes_in(tmp_path).lower()
+        memory, limit = evening.memory, clock.now() - 30 * DAY_S
+        assert memory.total_turns == told + 1
+        assert all(turn.tombstone for turn in memory.turns if turn.ended_at < limit)
+        assert memory.turns[-1].seq == told
+        stored = await evening.store.load(evening.session_id)
+        assert (stored.total_turns, stored.state.cursor) == (told + 1, memory.cursor)
+        assert stored.segments == memory.segments
+        assert all(each.ended_at >= limit for each in stored.segments)
+        assert [turn.seq for turn in memory.window] == list(range(memory.cursor, told + 1))
+        before = memory.cursor
+        await evening.talk(30)
+        assert memory.cursor > before
+        assert memory.summary is not None
+        state, summary = memory.state, memory.summary.text
+    async with Evening(path, clock=clock, compaction=settings) as again:
+        assert again.memory.state == state
+        assert again.memory.summary is not None
+        assert again.memory.summary.text == summary
+
+
+@pytest.mark.asyncio
+async def test_an_ended_session_loses_its_oldest_days_first(tmp_path: Path) -> None:
+    """What was said 30 days ago goes, although its session ended later. A second run finds nothing more."""
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    async with Evening(path, clock=clock) as evening:
+        await evening.say(f"I live in {SECRET}ton.")
+        clock.advance(20 * DAY_S)
+        await evening.say("The gate code is 4411.", "Bob")
+        await evening.memory.end()
+        clock.advance(11 * DAY_S)
+        retention = Retention(evening.database, TierSettings(), clock=clock)
+        done = await retention.enforce()
+        assert (done.sessions, done.shortened) == ((), (evening.session_id,))
+        assert SECRET.lower().encode() not in bytes_in(tmp_path).lower()
+        assert b"4411" in bytes_in(tmp_path)
+        assert (await retention.enforce()).shortened == ()
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,144 @@
+"""Deletes what is too old from sessions that stay: a session may go on for months.
+
+Old turns lose their words; those that no part of an open room can need any more are deleted. Segments, notes, facts
+about people and everything that may hold old words go with them. Later segments keep their facts and gists, but not
+their paragraphs, which tell of the whole session: the next fold writes a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, or_, select, update
+
+from bot.store import rows
+from bot.store.history import rerender_summary
+from bot.store.remaking import rebuild_records, store_segments
+from bot.store.tables import chapters, landings, notes, person_facts, segments, sent_texts, sessions, turns
+from compaction.memory.forgetting import forget_in_segment, remake_paragraph
+from compaction.model import SessionId
+from compaction.summary.port import REACH_TURNS
+from compaction.timeline import CAPACITY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy import Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.model import Segment, Seq, Turn
+
+# The reason why code makes the summary in place of a paragraph that may hold what was deleted.
+AGED = "It told of what is too old to be kept."
+
+
+async def delete_aged(database: Database, *, before: float, now: float) -> tuple[SessionId, ...]:
+    """Delete what was said or seen before that time, in all sessions; return those that changed. Raises `StoreError`.
+
+    `before`, `now`: UTC epoch seconds. Each session is one transaction, so that turns can be stored in between.
+    """
+    async with database.reading() as connection:
+        names = (await connection.scalars(_select_aged(before))).all()
+    for name in names:
+        async with database.writing() as connection:
+            await _age(connection, SessionId(name), before=before, now=now)
+    return tuple(map(SessionId, names))
+
+
+def _select_aged(before: float) -> Select[tuple[str]]:
+    aged = (
+        select(turns.c.session_id).where(turns.c.ended_at < before, turns.c.tombstone.is_(False)),
+        select(segments.c.session_id).where(segments.c.ended_at < before),
+        select(notes.c.session_id).where(notes.c.at < before),
+        select(person_facts.c.session_id).where(person_facts.c.at < before),
+    )
+    return select(sessions.c.id).where(or_(*(sessions.c.id.in_(each) for each in aged))).order_by(sessions.c.id)
+
+
+async def _age(connection: AsyncConnection, session_id: SessionId, *, before: float, now: float) -> None:
+    of_session = turns.c.session_id == session_id
+    old = of_session & (turns.c.ended_at < before)
+    seqs = frozenset((await connection.scalars(select(turns.c.seq).where(old))).all())
+    # Triggers remove the turns from the index.
+    forgotten = update(turns).where(old, turns.c.tombstone.is_(False)).values(parts="[]", tombstone=True)
+    await connection.execute(forgotten)
+    stale = (notes.c.session_id == session_id) & (notes.c.at < before)
+    gone_notes = frozenset((await connection.scalars(select(notes.c.id).where(stale))).all())
+    await connection.execute(delete(notes).where(stale))
+    kept_from = await _age_segments(connection, session_id, seqs, gone_notes, before=before, now=now)
+    cursor = await connection.scalar(select(sessions.c.cursor).where(sessions.c.id == session_id))
+    # What an open room holds in memory must be found in the store, without its words.
+    needed_from = min((cursor or 0) - CAPACITY, (cursor or 0) if kept_from is None else kept_from)
+    await connection.execute(delete(turns).where(old, turns.c.seq < needed_from))
+    await connection.execute(
+        delete(person_facts).where(person_facts.c.session_id == session_id, person_facts.c.at < before)
+    )
+    # Each of these may hold something that was said long before it was made.
+    await connection.execute(delete(sent_texts).where(sent_texts.c.session_id == session_id))
+    await connection.execute(delete(landings).where(landings.c.session_id == session_id, landings.c.landed_at < before))
+    await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
+    await connection.execute(
+        delete(chapters).where(chapters.c.session_id == session_id, chapters.c.started_at < before)
+    )
+    told = (chapters.c.session_id == session_id) & (chapters.c.paragraph != "")
+    await connection.execute(update(chapters).where(told).values(paragraph="", paragraph_problem=AGED))
+    await rerender_summary(connection, session_id, now=now)
+
+
+async def _age_segments(
+    connection: AsyncConnection,
+    session_id: SessionId,
+    seqs: frozenset[Seq],
+    gone_notes: frozenset[str],
+    *,
+    before: float,
+    now: float,
+) -> Seq | None:
+    """Delete old segments, and make those anew that tell of older ones. Returns where the first one left begins."""
+    of_session = segments.c.session_id == session_id
+    await connection.execute(delete(segments).where(of_session, segments.c.ended_at < before))
+    found = await connection.execute(
+        select(segments).where(of_session).order_by(segments.c.start_seq, segments.c.position)
+    )
+    left = await asyncio.to_thread(lambda stored: list(map(rows.segment_from_row, stored)), found.all())
+    if not left:
+        return None
+    # Only a segment that lies on both sides of the limit, and recursive ones, are made of their turns again.
+    again = [each for each in left if each.is_recursive or each.started_at < before]
+    said: list[Turn] = []
+    if again:
+        first = min(each.start for each in again) - REACH_TURNS
+        wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= first).order_by(turns.c.seq)
+        stored = (await connection.execute(wanted.where(turns.c.tombstone.is_(False)))).all()
+        said = await asyncio.to_thread(lambda: list(map(rows.turn_from_row, stored)))
+    changed = await asyncio.to_thread(_remake, left, said, seqs, gone_notes, before)
+    await store_segments(connection, session_id, changed)
+    superseded = frozenset(ref for segment in left for fact in segment.facts for ref in fact.supersedes)
+    aged = [each for each in changed if each.started_at < before]
+    await rebuild_records(connection, session_id, aged, superseded, now=now)
+    return min(each.start for each in left)
+
+
+def _remake(
+    left: Sequence[Segment],
+    said: Sequence[Turn],
+    seqs: frozenset[Seq],
+    gone_notes: Collection[str],
+    before: float,
+) -> list[Segment]:
+    made: list[Segment] = []
+    for each in left:
+        segment = each
+        heard = [turn for turn in said if each.start - REACH_TURNS <= turn.seq < each.end]
+        own = [turn for turn in heard if turn.seq >= each.start]
+        if each.started_at < before:
+            segment, _ = forget_in_segment(each, own, heard, seqs, frozenset(gone_notes))
+        if each.is_recursive:
+            segment = remake_paragraph(segment, made, own)
+        elif segment.paragraph or segment is not each:
+            segment = replace(segment, paragraph="", paragraph_problem=AGED)
+        made.append(segment)
+    return [new for old, new in zip(left, made, strict=True) if new is not old]
