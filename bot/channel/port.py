@@ -127,6 +127,12 @@ class Place(Protocol):
     def members(self) -> Sequence[Person]:
         """Return the members of the channel now, without the bot itself."""
 
+    async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
+        """Ask Discord what the members present may do, since it does not tell when a role is taken away.
+
+        Until it is known of somebody, they are no moderator, and only this channel is shared. A failure is logged.
+        """
+
     async def write(self, sentence: str) -> None:
         """Write into the text chat. A failure is logged and not raised, because nothing depends on it."""
 

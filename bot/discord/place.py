@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WRITE_TIMEOUT_S = 10.0
+# How long Discord may take to describe one member.
+MEMBER_TIMEOUT_S = 10.0
 
 
 class ChannelNotAllowedError(BotError):
@@ -63,6 +65,8 @@ class DiscordPlace:
         self._metronome = metronome
         self._allowed = allowed
         self._mark = ListeningMark()
+        # The members present, as Discord last described them, by id.
+        self._fetched: dict[int, discord.Member] = {}
 
     @property
     def guild_id(self) -> int:
@@ -102,13 +106,31 @@ class DiscordPlace:
 
     def members(self) -> Sequence[Person]:
         channel = self._channel
-        return [person_of(member) for member in channel.members if member.id != channel.guild.me.id]
+        return [self._person(member) for member in channel.members if member.id != channel.guild.me.id]
+
+    def _person(self, member: discord.Member) -> Person:
+        known = self._fetched.get(member.id)
+        is_moderator = known is not None and known.guild_permissions.manage_guild
+        return dataclasses.replace(person_of(member), is_moderator=is_moderator)
+
+    async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
+        channel = self._channel
+        present = {user_id for user_id in channel.voice_states if user_id != channel.guild.me.id}
+        self._fetched = {user_id: member for user_id, member in self._fetched.items() if user_id in present}
+        for user_id in present - set(self._fetched) if newcomers_only else present:
+            try:
+                async with asyncio.timeout(MEMBER_TIMEOUT_S):
+                    self._fetched[user_id] = await channel.guild.fetch_member(user_id)
+            except (discord.DiscordException, OSError, TimeoutError) as error:
+                self._fetched.pop(user_id, None)
+                log.warning("rights_not_known", channel_id=self.channel_id, error_class=type(error).__name__)
 
     def shared_channels(self) -> frozenset[int]:
         channel = self._channel
         guild = channel.guild
-        # `channel.members` leaves out people whom discord.py does not know, and they hear the bot too.
-        present = [guild.get_member(user_id) for user_id in channel.voice_states if user_id != guild.me.id]
+        # `channel.members` leaves out people whom discord.py does not know, and they hear the bot too. Its cached
+        # members have the roles of when they came.
+        present = [self._fetched.get(user_id) for user_id in channel.voice_states if user_id != guild.me.id]
         known = [member for member in present if member is not None]
         if not known or len(known) < len(present):
             return frozenset({channel.id})

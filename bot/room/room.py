@@ -41,6 +41,9 @@ log = structlog.get_logger()
 
 # How often to check whether the bot is alone, and to report the packet counters.
 CHECK_ROOM_S = 5.0
+# How often Discord is asked what newcomers and what all people present may do.
+CHECK_NEWCOMERS_S = 2.0
+REFRESH_RIGHTS_S = 30.0
 # At the end: how long storing what people said about themselves may take.
 UPKEEP_S = 4.0
 
@@ -187,6 +190,7 @@ class Room:
                     tasks.create_task(run_for_room(self._check_room(link, conversation)), name="room-check"),
                     tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
+                    tasks.create_task(run_for_room(self._refresh_rights()), name="rights"),
                 ]
                 if self._upkeep is not None:
                     running.append(tasks.create_task(run_for_room(self._upkeep.run()), name="memory-upkeep"))
@@ -266,6 +270,16 @@ class Room:
             alone_since = now if alone_since is None else alone_since
             if now - alone_since >= self._services.room.leave_when_empty_s:
                 self.close("empty")
+
+    async def _refresh_rights(self) -> None:
+        """Keep what the people present may do up to date: of newcomers soon, of everybody at intervals."""
+        asked_at = float("-inf")
+        while True:
+            due = self._clock.monotonic() - asked_at >= REFRESH_RIGHTS_S
+            if due:
+                asked_at = self._clock.monotonic()
+            await self._place.refresh_rights(newcomers_only=not due)
+            await self._clock.sleep(CHECK_NEWCOMERS_S)
 
     async def _watch_link(self, link: Link) -> None:
         """Wait until the connection ends. Close the room if somebody removed the bot, else raise `LinkError`."""

@@ -89,10 +89,15 @@ class FakePlace:
         self.shown_as_listening = False
         # The other channels that everybody present may enter.
         self.shared: set[int] = set()
+        self.refreshed: list[bool] = []
 
     def members(self) -> Sequence[Person]:
         """Return the people in the channel."""
         return tuple(self.people)
+
+    async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
+        """Record the call."""
+        self.refreshed.append(newcomers_only)
 
     def shared_channels(self) -> frozenset[int]:
         """Return this channel and those that the test says are shared."""

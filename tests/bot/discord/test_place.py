@@ -59,6 +59,21 @@ async def test_it_joins_only_the_channels_in_the_settings() -> None:
             pass
 
 
+class Directory:
+    """Discord's description of the members that exist."""
+
+    def __init__(self, known: dict[int, Any]) -> None:
+        self.known = known
+        self.asked: list[int] = []
+
+    async def fetch(self, user_id: int) -> Any:
+        """Return a member. Raises `NotFound`."""
+        self.asked.append(user_id)
+        if user_id not in self.known:
+            raise discord.NotFound(cast("Any", SimpleNamespace(status=404, reason="")), "unknown member")
+        return self.known[user_id]
+
+
 LOUNGE, STAFF, HALL = 600, 601, 602
 SEES, ENTERS = discord.Permissions(view_channel=True), discord.Permissions(view_channel=True, connect=True)
 
@@ -75,13 +90,14 @@ SEES, ENTERS = discord.Permissions(view_channel=True), discord.Permissions(view_
         pytest.param([], {LOUNGE}, id="nobody"),
     ],
 )
-def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[int], shared: set[int]) -> None:
+@pytest.mark.asyncio
+async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[int], shared: set[int]) -> None:
     """What was said in another channel may be told only where everybody present may see and enter that channel. The
     bot's own rights count for nothing, and a deleted channel is shared by nobody.
     """
     staff = {1: ENTERS, 2: ENTERS, 3: discord.Permissions.none(), 4: SEES}
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99))
-    guild.get_member = {each: SimpleNamespace(id=each) for each in (1, 2, 3, 4, 99)}.get
+    guild.fetch_member = Directory({each: SimpleNamespace(id=each) for each in (1, 2, 3, 4, 99)}).fetch
 
     def channel(channel_id: int, allowed: dict[int, discord.Permissions]) -> Any:
         return SimpleNamespace(
@@ -92,6 +108,42 @@ def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[int], 
     lounge.voice_states = dict.fromkeys([*present, 99])
     guild.voice_channels, guild.stage_channels = [lounge, channel(STAFF, staff)], [channel(HALL, {})]
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    assert DiscordPlace(client, lounge).shared_channels() == shared
+    place = DiscordPlace(client, lounge)
+    assert place.shared_channels() == {LOUNGE}
+    await place.refresh_rights()
+    assert place.shared_channels() == shared
     guild.voice_channels.pop()
-    assert DiscordPlace(client, lounge).shared_channels() == shared - {STAFF}
+    assert place.shared_channels() == shared - {STAFF}
+
+
+@pytest.mark.asyncio
+async def test_a_role_that_was_taken_away_counts_no_more() -> None:
+    """discord.py keeps the roles of when somebody came. Rights are those that Discord tells when it is asked; of
+    newcomers, and where Discord does not answer, nothing is taken for granted.
+    """
+    rights = {1: discord.Permissions(manage_guild=True), 2: discord.Permissions.none()}
+    cached = [SimpleNamespace(id=each, display_name="x", bot=False, guild_permissions=rights[1]) for each in (1, 2)]
+    directory = Directory({each: SimpleNamespace(id=each, guild_permissions=rights[each]) for each in (1, 2)})
+    guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
+    guild.voice_channels = guild.stage_channels = []
+    channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=cached[:1], voice_states={1: None, 99: None})
+    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
+
+    def moderators() -> list[bool]:
+        return [person.is_moderator for person in place.members()]
+
+    assert moderators() == [False]
+    await place.refresh_rights()
+    assert moderators() == [True]
+    channel.members, channel.voice_states = cached, {1: None, 2: None, 99: None}
+    await place.refresh_rights(newcomers_only=True)
+    assert (moderators(), directory.asked) == ([True, False], [1, 2])
+    directory.known[1].guild_permissions = discord.Permissions.none()
+    await place.refresh_rights()
+    assert moderators() == [False, False]
+    directory.known[1].guild_permissions = rights[1]
+    await place.refresh_rights()
+    directory.known.clear()
+    await place.refresh_rights()
+    assert moderators() == [False, False]
+    assert place.shared_channels() == {LOUNGE}

@@ -26,7 +26,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.guild_policy import GuildPolicy
 from bot.room.membership import TURN_EVERY_S
-from bot.room.room import CHECK_ROOM_S, Room
+from bot.room.room import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S, Room
 from bot.room.services import RoomServices
 from bot.settings import RoomSettings
 from bot.store.database import open_database
@@ -290,6 +290,16 @@ async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: P
             await settle(task.done)
         async with living(house):
             assert house.place.excludes(ADA.id)
+
+
+@pytest.mark.asyncio
+async def test_rights_are_asked_anew_while_the_room_is_open(tmp_path: Path) -> None:
+    """What people may do is asked when the room opens and every half a minute; of newcomers, within two seconds."""
+    async with a_house(tmp_path) as house, living(house):
+        await settle(lambda: bool(house.place.refreshed))
+        await house.pass_time(REFRESH_RIGHTS_S + CHECK_NEWCOMERS_S, step_s=CHECK_NEWCOMERS_S / 2)
+        everybody = [place for place, newcomers in enumerate(house.place.refreshed) if not newcomers]
+        assert everybody == [0, REFRESH_RIGHTS_S / CHECK_NEWCOMERS_S]
 
 
 @pytest.mark.asyncio

@@ -84,6 +84,9 @@ class WrittenChannel:
         """Remove a person, if present."""
         self._people = [each for each in self._people if each != person]
 
+    async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
+        """Do nothing: nobody's rights change."""
+
     def shared_channels(self) -> frozenset[int]:
         return frozenset({self.channel_id})
 
