@@ -106,7 +106,8 @@ async def running_bot(
             settings.participation,
             wake_names=settings.brain.wake_names,
             clock=clock,
-            asks=settings.room.asks,
+            # A server may be stricter than the operator, never laxer.
+            asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         )
         screens, desk = await open_screens(stack, settings, participation, clock)
         services = await open_services(
@@ -133,7 +134,7 @@ async def running_bot(
             partial(add_persona, choices=stores.guilds),
         ]
         client = await stack.enter_async_context(
-            connected(settings.discord, supervisor, commands, metronome, participation)
+            connected(settings.discord, supervisor, commands, metronome, participation, stores.servers)
         )
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)

@@ -52,7 +52,7 @@ HOMES: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot": (
         ("texts",),
-        ("clock", "errors", "events", "guild", "private_files", "runtime_tuning", "settings"),
+        ("clock", "errors", "events", "guild", "private_files", "runtime_tuning", "server_settings", "settings"),
         ("channel", "health", "log_redaction", "models", "store", "time_phrases", "web"),
         ("logs",),
         ("log_files",),

@@ -25,6 +25,7 @@ from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
 from bot.discord.stage import take_the_stage
 from bot.errors import SetupError
+from bot.server_settings import no_server_settings
 from bot.texts.catalogue import ENGLISH, languages
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.discord.consent_buttons import Consents
+    from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from voice.transport.metronome import Metronome
 
@@ -65,6 +67,7 @@ class RoomtoneClient(discord.Client):
         more_commands: Sequence[AddCommands] = (),
         metronome: Metronome | None = None,
         consents: Consents | None = None,
+        servers: ServerSettingsBook | None = None,
     ) -> None:
         # Only reading messages needs a privileged intent, and it is optional.
         intents = discord.Intents(
@@ -75,6 +78,7 @@ class RoomtoneClient(discord.Client):
         self._supervisor = supervisor
         self._metronome = metronome
         self._consents = consents
+        self.servers = servers or no_server_settings()
         self._buttons: dict[str, ConsentButtons] = {}
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(self, settings, admission=self.admission, whereabouts=supervisor)
@@ -164,6 +168,7 @@ class RoomtoneClient(discord.Client):
                 channel,
                 self._metronome,
                 allowed=self._settings.channels,
+                servers=self.servers,
                 buttons=self._buttons_in if self._buttons else None,
                 require_e2ee=self._settings.require_e2ee,
             )
@@ -181,18 +186,21 @@ async def connected(
     more_commands: Sequence[AddCommands] = (),
     metronome: Metronome | None = None,
     consents: Consents | None = None,
+    servers: ServerSettingsBook | None = None,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio.
-    `consents` keeps who agreed to be heard. Raises `SetupError` with a plain sentence when Discord refuses the bot or
-    can't be reached. discord.py repairs later losses itself. If it gives up, `client.running` ends; the body must watch
-    it, and `translated` gives the reason. *Ownership*: the client's task ends here.
+    `consents` keeps who agreed to be heard, `servers` what each server has chosen.
+
+    Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
+    losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
+    *Ownership*: the client's task ends here.
     """
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, supervisor, more_commands, metronome, consents)
+    client = RoomtoneClient(settings, supervisor, more_commands, metronome, consents, servers)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, CONNECT_TIMEOUT_S)

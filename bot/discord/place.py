@@ -16,6 +16,7 @@ from bot.discord.answers import MESSAGE_CHARS
 from bot.discord.chat import DiscordChat
 from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
+from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import in_language
 from voice.errors import LinkError
 from voice.transport.link import VoiceLink
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
     from bot.channel.port import Link
+    from bot.server_settings import ServerSettingsBook
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
@@ -50,14 +52,17 @@ class DiscordPlace:
         metronome: Metronome | None = None,
         *,
         allowed: Collection[int] = (),
+        servers: ServerSettingsBook | None = None,
         buttons: Callable[[str], discord.ui.View] | None = None,
         require_e2ee: bool = False,
     ) -> None:
         """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all.
+        `servers`: what each server has chosen.
         `buttons`: those below a notice that asks, in a language. `require_e2ee`: stay only in encrypted calls.
         """
         self._require_e2ee = require_e2ee
+        self._servers = servers or no_server_settings()
         self._buttons = buttons
         self._client = client
         self._last_seen = channel
@@ -87,7 +92,7 @@ class DiscordPlace:
     @property
     def language(self) -> str:
         """Return the language of what everybody in the channel reads, as a Discord locale."""
-        return self._channel.guild.preferred_locale.value
+        return language_in(self._servers.of(self._guild_id), self._channel.guild.preferred_locale.value)
 
     def chat_for(self, asker_id: int | None) -> DiscordChat:
         return DiscordChat(self._channel, asker_id=asker_id)

@@ -94,8 +94,12 @@ class GuildParticipation:
         """Return the ids of the people who opted out, as turns have them."""
         return frozenset(map(str, self.opted_out))
 
-    def begin_session(self, session_id: str) -> None:
-        """Ask everybody anew in another session. A session that goes on after a crash keeps its answers."""
+    def begin_session(self, session_id: str, *, asks: bool) -> None:
+        """Ask everybody anew in another session. A session that goes on after a crash keeps its answers.
+
+        `asks`: whether the bot hears only people who agree, until the session ends.
+        """
+        self.asks = asks
         if session_id != self.consented_in:
             self.agreed, self.consented_in = frozenset(), session_id
 
@@ -149,6 +153,12 @@ class GuildParticipations:
             log.warning("guild_choice_unread", guild_id=guild_id, problem=error)
         # Another task may have read and changed the guild's participation meanwhile.
         return self._guilds.setdefault(guild_id, guild)
+
+    async def begin_session(self, guild_id: int, session_id: str) -> GuildParticipation:
+        """Return a server's participation for a session that begins or goes on. Raises `StoreError`."""
+        guild = await self.of_guild(guild_id)
+        guild.begin_session(session_id, asks=self._asks(guild_id))
+        return guild
 
     # -- silence ---------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ Operators can reword the first sentences (`room.notice`). The rest follows from 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.settings import DEFAULT_NOTICE
@@ -45,6 +45,10 @@ class ListeningNotice:
 
     wording: str
     recipients: Sequence[Recipient] = ()
+
+    def worded(self, wording: str | None) -> ListeningNotice:
+        """Return the notice with a server's own first sentences; None: unchanged."""
+        return self if wording is None else replace(self, wording=wording)
 
     @property
     def facts(self) -> Text:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipation
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
+    from bot.server_settings import ServerSettings
     from bot.store.sessions import OpenedSession
     from compaction.folding.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
@@ -93,8 +94,7 @@ class Room:
             async with self._services.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
                 self._upkeep = self._services.open_upkeep(session_id, self._place.guild_id, memory)
-                guild = await self._services.participation.of_guild(self._place.guild_id)
-                guild.begin_session(session_id)
+                guild = await self._services.participation.begin_session(self._place.guild_id, session_id)
                 memory.withhold(guild.opted_out_ids)
                 with self._open_screens(session_id, memory) as screens:
                     conversation = self._conversation = self._new_conversation(session_id, memory, guild)
@@ -176,8 +176,9 @@ class Room:
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
         connection = self._place.connect(conversation.playback, conversation.hear, excludes=self._excludes_sound)
+        notice = self._services.notice.worded(self._settings.notice)
         announcer = self._announcer = Announcer(
-            self._place, self._services.notice, speak=conversation.speak_notice, clock=self._clock, asks=asks
+            self._place, notice, speak=conversation.speak_notice, clock=self._clock, asks=asks
         )
         async with connection as link, self._shown_as_listening():
             self._link = link
@@ -187,7 +188,9 @@ class Room:
                 running = [
                     tasks.create_task(run_for_room(conversation.run()), name="conversation"),
                     tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
-                    tasks.create_task(run_for_room(self._check_room(link, conversation)), name="room-check"),
+                    tasks.create_task(
+                        run_for_room(self._check_room(link, conversation, opened)), name="room-check"
+                    ),
                     tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                     tasks.create_task(run_for_room(self._refresh_rights()), name="rights"),
@@ -252,9 +255,15 @@ class Room:
         while True:
             await conversation.on_membership(await self._membership_changes.get())
 
-    async def _check_room(self, link: Link, conversation: Conversation) -> None:
-        """Close the room when the bot has been alone for too long, report the packet counters, record gathered comings
-        and goings, and let the upkeep see whether another process has changed the memory.
+    @property
+    def _settings(self) -> ServerSettings:
+        """What the server has chosen, now."""
+        return self._services.servers.of(self._place.guild_id)
+
+    async def _check_room(self, link: Link, conversation: Conversation, opened: OpenedSession) -> None:
+        """Close the room when the bot has been alone for too long or the session is as long as it may be, report the
+        packet counters, record gathered comings and goings, and let the upkeep see whether another process has changed
+        the memory.
         """
         alone_since: float | None = None
         while True:
@@ -263,12 +272,17 @@ class Room:
             await conversation.record_gathered_membership()
             if self._upkeep is not None:
                 self._upkeep.on_turn()
+            longest_h = self._settings.longest_session_h
+            if longest_h is not None and self._clock.now() - opened.session.started_at >= longest_h * 3600:
+                await self._place.write(_session_is_over(longest_h))
+                self.close("longest")
+                return
             now = self._clock.monotonic()
             if any(not person.is_bot for person in self._place.members()):
                 alone_since = None
                 continue
             alone_since = now if alone_since is None else alone_since
-            if now - alone_since >= self._services.room.leave_when_empty_s:
+            if now - alone_since >= (self._settings.leave_when_empty_s or self._services.room.leave_when_empty_s):
                 self.close("empty")
 
     async def _refresh_rights(self) -> None:
@@ -337,6 +351,14 @@ class Room:
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
         self._observe(events.Problem(where, str(error), self._clock.monotonic()))
+
+
+def _session_is_over(longest_h: float) -> Text:
+    return Text(
+        "This session has lasted {hours}, as long as one may on this server, so I end it and leave. What was said "
+        "stays remembered; /join begins a new one.",
+        hours=Text("{count} hour", count=1) if longest_h == 1 else Text("{count} hours", count=longest_h),
+    )
 
 
 def _encryption_sentence(link: Link | None) -> Text:

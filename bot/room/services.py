@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.toolbox import Toolbox
 from bot.room.notice import ListeningNotice
+from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.settings import DEFAULT_NOTICE
 
 if TYPE_CHECKING:
@@ -95,5 +96,7 @@ class RoomServices:
     can_skip: bool = True
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
     guild_policy: GuildPolicy | None = None
+    # What the managers of each server have chosen.
+    servers: ServerSettingsBook = field(default_factory=no_server_settings)
     # Returns plain sentences about the parts that do not work at present.
     health: Callable[[], str] = str

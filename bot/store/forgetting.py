@@ -30,6 +30,7 @@ from bot.store.tables import (
     person_facts,
     person_forgets,
     segments,
+    server_settings,
     sessions,
     turns,
 )
@@ -424,4 +425,6 @@ async def _delete_traces(connection: AsyncConnection, person_id: str) -> int:
     if person_id.isdecimal():
         by_them = guild_settings.c.changed_by == int(person_id)
         await connection.execute(update(guild_settings).where(by_them).values(changed_by=None))
+        by_them = server_settings.c.changed_by == int(person_id)
+        await connection.execute(update(server_settings).where(by_them).values(changed_by=None))
     return (await connection.execute(delete(person_facts).where(person_facts.c.person_id == person_id))).rowcount

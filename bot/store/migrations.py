@@ -355,6 +355,17 @@ _FORGOTTEN = (
     "CREATE TABLE forgotten_runs (digest VARCHAR NOT NULL PRIMARY KEY)",
 )
 
+_SERVER_SETTINGS = (
+    """
+    CREATE TABLE server_settings (
+        guild_id BIGINT NOT NULL PRIMARY KEY,
+        choices TEXT NOT NULL,
+        changed_at FLOAT NOT NULL,
+        changed_by BIGINT
+    )
+    """,
+)
+
 # MIGRATIONS[n - 1] creates version n. Never edit a shipped step: add a new one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -442,6 +453,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CHAPTERS,
     _PERSON_SENTENCES,
     _FORGOTTEN,
+    _SERVER_SETTINGS,
 )
 
 

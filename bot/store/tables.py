@@ -356,6 +356,16 @@ guild_settings = Table(
     Column("persona", String),
 )
 
+server_settings = Table(
+    "server_settings",
+    metadata,
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    # What the server has chosen, as JSON (`bot.server_settings`).
+    Column("choices", Text, nullable=False),
+    Column("changed_at", Float, nullable=False),
+    Column("changed_by", BigInteger),
+)
+
 hearing_opt_outs = Table(
     "hearing_opt_outs",
     metadata,

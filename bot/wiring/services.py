@@ -19,9 +19,11 @@ from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.guild_policy import GuildPolicy
 from bot.room.notice import ListeningNotice
 from bot.room.services import RoomServices
+from bot.server_settings import ServerSettingsBook
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore, OptOutStore
 from bot.store.people import PeopleStore
+from bot.store.servers import SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
@@ -68,6 +70,8 @@ class Stores:
     turns: SqlTurnStore
     guilds: GuildStore
     opt_outs: OptOutStore
+    # What each server has chosen.
+    servers: ServerSettingsBook
     people: PeopleBook
     accesses: AccessLog
     # The sessions of open rooms, and their upkeep.
@@ -78,12 +82,15 @@ class Stores:
 async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
     """Open the database and its stores. Raises `StoreError` if the database cannot be used."""
     database = await stack.enter_async_context(open_database(settings.storage.database_path))
+    servers = ServerSettingsBook(SqlServerSettings(database, clock))
+    await servers.load()
     return Stores(
         database=database,
         sessions=Sessions(database, clock),
         turns=SqlTurnStore(database, clock),
         guilds=GuildStore(database, clock),
         opt_outs=OptOutStore(database, clock),
+        servers=servers,
         people=PeopleBook(PeopleStore(database), settings.people),
         accesses=AccessLog(TierStore(database), clock),
         in_use=set(),
@@ -148,6 +155,7 @@ async def open_services(
         brain=settings.brain,
         reply_timeout_s=settings.llm.reply_timeout_s,
         participation=participation,
+        servers=stores.servers,
         listening=settings.listening,
         asr=settings.asr,
         speaking=settings.speaking,

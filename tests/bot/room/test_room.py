@@ -133,6 +133,7 @@ class House:
             open_toolbox=self.toolbox,
             open_upkeep=self.open_upkeep,
             health=lambda: self.ailing,
+            servers=self.servers,
         )
 
     def _open_memory(
@@ -502,6 +503,34 @@ async def test_an_empty_room_is_left_after_a_while(tmp_path: Path) -> None:
         assert not task.done()
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert await ended(house, task) == "empty"
+
+
+@pytest.mark.asyncio
+async def test_a_server_chooses_when_an_empty_room_is_left(tmp_path: Path) -> None:
+    """A server's own time counts at once, also for a room that is open."""
+    async with a_house(tmp_path) as house, living(house) as (_, task):
+        house.place.people = []
+        await house.servers.change(house.place.guild_id, ServerSettings(leave_when_empty_s=CHECK_ROOM_S), by=1)
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert await ended(house, task) == "empty"
+
+
+@pytest.mark.asyncio
+async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) -> None:
+    """After the server's longest time the bot says so and ends the session; the next room begins a new one."""
+    async with a_house(tmp_path) as house:
+        await house.servers.change(house.place.guild_id, ServerSettings(longest_session_h=1), by=1)
+        async with living(house) as (_, task):
+            house.place.people = [ADA]
+            await house.pass_time(3_500)
+            assert not task.done()
+            await house.pass_time(200)
+            assert await ended(house, task) == "longest"
+        assert "has lasted 1 hour, as long as one may" in house.place.written[-1]
+        async with living(house) as (_, task):
+            await house.pass_time(100)
+            assert not task.done()
+        assert len({each.session_id for each in house.seen if isinstance(each, RoomOpened)}) == 2
 
 
 @pytest.mark.asyncio

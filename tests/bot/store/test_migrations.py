@@ -58,6 +58,7 @@ SHIPPED_STEPS = (
     "2a30a19f7759efb1",
     "cae04deff49eca7f",
     "6aeb9e1acc4d8ff9",
+    "5f8e871b639777aa",
 )
 
 

@@ -1,0 +1,152 @@
+"""What the managers of a server have chosen about the bot there, beside the operator's settings.
+
+`ServerSettings` is a value; `ServerSettingsBook` has those of all servers in memory and tells others of changes. When
+the bot speaks, its names, its memory and its persona are in `bot.guild`, because they came first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+
+import structlog
+from pydantic import Field, TypeAdapter, ValidationError
+
+from bot.texts.catalogue import ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+log = structlog.get_logger()
+
+# Whom the bot follows into another voice channel: nobody; the people whom it joins; or everybody, once nobody is left.
+FollowRule = Literal["nobody", "people", "everybody"]
+# Where what is said is written down in a session in which the bot only listens.
+ListenTarget = Literal["file", "thread"]
+
+MOST_CHANNELS = 25
+MOST_ROLES = 25
+MOST_PEOPLE = 10
+MOST_NOTICE_CHARS = 1_000
+# An hour at least, so that nobody ends sessions by mistake; a day at most, like Discord's own longest stage.
+SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
+
+_Ids = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_CHANNELS)]
+_People = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_PEOPLE)]
+
+
+@dataclass(frozen=True, slots=True)
+class ListenOnly:
+    """A session in which the bot only writes down. `channel_id`: where the thread belongs."""
+
+    session_id: str
+    target: ListenTarget
+    channel_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The choices of one server. None: the operator's setting applies.
+
+    `language`: of what everybody in a channel reads, as a Discord locale; None: the server's own. `asks`: the bot hears
+    only people who agreed. `channels`, `roles`: the only ones that the bot serves, beside the operator's; empty: all.
+    """
+
+    language: Annotated[str, Field(max_length=10)] | None = None
+    voice: Annotated[str, Field(max_length=100)] | None = None
+    notice: Annotated[str, Field(min_length=1, max_length=MOST_NOTICE_CHARS)] | None = None
+    asks: bool = False
+    channels: _Ids = ()
+    roles: _Ids = ()
+    # Joining without being called: the channels (empty: none), how many people have to be there, or who has to come.
+    auto_join_channels: _Ids = ()
+    auto_join_people: Annotated[int, Field(ge=1, le=99)] = 2
+    auto_join_with: _People = ()
+    follow: FollowRule = "nobody"
+    leave_when_empty_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    longest_session_h: Annotated[float, Field(ge=SHORTEST_SESSION_H, le=LONGEST_SESSION_H)] | None = None
+    retention_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
+    posts_recap: bool = False
+    live_message: bool = True
+    listen_only: ListenOnly | None = None
+
+
+DEFAULTS = ServerSettings()
+_VALUES: TypeAdapter[ServerSettings] = TypeAdapter(ServerSettings)
+
+
+def to_json(settings: ServerSettings) -> str:
+    """Return the choices that differ from the defaults."""
+    return _VALUES.dump_json(settings, exclude_defaults=True).decode()
+
+
+def from_json(text: str) -> ServerSettings:
+    """Return stored choices. Raises `ValueError` if they are no such choices."""
+    try:
+        return _VALUES.validate_json(text)
+    except ValidationError as error:
+        raise ValueError(f"{error.error_count()} of its values are not valid") from error
+
+
+class ServerSettingsStore(Protocol):
+    """Keeps the settings of all servers; `bot.store.servers.SqlServerSettings` implements it. Raises `StoreError`."""
+
+    async def all(self) -> Mapping[int, ServerSettings]:
+        """Return what each server has chosen, by its id. What cannot be read is left out and logged."""
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+        """Replace what a server has chosen. `by`: the member who chose."""
+
+
+class ServerSettingsBook:
+    """The settings of all servers, in memory. All changes go through it. For one event loop; not thread-safe."""
+
+    def __init__(self, store: ServerSettingsStore) -> None:
+        self._store = store
+        self._known: dict[int, ServerSettings] = {}
+        self._watchers: list[Callable[[int, ServerSettings], None]] = []
+
+    async def load(self) -> None:
+        """Read what is stored. Raises `StoreError`."""
+        self._known = dict(await self._store.all())
+
+    def of(self, guild_id: int) -> ServerSettings:
+        """Return what a server has chosen."""
+        return self._known.get(guild_id, DEFAULTS)
+
+    async def change(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+        """Store a server's choices, then let them apply and tell the watchers. Raises `StoreError`; then nothing is
+        changed.
+        """
+        await self._store.put(guild_id, settings, by=by)
+        self._known[guild_id] = settings
+        log.info("server_settings_changed", guild_id=guild_id, user_id=by)
+        for watcher in self._watchers:
+            watcher(guild_id, settings)
+
+    def watch(self, watcher: Callable[[int, ServerSettings], None]) -> None:
+        """Call `watcher` after each change, with the server and its new settings. It must return at once."""
+        self._watchers.append(watcher)
+
+
+class MemoryServerSettings:
+    """Keeps settings in memory only: for replays, rehearsals and tests. Passes the tests of the store."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, str] = {}
+
+    async def all(self) -> Mapping[int, ServerSettings]:
+        return {guild_id: from_json(text) for guild_id, text in self._rows.items()}
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+        self._rows[guild_id] = to_json(settings)
+
+
+def no_server_settings() -> ServerSettingsBook:
+    """Return a book in which every server has the defaults."""
+    return ServerSettingsBook(MemoryServerSettings())
+
+
+def language_in(settings: ServerSettings, guild_locale: str) -> str:
+    """Return the language of what everybody in a channel reads. `guild_locale`: the server's own on Discord."""
+    return settings.language or guild_locale or ENGLISH

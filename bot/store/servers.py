@@ -1,0 +1,56 @@
+"""Stores what the managers of each server have chosen (`bot.server_settings`): one row for each server, as JSON.
+
+JSON, so that a new choice needs no migration; what is read is checked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+from sqlalchemy import select, update
+
+from bot.server_settings import from_json, to_json
+from bot.store.tables import server_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bot.clock import Clock
+    from bot.server_settings import ServerSettings
+    from bot.store.database import Database
+
+log = structlog.get_logger()
+
+
+class SqlServerSettings:
+    """The settings of all servers. Raises `StoreError`. Safe for all tasks of one event loop."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def all(self) -> Mapping[int, ServerSettings]:
+        """Return what each server has chosen. A row that cannot be read is left out: the defaults apply there."""
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(select(server_settings))).all()
+        found: dict[int, ServerSettings] = {}
+        for row in rows:
+            try:
+                found[row.guild_id] = from_json(row.choices)
+            except ValueError as error:
+                log.warning("server_settings_unread", guild_id=row.guild_id, problem=str(error))
+        return found
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+        values: dict[str, object] = {
+            "choices": to_json(settings),
+            "changed_at": self._clock.now(),
+            "changed_by": by,
+        }
+        async with self._database.writing() as connection:
+            changed = await connection.execute(
+                update(server_settings).where(server_settings.c.guild_id == guild_id).values(values)
+            )
+            if changed.rowcount == 0:
+                await connection.execute(server_settings.insert().values(values | {"guild_id": guild_id}))

@@ -1,0 +1,121 @@
+"""What servers have chosen is kept: the contract of the store, for the database and for the one in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.server_settings import (
+    DEFAULTS,
+    ListenOnly,
+    MemoryServerSettings,
+    ServerSettings,
+    ServerSettingsBook,
+    from_json,
+    to_json,
+)
+from bot.store.database import open_database
+from bot.store.servers import SqlServerSettings
+from compaction.errors import StoreError
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+    from bot.server_settings import ServerSettingsStore
+
+CHOSEN = ServerSettings(
+    language="de",
+    voice="joe",
+    notice="Žofie hört zu.",
+    asks=True,
+    channels=(600, 602),
+    roles=(7,),
+    auto_join_channels=(600,),
+    auto_join_people=3,
+    auto_join_with=(2001,),
+    follow="everybody",
+    leave_when_empty_s=60.0,
+    longest_session_h=2.5,
+    retention_days=30.0,
+    posts_recap=True,
+    live_message=False,
+    listen_only=ListenOnly("evening", "thread", 601),
+)
+
+
+@asynccontextmanager
+async def opened(kind: str, folder: Path) -> AsyncIterator[ServerSettingsStore]:
+    """Open a store of this kind."""
+    if kind == "memory":
+        yield MemoryServerSettings()
+        return
+    async with open_database(folder / "a.db") as database:
+        yield SqlServerSettings(database, FakeClock())
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["memory", "database"])
+async def test_each_server_keeps_its_own_choices(kind: str, tmp_path: Path) -> None:
+    """Choices are stored for each server with all their values, and the last ones count."""
+    async with opened(kind, tmp_path) as store:
+        assert await store.all() == {}
+        await store.put(1, ServerSettings(language="fr"), by=9)
+        await store.put(1, CHOSEN, by=9)
+        await store.put(2, DEFAULTS, by=8)
+        assert await store.all() == {1: CHOSEN, 2: DEFAULTS}
+
+
+@pytest.mark.asyncio
+async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path) -> None:
+    """What cannot be read is left out, so that the bot starts and the other servers have theirs."""
+    async with open_database(tmp_path / "a.db") as database:
+        await SqlServerSettings(database, FakeClock()).put(1, CHOSEN, by=9)
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("INSERT INTO server_settings VALUES (2, '{\"longest_session_h\": 999}', 0.0, NULL)")
+        connection.execute("INSERT INTO server_settings VALUES (3, 'nonsense', 0.0, NULL)")
+    connection.close()
+    async with open_database(tmp_path / "a.db") as database:
+        assert await SqlServerSettings(database, FakeClock()).all() == {1: CHOSEN}
+
+
+def test_only_what_was_chosen_is_written() -> None:
+    """Defaults are not stored, so that a later version's apply; what only a later version knows is ignored."""
+    assert to_json(DEFAULTS) == "{}"
+    assert to_json(ServerSettings(asks=True)) == '{"asks":true}'
+    assert from_json('{"asks": true, "from_the_future": 1}') == ServerSettings(asks=True)
+    assert from_json(to_json(CHOSEN)) == CHOSEN
+
+
+class Broken:
+    """A store that takes nothing."""
+
+    async def all(self) -> Mapping[int, ServerSettings]:
+        return {}
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+        raise StoreError("The disk is full.")
+
+
+@pytest.mark.asyncio
+async def test_the_book_tells_of_changes_that_are_stored() -> None:
+    """Watchers hear of each change; one that could not be stored does not apply."""
+    store = MemoryServerSettings()
+    await store.put(1, CHOSEN, by=9)
+    book = ServerSettingsBook(store)
+    assert book.of(1) == DEFAULTS
+    await book.load()
+    assert (book.of(1), book.of(2)) == (CHOSEN, DEFAULTS)
+    heard: list[tuple[int, ServerSettings]] = []
+    book.watch(lambda guild_id, settings: heard.append((guild_id, settings)))
+    await book.change(2, ServerSettings(asks=True), by=9)
+    assert heard == [(2, ServerSettings(asks=True))]
+    assert (await store.all())[2] == book.of(2) == ServerSettings(asks=True)
+    broken = ServerSettingsBook(Broken())
+    with pytest.raises(StoreError):
+        await broken.change(1, CHOSEN, by=9)
+    assert broken.of(1) == DEFAULTS
