@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from bot.texts.text import Text
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -151,6 +152,9 @@ class Place(Protocol):
     @property
     def audible(self) -> bool:
         """Return whether people can hear the bot: nobody has muted it, and on a stage it is a speaker."""
+
+    def refusal(self) -> Text | None:
+        """Return why the bot cannot or may not come in now, or None: a permission is missing, the channel is full."""
 
     def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]

@@ -88,6 +88,8 @@ RULES: Mapping[str, Rule] = {
 NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")
 NOT_HERE = Text("I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels).")
 
+NOT_CHOSEN = Text("I may not be called into {channel}: this server has chosen other channels for me (/settings).")
+
 
 @dataclass(frozen=True, slots=True)
 class CommandUser:
@@ -139,6 +141,15 @@ def refusal(command: str, options: Iterable[str], user: CommandUser) -> Text | N
     return None
 
 
-def channel_refusal(channel_id: int, name: str, allowed: Collection[int]) -> Text | None:
-    """Return why the bot may not come into a voice channel, or None. `allowed`: the channels in the settings."""
-    return NOT_HERE.fill(channel=name) if allowed and channel_id not in allowed else None
+def channel_refusal(
+    channel_id: int, name: str, allowed: Collection[int], chosen_here: Collection[int] = ()
+) -> Text | None:
+    """Return why the bot may not come into a voice channel, or None.
+
+    `allowed`: the channels in the operator's settings. `chosen_here`: those that the server has chosen. Empty: all.
+    """
+    if allowed and channel_id not in allowed:
+        return NOT_HERE.fill(channel=name)
+    if chosen_here and channel_id not in chosen_here:
+        return NOT_CHOSEN.fill(channel=name)
+    return None

@@ -81,7 +81,9 @@ class RoomtoneClient(discord.Client):
         self.servers = servers or no_server_settings()
         self._buttons: dict[str, ConsentButtons] = {}
         self.admission = GuildAdmission(self, settings)
-        self.tree = CheckedCommandTree(self, settings, admission=self.admission, whereabouts=supervisor)
+        self.tree = CheckedCommandTree(
+            self, settings, admission=self.admission, whereabouts=supervisor, servers=self.servers
+        )
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
             add(self.tree)

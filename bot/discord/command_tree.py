@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.discord.admission import GuildAdmission
+    from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.texts.text import Text
 
@@ -43,6 +44,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         *,
         admission: GuildAdmission,
         whereabouts: BotWhereabouts,
+        servers: ServerSettingsBook,
     ) -> None:
         super().__init__(
             client,
@@ -52,6 +54,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self._settings = settings
         self._admission = admission
         self._whereabouts = whereabouts
+        self._servers = servers
 
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.
@@ -97,11 +100,12 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         here = None if guild_id is None else self._whereabouts.place_of(guild_id)
         if not isinstance(member, discord.Member):
             return CommandUser(discord.Permissions.none(), has_role=False)
-        roles = self._settings.roles
+        here_only = self._servers.of(member.guild.id).roles
+        held = {role.id for role in member.roles}
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
-            has_role=not roles or any(role.id in roles for role in member.roles),
+            has_role=all(not wanted or held & set(wanted) for wanted in (self._settings.roles, here_only)),
             is_present=here is not None and member.voice is not None and _channel_id(member.voice) == here.channel_id,
             bot_is_away=here is None,
         )

@@ -11,9 +11,9 @@ import discord
 import structlog
 
 from bot.channel.port import Person
-from bot.discord.access import channel_refusal
 from bot.discord.answers import MESSAGE_CHARS
 from bot.discord.chat import DiscordChat
+from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
 from bot.server_settings import language_in, no_server_settings
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Link
     from bot.server_settings import ServerSettingsBook
+    from bot.texts.text import Text
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
@@ -39,7 +40,7 @@ MEMBER_TIMEOUT_S = 10.0
 
 
 class ChannelNotAllowedError(BotError):
-    """The settings do not let the bot come into that voice channel."""
+    """The bot cannot or may not come into that voice channel. The message says why."""
 
 
 class DiscordPlace:
@@ -169,12 +170,16 @@ class DiscordPlace:
         voice = self._channel.guild.me.voice
         return voice is None or not (voice.mute or voice.suppress)
 
+    def refusal(self) -> Text | None:
+        chosen_here = self._servers.of(self._guild_id).channels
+        return entry_refusal(look_at(self._channel), allowed=self._allowed, chosen_here=chosen_here)
+
     @asynccontextmanager
     async def connect(
         self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None], *, excludes: Callable[[int], bool]
     ) -> AsyncIterator[Link]:
         # Here, because the bot also comes by being moved, and by itself after a crash.
-        refused = channel_refusal(self.channel_id, self.name, self._allowed)
+        refused = self.refusal()
         if refused is not None:
             raise ChannelNotAllowedError(refused)
         async with VoiceLink.open(

@@ -188,9 +188,7 @@ class Room:
                 running = [
                     tasks.create_task(run_for_room(conversation.run()), name="conversation"),
                     tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
-                    tasks.create_task(
-                        run_for_room(self._check_room(link, conversation, opened)), name="room-check"
-                    ),
+                    tasks.create_task(run_for_room(self._check_room(link, conversation, opened)), name="room-check"),
                     tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                     tasks.create_task(run_for_room(self._refresh_rights()), name="rights"),

@@ -13,11 +13,18 @@ SPARE_BOT_ID = 1002
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A voice or text channel of the guild. `stage`: the channel is a stage, with speakers and an audience."""
+    """A voice or text channel of the guild. `stage`: the channel is a stage, with speakers and an audience.
+
+    `user_limit`: how many people it takes; 0: any number. `denied`: the permissions that nobody but moderators has
+    there. `afk`: it is where people go who are away.
+    """
 
     id: int
     name: str
     stage: bool = False
+    user_limit: int = 0
+    denied: int = 0
+    afk: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
         "guild_id": str(guild.id),
         "name": spec.name,
         "position": guild.channels.index(spec),
-        "permission_overwrites": [],
+        "permission_overwrites": _overwrites(guild, spec),
         "parent_id": None,
         "nsfw": False,
         "last_message_id": None,
@@ -84,9 +84,14 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
         "flags": 0,
     }
     if guild.is_voice(spec.id):
-        voice = {"bitrate": 64000, "user_limit": 0, "rtc_region": None, "video_quality_mode": 1}
+        voice = {"bitrate": 64000, "user_limit": spec.user_limit, "rtc_region": None, "video_quality_mode": 1}
         return {**common, "type": STAGE_CHANNEL if spec.stage else VOICE_CHANNEL, **voice}
     return {**common, "type": TEXT_CHANNEL, "topic": None}
+
+
+def _overwrites(guild: GuildSpec, spec: Channel) -> list[Json]:
+    """Return what the channel takes from @everyone."""
+    return [{"id": str(guild.id), "type": 0, "allow": "0", "deny": str(spec.denied)}] if spec.denied else []
 
 
 def roles(guild: GuildSpec) -> list[Json]:
@@ -127,7 +132,7 @@ def guild_object(guild: GuildSpec) -> Json:
         "banner": None,
         "region": "local",
         "afk_timeout": 300,
-        "afk_channel_id": None,
+        "afk_channel_id": next((str(each.id) for each in guild.voice_channels if each.afk), None),
         "verification_level": 0,
         "default_message_notifications": 0,
         "explicit_content_filter": 0,

@@ -12,6 +12,7 @@ from tests.fakes.chat import FakeChat
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+    from bot.texts.text import Text
     from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
@@ -82,6 +83,7 @@ class FakePlace:
         self.asked_by: list[int | None] = []
         self.links: list[FakeLink] = []
         self.refuse: LinkError | None = None
+        self.refused: Text | None = None
         # Whether Discord accepts notices and the mark, and whether people can hear the bot.
         self.writable = self.markable = self.audible = True
         self.notices: list[str] = []
@@ -123,6 +125,10 @@ class FakePlace:
         """Store whether the mark is visible."""
         self.shown_as_listening = on and self.markable
         return self.shown_as_listening
+
+    def refusal(self) -> Text | None:
+        """Return what the test says."""
+        return self.refused
 
     @asynccontextmanager
     async def connect(

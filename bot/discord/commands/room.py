@@ -85,12 +85,8 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, find_place: Find
         at_home = here.channel_id == channel.id
         await answer(interaction, Text("I am in {channel} already.", channel=here.name) if at_home else ELSEWHERE)
         return
-    allowed = channel.permissions_for(guild.me)
-    if not (allowed.connect and allowed.speak):
-        await answer(
-            interaction,
-            Text("I may not connect and speak in {channel}. Give my role both permissions.", channel=channel.name),
-        )
+    if (refused := place.refusal()) is not None:
+        await answer(interaction, refused)
         return
     await answer(interaction, Text("I am coming to {channel}.", channel=channel.name))
     try:

@@ -28,6 +28,7 @@ from bot.room.guild_policy import GuildPolicy
 from bot.room.membership import TURN_EVERY_S
 from bot.room.room import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S, Room
 from bot.room.services import RoomServices
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.settings import RoomSettings
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore
@@ -86,6 +87,7 @@ class House:
         )
         self.can_skip = False
         self.ailing = ""
+        self.servers = no_server_settings()
         self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
         self.open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
@@ -530,7 +532,7 @@ async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) ->
         async with living(house) as (_, task):
             await house.pass_time(100)
             assert not task.done()
-        assert len({each.session_id for each in house.seen if isinstance(each, RoomOpened)}) == 2
+        assert len({each.session_id for each in house.seen if isinstance(each, events.RoomOpened)}) == 2
 
 
 @pytest.mark.asyncio

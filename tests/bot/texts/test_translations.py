@@ -110,7 +110,7 @@ async def test_the_names_of_commands_are_those_that_discord_shows(language: str)
     wrong = [
         f"/{called}: {text}"
         for text in known.texts.values()
-        for called in re.findall(r"(?:(?<=\s)|^)/([\w-]+)", text)
+        for called in re.findall(r"(?:(?<=[\s(„])|^)/([\w-]+)", text)
         if not any(name.split()[0] == called for name in translated)
     ]
     assert wrong == []

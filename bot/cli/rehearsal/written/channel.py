@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.channel.port import DroppedFile, Person
+    from bot.texts.text import Text
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -110,6 +111,9 @@ class WrittenChannel:
     def audible(self) -> bool:
         """Everybody hears the bot."""
         return True
+
+    def refusal(self) -> Text | None:
+        return None
 
     @asynccontextmanager
     async def connect(
