@@ -88,7 +88,7 @@ RULES: Mapping[str, Rule] = {
 NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")
 NOT_HERE = Text("I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels).")
 
-NOT_CHOSEN = Text("I may not be called into {channel}: this server has chosen other channels for me (/settings).")
+NOT_CHOSEN = Text("I may not be called into {channel}: this server has chosen other channels for me.")
 
 
 @dataclass(frozen=True, slots=True)
