@@ -61,7 +61,12 @@ def test_the_missing_permissions_are_named_in_the_readers_language() -> None:
 
 @pytest.mark.parametrize(
     ("allowed", "chosen_here", "reason"),
-    [((600,), (600,), None), ((602,), (), "discord.channels"), ((), (602,), "this server has chosen"), ((602,), (600,), "channels")],
+    [
+        ((600,), (600,), None),
+        ((602,), (), "discord.channels"),
+        ((), (602,), "this server has chosen"),
+        ((602,), (600,), "channels"),
+    ],
 )
 def test_operator_and_server_choose_the_channels(
     allowed: tuple[int, ...], chosen_here: tuple[int, ...], reason: str | None
