@@ -58,15 +58,22 @@ class PersonalData:
         self._eraser = eraser
         self._people = people
         self._rooms = rooms
+        # Reading and forgetting takes seconds of work for a long memory; anybody may ask for it, at any rate.
+        self._one_at_a_time = asyncio.Lock()
 
     async def file_of(self, person_id: str) -> DataFile:
         """Return everything that is kept of a person as a file. Raises `StoreError`."""
-        found = await self._store.of(person_id)
-        return await asyncio.to_thread(_file, found)
+        async with self._one_at_a_time:
+            found = await self._store.of(person_id)
+            return await asyncio.to_thread(_file, found)
 
     async def forget(self, person_id: str) -> ErasureReport:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
         self._rooms.before_forgetting(person_id)
+        async with self._one_at_a_time:
+            return await self._forget(person_id)
+
+    async def _forget(self, person_id: str) -> ErasureReport:
         # Somebody who never spoke may be in the logs.
         person = await self._eraser.find_by_id(person_id) or StoredSpeaker(person_id, (), 0.0, 0, ())
         done = await self._eraser.erase(person)

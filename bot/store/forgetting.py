@@ -128,7 +128,7 @@ class SpeechForgetter:
         where = person.sessions if session_id is None else (session_id,)
         words = await self.words_of(person, session_id=session_id, seq=seq)
         async with self._database.reading() as connection:
-            if session_id is None:
+            if session_id is None and (words.names or words.runs.runs):
                 where = (*where, *await _sessions_that_tell(connection, words, besides=where))
         total = ForgetReport()
         for each in where:

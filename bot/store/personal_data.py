@@ -5,6 +5,7 @@ Times are ISO 8601 in UTC. What other people said about the person is theirs and
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from compaction.language.text import plain
 from compaction.model import TurnKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -58,13 +61,19 @@ async def _of_session(connection: AsyncConnection, session: Any, person_id: str)
     # The id is searched for as text first: few sessions have it, and reading turns takes time.
     mentioned = turns.c.parts.contains(f'"{person_id}"', autoescape=True) | (turns.c.kind == TurnKind.ASSISTANT.value)
     wanted = select(turns).where(turns.c.session_id == session.id, mentioned).order_by(turns.c.seq)
-    spoken = [rows.turn_from_row(row) for row in await connection.execute(wanted)]
+    stored = (await connection.execute(wanted)).all()
+    seen = (await connection.execute(select(notes).where(notes.c.session_id == session.id).order_by(notes.c.at))).all()
+    # In a thread: a long session has thousands of turns.
+    return await asyncio.to_thread(_describe, session, stored, seen, person_id)
+
+
+def _describe(session: Any, stored: Sequence[Any], seen: Sequence[Any], person_id: str) -> dict[str, object] | None:
+    spoken = list(map(rows.turn_from_row, stored))
     theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
     if not theirs:
         return None
     seqs = {turn.seq for turn in theirs}
     own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
-    of_session = select(notes).where(notes.c.session_id == session.id).order_by(notes.c.at)
     return {
         "id": session.id,
         "server_id": None if session.guild_id is None else str(session.guild_id),
@@ -73,11 +82,7 @@ async def _of_session(connection: AsyncConnection, session: Any, person_id: str)
         "names": sorted(own_names),
         "what_you_said": [_line(turn, person_id) for turn in theirs],
         "my_replies_to_you": [_line(turn) for turn in spoken if turn.answers in seqs and turn not in theirs],
-        "notes_of_your_screen": [
-            {"at": _iso(row.at), "text": row.what}
-            for row in await connection.execute(of_session)
-            if plain(row.who) in own_names
-        ],
+        "notes_of_your_screen": [{"at": _iso(row.at), "text": row.what} for row in seen if plain(row.who) in own_names],
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import threading
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,6 +26,7 @@ from bot.logs import log_path
 from bot.memory import personal_data
 from bot.memory.erasing import ErasureReport, PersonEraser
 from bot.memory.personal_data import FILE_NAME, PersonalData
+from bot.store import forgetting, rows
 from bot.store.forgetting import ForgetReport
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
@@ -37,7 +40,8 @@ if TYPE_CHECKING:
 
     from bot.discord.commands.privacy import PersonalRecords
     from bot.memory.personal_data import DataFile
-    from compaction.model import SessionId
+    from bot.store.forgetting import StoredSpeaker
+    from compaction.model import SessionId, Turn
 
 FACTS = PrivacyFacts("This leaves the machine: words to api.example.org.", 30.0, keeps_facts=True, logs_speech=False)
 SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
@@ -201,3 +205,41 @@ async def test_an_unfinished_wipe_is_told() -> None:
             return ErasureReport(ForgetReport(turns=1, wiped=False), 0)
 
     assert "within a day" in await forget_person(Busy(StoreError("")), "1")
+
+
+@pytest.mark.asyncio
+async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data is read and forgotten for one person after the other, and turns are read in threads. For somebody who never
+    spoke, no session is searched.
+    """
+    running, most, on_loop = 0, 0, 0
+    describe, erase, find = rows.turn_from_row, PersonEraser.erase, forgetting._sessions_that_tell
+
+    async def counted(self: PersonEraser, person: StoredSpeaker) -> ErasureReport:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return await erase(self, person)
+        finally:
+            running -= 1
+
+    def watched(row: Any) -> Turn:
+        nonlocal on_loop
+        on_loop += threading.current_thread() is threading.main_thread()
+        return describe(row)
+
+    async def searched(connection: Any, words: Any, *, besides: Any) -> Any:
+        assert words.names
+        return await find(connection, words, besides=besides)
+
+    monkeypatch.setattr(PersonEraser, "erase", counted)
+    monkeypatch.setattr(forgetting, "_sessions_that_tell", searched)
+    async with an_evening(tmp_path) as (_, records, _):
+        monkeypatch.setattr(rows, "turn_from_row", watched)
+        assert (await records.file_of(str(ADA))).turn_count == 2
+        done = await asyncio.gather(*(records.forget(str(person)) for person in (ADA, ADA, BEN, 999)))
+        assert [each.stored.turns for each in done] == [2, 0, 1, 0]
+        assert (most, on_loop) == (1, 0)
