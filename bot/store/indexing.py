@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, select, tuple_, update
+from sqlalchemy import and_, delete, select, tuple_, update
 
 from bot.store import rows
+from bot.store.fact_passages import KIND as FACT_KIND
+from bot.store.fact_passages import index_facts
 from bot.store.tables import (
     add_all_once,
     add_once,
@@ -52,6 +54,7 @@ async def index_source(connection: AsyncConnection, session_id: SessionId, sourc
             await _add(connection, session_id, source, key=source.id, start=None, at=source.at)
         case Segment():
             await _add(connection, session_id, source, key=source.id, start=source.start, at=source.started_at)
+            await index_facts(connection, session_id, source)
             await _store_corrections(connection, session_id, source)
 
 
@@ -67,6 +70,8 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
     )
     if values:
         await add_all_once(connection, passages, values)
+    for each in made:
+        await index_facts(connection, session_id, each)
 
 
 async def catch_up(database: Database) -> int:
@@ -122,6 +127,8 @@ async def _renew_terms(database: Database) -> int:
                 found = (await connection.execute(indexed.where(passages.c.id > after))).all()
                 for row in found:
                     source = read(row)
+                    if isinstance(source, Segment):
+                        await _index_facts_again(connection, SessionId(row.session_id), source)
                     own = _terms_text(source)
                     if own != row.old_terms:
                         count += 1
@@ -150,6 +157,16 @@ async def _replace_terms(
                 passages.c.start_seq == seq,
             )
             await connection.execute(update(passages).where(neighbour).values({column: own}))
+
+
+async def _index_facts_again(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
+    of_segment = and_(
+        passages.c.session_id == session_id,
+        passages.c.kind == FACT_KIND,
+        passages.c.key.startswith(f"{segment.id}#", autoescape=True),
+    )
+    await connection.execute(delete(passages).where(of_segment))
+    await index_facts(connection, session_id, segment)
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:

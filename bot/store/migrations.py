@@ -366,6 +366,42 @@ _SERVER_SETTINGS = (
     """,
 )
 
+# The passages of facts go with their segment or turn. '$' is the character after '#': a range uses the index.
+FACT_OBJECTS = (
+    """
+    CREATE TRIGGER facts_of_segment_deleted AFTER DELETE ON segments BEGIN
+        DELETE FROM passages WHERE session_id = old.session_id AND kind = 'fact'
+        AND "key" >= old.id || '#' AND "key" < old.id || '$';
+    END
+    """,
+    """
+    CREATE TRIGGER facts_of_segment_changed AFTER UPDATE OF gist, facts ON segments BEGIN
+        DELETE FROM passages WHERE session_id = old.session_id AND kind = 'fact'
+        AND "key" >= old.id || '#' AND "key" < old.id || '$';
+    END
+    """,
+    """
+    CREATE TRIGGER facts_of_turn_forgotten AFTER UPDATE OF tombstone, parts ON turns BEGIN
+        DELETE FROM passages WHERE session_id = new.session_id AND kind = 'fact' AND start_seq = new.seq;
+    END
+    """,
+    """
+    CREATE TRIGGER facts_of_turn_deleted AFTER DELETE ON turns BEGIN
+        DELETE FROM passages WHERE session_id = old.session_id AND kind = 'fact' AND start_seq = old.seq;
+    END
+    """,
+)
+# Without its passage, a segment with facts that a model wrote is indexed again at the next start, with these facts.
+_FACTS_FOUND = (
+    """
+    DELETE FROM passages WHERE kind = 'segment' AND EXISTS (
+        SELECT 1 FROM segments WHERE segments.session_id = passages.session_id AND segments.id = passages."key"
+        AND (segments.facts LIKE '%"quoted":false%' OR segments.facts LIKE '%"quoted": false%')
+    )
+    """,
+    *FACT_OBJECTS,
+)
+
 # MIGRATIONS[n - 1] creates version n. Never edit a shipped step: add a new one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -454,6 +490,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _PERSON_SENTENCES,
     _FORGOTTEN,
     _SERVER_SETTINGS,
+    _FACTS_FOUND,
 )
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.store import rows
+from bot.store.fact_passages import terms_of_facts
 from bot.store.tables import notes, segments
 from bot.store.tags import ARCHIVED_TAG
 from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource
@@ -50,15 +51,19 @@ class _Row(NamedTuple):
 
 
 def read_passages(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
-    """Return these passages in this order; deleted ones are missing."""
+    """Return these passages in this order; deleted ones are missing. A turn has the terms of the facts that cite it."""
     if not ids:
         return ()
     found = [_Row(*row) for row in connection.execute(_PASSAGES, (json.dumps(list(ids)),))]
-    around = _turns_around(connection, [row for row in found if row.kind == PassageKind.TURN])
+    turn_rows = [row for row in found if row.kind == PassageKind.TURN]
+    around = _turns_around(connection, turn_rows)
+    told = terms_of_facts(
+        connection, [(row.session_id, row.start_seq) for row in turn_rows if row.start_seq is not None]
+    )
     others = _others(connection, [row for row in found if row.kind != PassageKind.TURN])
     by_id: dict[int, Passage] = {}
     for row in found:
-        passage = _passage(row, around, others)
+        passage = _passage(row, around, others, told)
         if passage is not None:
             by_id[row.id] = passage
     return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
@@ -107,13 +112,18 @@ def _row(connection: sqlite3.Connection, table: Table, row: _Row) -> Any:
 
 
 def _passage(
-    row: _Row, around: Mapping[_Key, Turn], others: Mapping[tuple[str, str, str], PassageSource]
+    row: _Row,
+    around: Mapping[_Key, Turn],
+    others: Mapping[tuple[str, str, str], PassageSource],
+    told: Mapping[_Key, frozenset[str]],
 ) -> Passage | None:
     near: tuple[Turn, ...] = ()
+    own = frozenset(row.own.split())
     source: PassageSource | None
     if row.kind == PassageKind.TURN:
         assert row.start_seq is not None, "the passage of a turn has a seq"
         seq = row.start_seq
+        own |= told.get((row.session_id, seq), frozenset())
         source = around.get((row.session_id, seq))
         beside = (around.get((row.session_id, each)) for each in range(seq - _BEFORE, seq + _AFTER + 1))
         near = tuple(turn for turn in beside if turn is not None)
@@ -125,7 +135,7 @@ def _passage(
         id=PassageId(row.id),
         session_id=SessionId(row.session_id),
         source=source,
-        own_terms=frozenset(row.own.split()),
+        own_terms=own,
         nearby_terms=frozenset(row.preceding.split()) | frozenset(row.following.split()),
         around=near,
         replaced_by=None if row.replaced_by is None else Seq(row.replaced_by),

@@ -10,6 +10,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bot.store.fact_passages import KIND as FACT_KIND
+from bot.store.fact_passages import cited_turns
 from bot.store.passage_rows import read_passages
 from bot.store.tags import ARCHIVED_TAG, any_term_query, match_expression, place_tags, tag_clauses
 from compaction.memory.passage import PassageId, TermCounts
@@ -52,14 +54,16 @@ class SqlRecallIndex:
             # With a space on both sides: a name's tag may end like the tag of a channel.
             conditions.append("(" + " OR ".join(f"instr(' ' || p.tags, :{tag}) > 0" for tag in tags) + ")")
             values |= {tag: f" {tag} " for tag in tags}
-        return await self._select_ids(
+        found = await self._select_ids(
             "passage_index f JOIN passages p ON p.id = f.rowid", conditions, values, "f.rank", limit
         )
+        return tuple(dict.fromkeys((await self._turns_of(found)).values()))
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
         if scope.is_empty:
             return ()
         conditions, values = _row_conditions(scope, None)
+        conditions.append(f"p.kind <> '{FACT_KIND}'")
         match = match_expression("", tag_clauses(scope))
         if not match:
             return await self._select_ids("passages p", conditions, values, "p.id DESC", limit)
@@ -73,7 +77,17 @@ class SqlRecallIndex:
     ) -> Sequence[tuple[PassageId, float]]:
         if scope.is_empty:
             return ()
-        return await self._vectors.nearest(vector, scope, model=model, limit=limit)
+        found = await self._vectors.nearest(vector, scope, model=model, limit=limit)
+        turns = await self._turns_of([passage_id for passage_id, _ in found])
+        alike: dict[PassageId, float] = {}
+        for passage_id, cosine in found:
+            alike.setdefault(turns[passage_id], cosine)
+        return tuple(alike.items())
+
+    async def _turns_of(self, ids: Sequence[PassageId]) -> Mapping[PassageId, PassageId]:
+        """Return each id with itself, and a fact's with the turn that the fact cites, in this order."""
+        cited = await self._database.read(lambda connection: cited_turns(connection, ids)) if ids else {}
+        return {each: cited.get(each, each) for each in ids}
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
         return await self._database.read(lambda connection: read_passages(connection, ids))

@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 
-from bot.store.migrations import SEARCH_OBJECTS
+from bot.store.migrations import FACT_OBJECTS, SEARCH_OBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,9 +161,9 @@ chapters = Table(
     Column("paragraph_problem", Prose, nullable=False),
 )
 
-# The passages that memory search finds (`bot.store.search`): one row for each turn, note or segment. `key`: its seq or
-# id. `own`, `preceding`, `following`: the terms of a turn and of its neighbours. `tags`: see `bot.store.tags`.
-# `embedded_by`: the model that has processed it, null before.
+# The passages that memory search finds (`bot.store.search`): one row for each turn, note, segment, and fact that a
+# model wrote (`bot.store.fact_passages`). `key`: its seq or id. `own`, `preceding`, `following`: the terms of a turn
+# and of its neighbours. `tags`: see `bot.store.tags`. `embedded_by`: the model that has processed it, null before.
 passages = Table(
     "passages",
     metadata,
@@ -374,7 +374,7 @@ hearing_opt_outs = Table(
     Column("since", Float, nullable=False),
 )
 
-for _statement in SEARCH_OBJECTS:
+for _statement in (*SEARCH_OBJECTS, *FACT_OBJECTS):
     event.listen(metadata, "after_create", DDL(_statement))  # type: ignore[no-untyped-call]
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import String, cast, delete, exists, func, insert, select, text, update
 
 from bot.store import rows
+from bot.store.fact_passages import KIND as FACT_KIND
+from bot.store.fact_passages import text_of_fact
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.store.tags import tag_clauses
 from bot.store.vectors import StoredVector, VectorFilter, VectorSet, quantize
@@ -218,6 +220,8 @@ def select_withheld_sessions() -> Select[tuple[str]]:
 
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
     source: PassageSource
+    if row.kind == FACT_KIND:
+        return await text_of_fact(connection, row.session_id, row.key)
     if row.kind == PassageKind.TURN:
         of_turn = select(turns).where(turns.c.session_id == row.session_id, turns.c.seq == row.start_seq)
         found = (await connection.execute(of_turn)).one_or_none()

@@ -137,7 +137,7 @@ def text_to_embed(source: PassageSource) -> str | None:
     text = " ".join(source_text(source).split())
     if isinstance(source, Turn) and source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
         return None
-    if len(normalized_words(text)) < _LEAST_WORDS:
+    if len(normalized_words(text)) < LEAST_EMBEDDED_WORDS:
         return None
     if isinstance(source, Segment):
         return text
@@ -145,7 +145,7 @@ def text_to_embed(source: PassageSource) -> str | None:
 
 
 # A short text like 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
-_LEAST_WORDS = 4
+LEAST_EMBEDDED_WORDS = 4
 
 
 def speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:

@@ -59,6 +59,7 @@ SHIPPED_STEPS = (
     "cae04deff49eca7f",
     "6aeb9e1acc4d8ff9",
     "5f8e871b639777aa",
+    "b4f500eeb1e51530",
 )
 
 

@@ -1,0 +1,107 @@
+"""The facts that a model wrote, in the search index: each leads to the turns that it cites.
+
+A model writes 'Sami lives at Lindengasse 11' where Sami said 'Lindengasse, number eleven, second floor'. A question
+about where Sami lives is like the first and has no word of the second. The fact is found and its turn is shown, so that
+a hit is always what was said. A fact in somebody's own words needs no passage of its own: its turn has one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from bot.store import rows
+from bot.store.tables import add_all_once, passages, segments
+from compaction.language.terms import normalized_words, terms
+from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from compaction.model import Fact, Segment, SessionId
+
+# The kind of these passages. They are only a way to a turn, so it is no `PassageKind` and nothing else sees it.
+KIND = "fact"
+_TURNS = """
+    SELECT f.id, t.id FROM json_each(?) found JOIN passages f ON f.id = found.value
+    JOIN passages t ON t.session_id = f.session_id AND t.kind = 'turn' AND t.start_seq = f.start_seq
+    WHERE f.kind = 'fact'
+"""
+_TERMS = """
+    SELECT f.session_id, f.start_seq, f.own FROM json_each(?) found
+    JOIN passages f ON f.session_id = found.value ->> 0 AND f.start_seq = found.value ->> 1
+    WHERE f.kind = 'fact'
+"""
+
+
+async def index_facts(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
+    """Index the facts of a segment that a model wrote, inside a write transaction. A turn must be indexed before.
+
+    A fact has one passage for each turn that it cites, with the time and the tags of the turn, so that every filter
+    judges it as it judges the turn.
+    """
+    written = [
+        (f"{segment.id}#{index}.{seq}", seq, fact)
+        for index, fact in enumerate(segment.facts)
+        if fact.note_id is None and not fact.quoted
+        for seq in fact.turns
+    ]
+    if not written:
+        return
+    cited = select(passages.c.start_seq, passages.c.at, passages.c.tags).where(
+        passages.c.session_id == session_id,
+        passages.c.kind == PassageKind.TURN.value,
+        passages.c.start_seq.in_({seq for _, seq, _ in written}),
+    )
+    turns = {row.start_seq: row for row in await connection.execute(cited)}
+    values: list[dict[str, object]] = [
+        {
+            "session_id": session_id,
+            "kind": KIND,
+            "key": key,
+            "start_seq": seq,
+            "at": turns[seq].at,
+            "own": " ".join(dict.fromkeys((*terms(fact.speaker), *terms(fact.text)))),
+            "preceding": "",
+            "following": "",
+            "tags": turns[seq].tags,
+        }
+        for key, seq, fact in written
+        if seq in turns
+    ]
+    if values:
+        await add_all_once(connection, passages, values)
+
+
+async def text_of_fact(connection: AsyncConnection, session_id: str, key: str) -> str | None:
+    """Return the text of a fact to embed, or None if an embedding would not help."""
+    segment_id, _, place = key.rpartition("#")
+    index = place.partition(".")[0]
+    stored = select(segments).where(segments.c.session_id == session_id, segments.c.id == segment_id)
+    found = (await connection.execute(stored)).one_or_none()
+    facts: Sequence[Fact] = () if found is None else rows.segment_from_row(found).facts
+    if not index.isdecimal() or int(index) >= len(facts):
+        return None
+    text = facts[int(index)].attributed_text
+    return text if len(normalized_words(text)) >= LEAST_EMBEDDED_WORDS else None
+
+
+def cited_turns(connection: sqlite3.Connection, ids: Iterable[PassageId]) -> dict[PassageId, PassageId]:
+    """Return the passages of the cited turns, by the facts among `ids`."""
+    found = connection.execute(_TURNS, (json.dumps(list(ids)),))
+    return {PassageId(fact): PassageId(turn) for fact, turn in found}
+
+
+def terms_of_facts(
+    connection: sqlite3.Connection, turns: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], frozenset[str]]:
+    """Return the search terms of the facts that cite these turns, by session and seq."""
+    found: dict[tuple[str, int], frozenset[str]] = {}
+    for session_id, seq, own in connection.execute(_TERMS, (json.dumps(list(turns)),)):
+        found[session_id, seq] = found.get((session_id, seq), frozenset()) | frozenset(own.split())
+    return found

@@ -1,0 +1,137 @@
+"""A fact that a model wrote leads to the turn that it cites, and goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from bot.store.database import open_database
+from bot.store.indexing import catch_up
+from compaction.language.terms import terms
+from compaction.memory.passage import PassageKind, Scope, source_text
+from compaction.model import Seq
+from tests.bot.store.test_search import _Room
+from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, segment, turn
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from compaction.model import Segment
+
+SAID = "Lindengasse, number eleven, second floor."
+FACT = "Bob lives at Lindengasse 11."
+TURNS = (turn(0, "Where is it now?"), turn(1, SAID, "Bob"), turn(2, "Above a bakery!", "Bob"))
+
+
+def written(start: int = 0, end: int = 3) -> Segment:
+    """A segment with one fact in a model's words, which cites turn 1."""
+    made = segment(start, end, "They speak of a flat.", FACT)
+    return replace(made, facts=(replace(made.facts[0], turns=(Seq(1),), quoted=False),))
+
+
+@pytest_asyncio.fixture
+async def room(tmp_path: Path) -> AsyncIterator[_Room]:
+    """An empty database."""
+    async with open_database(tmp_path / "roomtone.db", synchronous="normal") as database:
+        yield _Room(database)
+
+
+async def found(room: _Room, query: str, scope: Scope | None = None) -> list[str]:
+    """Return the texts that words find."""
+    ids = await room.index.full_text(terms(query), scope or Scope(), limit=9)
+    return [source_text(each.source) for each in await room.index.passages(ids)]
+
+
+async def facts(room: _Room) -> int:
+    """Return how many facts the index has."""
+    return len(await room.database.rows("SELECT id FROM passages WHERE kind = 'fact'"))
+
+
+@pytest.mark.asyncio
+async def test_words_of_a_fact_find_its_turn(room: _Room) -> None:
+    """The question has a word of the fact and none of the turn; the turn is found, once, and knows the fact's words."""
+    await room.tell(EVENING, *TURNS)
+    assert SAID not in await found(room, "lives")
+    await room.tell(EVENING, written())
+    assert (await found(room, "lives")).count(SAID) == 1
+    assert (await found(room, "lives lindengasse")).count(SAID) == 1
+    (passage,) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(1)]))
+    assert set(terms("lives")) <= passage.own_terms
+
+
+@pytest.mark.asyncio
+async def test_every_cited_turn_is_found(room: _Room) -> None:
+    """A fact leads to each turn that it cites."""
+    made = written()
+    both = replace(made, facts=(replace(made.facts[0], turns=(Seq(1), Seq(2))),))
+    await room.tell(EVENING, *TURNS, both)
+    assert {SAID, "Above a bakery!"} <= set(await found(room, "lives"))
+
+
+@pytest.mark.asyncio
+async def test_a_fact_is_judged_like_its_turn(room: _Room) -> None:
+    """Speaker, kind and view of the turn decide."""
+    await room.tell(EVENING, *TURNS, written())
+    assert await found(room, "lives", Scope(speaker="Bob", kinds=frozenset({PassageKind.TURN}))) == [SAID]
+    assert await found(room, "lives", Scope(speaker="Ada", kinds=frozenset({PassageKind.TURN}))) == []
+    assert SAID not in await found(room, "lives", Scope(in_view=(EVENING, Seq(1))))
+
+
+@pytest.mark.asyncio
+async def test_a_facts_embedding_leads_to_its_turn(room: _Room) -> None:
+    """The likeness of a fact to the query is that of its turn."""
+    await room.tell(EVENING, *TURNS, written())
+    await room.embed()
+    (vector,) = await LetterEmbedder().embed([f"{FACT}"])
+    near = await room.index.find_similar(vector, Scope(), model=LetterEmbedder.model, limit=9)
+    (best,) = await room.index.passages([near[0][0]])
+    assert source_text(best.source) == SAID
+    assert len({passage_id for passage_id, _ in near}) == len(near)
+
+
+@pytest.mark.asyncio
+async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
+    """Facts are not among the newest passages, and a fact in somebody's own words needs no way to its turn."""
+    await room.tell(EVENING, *TURNS, written())
+    newest = await room.index.passages(await room.index.newest(Scope(), limit=9))
+    assert len(newest) == len(TURNS) + 1
+    quoted = segment(3, 4, "More.", "Above a bakery!")
+    await room.tell(EVENING, turn(3, "Yes."), replace(quoted, facts=(replace(quoted.facts[0], quoted=True),)))
+    assert await facts(room) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_fact_goes_with_its_turn_and_its_segment(room: _Room) -> None:
+    """What is forgotten or deleted is found by no fact."""
+    await room.tell(EVENING, *TURNS, written())
+    await room.forget(EVENING, 1)
+    assert await facts(room) == 0
+    assert SAID not in await found(room, "lives")
+
+
+@pytest.mark.asyncio
+async def test_a_fact_goes_with_its_segment(room: _Room) -> None:
+    """A segment that is made anew or deleted takes its facts with it."""
+    await room.tell(EVENING, *TURNS, written())
+    async with room.database.writing() as connection:
+        await connection.exec_driver_sql("UPDATE segments SET facts = '[]'")
+    assert await facts(room) == 0
+
+
+@pytest.mark.asyncio
+async def test_an_older_index_gets_its_facts(room: _Room) -> None:
+    """A segment that is indexed later brings its facts; terms of another version are made anew."""
+    await room.tell(EVENING, *TURNS, written())
+    async with room.database.writing() as connection:
+        await connection.exec_driver_sql("DELETE FROM passages WHERE kind IN ('segment', 'fact')")
+    await catch_up(room.database)
+    assert SAID in await found(room, "lives")
+    async with room.database.writing() as connection:
+        await connection.exec_driver_sql("DELETE FROM search_marks WHERE name = 'terms'")
+        await connection.exec_driver_sql("UPDATE passages SET own = 'nothing' WHERE kind = 'fact'")
+    await catch_up(room.database)
+    assert SAID in await found(room, "lives")
