@@ -90,12 +90,26 @@ def _kept_table(results: Mapping[str, Mapping[str, Json]]) -> list[str]:
     answered = [row for who, name in ANSWERED.items() for row in _kept(recorded, who, name, "written", FOLDS)]
     if any("Roomtone |" in row for row in answered):
         talk = f"two conversations of {FOLDS}0 folded turns"
-        head = f"| of all facts of {talk}, with a strong model's answers | the summary has |"
-        return [head, "|---|---|", *answered, ""]
+        head = f"| of all facts of {talk}, with a strong model's answers | the summary (1,200 characters) has |"
+        return [head, "|---|---|", *answered, *_remembered(recorded), ""]
     report = results.get("memory.json", {})
     planted = [row for who, name in CONTENDERS.items() for row in _kept(report, who, name, "held_out", FOLDS)]
     head = f"| of the facts planted in {FOLDS}0 turns that were folded away | the summary still has |"
     return [head, "|---|---|", *planted, ""]
+
+
+def _remembered(report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the row of what Roomtone has in its summary or finds."""
+    entry: Json = report.get("ours")
+    for step in ("roomtone, recorded answers", "written", "lasting", FOLDS):
+        entry = entry.get(step) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict):
+        return
+    told, found, facts = entry.get("told"), entry.get("found_of_rest"), entry.get("facts")
+    if isinstance(told, int | float) and isinstance(facts, int):
+        share = told + (1 - told) * (found if isinstance(found, int | float) else 0.0)
+        asked = "what people ask for weeks later, in the summary or among ten search results"
+        yield f"| Roomtone: {asked} | {share:.0%} of {facts} |"
 
 
 def _value(head: Headline, results: Mapping[str, Mapping[str, Json]]) -> str | None:

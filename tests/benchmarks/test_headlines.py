@@ -28,7 +28,10 @@ def test_each_figure_is_written_for_people() -> None:
 
 def test_recorded_answers_are_shown_where_they_were_measured() -> None:
     """They are the same for all, and the model is named."""
-    written: dict[str, Json] = {"after_folds": {"20": {"kept": 0.5, "facts": 48}, "26": {"kept": 0.9, "facts": 61}}}
+    written: dict[str, Json] = {
+        "after_folds": {"20": {"kept": 0.5, "facts": 48}, "26": {"kept": 0.9, "facts": 61}},
+        "lasting": {"20": {"facts": 40, "told": 0.8, "rest": 8, "found_of_rest": 0.75}},
+    }
     report: dict[str, Json] = {
         "ours": {"roomtone, recorded answers": {"written": written}, "ledger": {"held_out": written}},
         "peers": {},
@@ -36,6 +39,7 @@ def test_recorded_answers_are_shown_where_they_were_measured() -> None:
     page = "\n".join(headlines({"memory-recorded.json": report}))
     assert "a strong model's answers" in page
     assert "| Roomtone | 50% of 48 |" in page
+    assert "among ten search results | 95% of 40 |" in page
     assert "90%" not in page
 
 
