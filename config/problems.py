@@ -72,6 +72,14 @@ _DEMANDS: dict[str, str] = {
     "too_long": "must have at most {max_length} entries",
 }
 
+# What a text must look like, in words, for each pattern in the schema.
+FORMS: dict[str, str] = {
+    r"^(auto|[a-z]{2,3})$": "must be auto or a language code of two or three small letters",
+    r"^[a-z]{2,3}$": "must be a language code of two or three small letters",
+    r"^(https?://[^\s/?#@]+/?)?$": "must be an http:// or https:// address without a path",
+    r"^[a-z][a-z0-9_-]{0,30}$": "must be a name of at most 31 small letters, digits, - and _ that begins with a letter",
+}
+
 
 def unknown_key(key: Key, origin: SettingOrigin) -> str:
     """Return the sentence for an unknown key in a file or an override."""
@@ -168,7 +176,7 @@ def _demand(detail: ErrorDetails) -> str:
     if detail["type"] == "value_error":
         return str(context.get("error", detail["msg"])).rstrip(".")
     if detail["type"] == "string_pattern_mismatch":
-        return f"must look like {context.get('pattern', '')}"
+        return FORMS.get(str(context.get("pattern", "")), "must have another form")
     template = _DEMANDS.get(detail["type"])
     return template.format(**context) if template is not None else f"is not usable ({detail['msg']})"
 

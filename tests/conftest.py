@@ -139,8 +139,11 @@ def _first_with(places: tuple[Path, ...], *, needed: str) -> Path | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_settings() -> Iterator[None]:
-    """Look for settings in the working directory only, never in the developer's checkout or home folder."""
+    """Look for settings in the working directory only, never in the developer's checkout or home folder. Sentences are
+    folded at no terminal's width.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)
         patch.setattr("config.load.running_checkout", Path.cwd)
         yield
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.output import open_console, say
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def listing(context: typer.Context) -> None:
     """List the benchmarks when none is named."""
     if context.invoked_subcommand is not None:
         return
-    from rich.console import Console
     from rich.table import Table
 
     from benchmarks.registry import BENCHMARKS
@@ -52,8 +52,8 @@ def listing(context: typer.Context) -> None:
         table.add_column(heading)
     for entry in BENCHMARKS:
         table.add_row(entry.name, entry.title, entry.duration)
-    Console().print(table)
-    typer.echo("\nRun one with `roomtone bench NAME [--json FILE]`; `roomtone bench NAME -h` shows its options.")
+    open_console().print(table)
+    say("\nRun one with `roomtone bench NAME [--json FILE]`; `roomtone bench NAME -h` shows its options.")
 
 
 @app.command()
@@ -214,24 +214,20 @@ def _write(report: BenchmarkReport, json_file: Path | None) -> None:
 
 
 def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
-    from rich.console import Console
-
     from benchmarks.report_tables import render_report
 
     # Do not wrap tables that are written to a file.
-    out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    out = open_console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
     out.print(render_report(report))
     _write(report, json_file)
     if json_file is not None:
-        out.print(f"The figures are in {json_file}.", markup=False, soft_wrap=True)
+        say(f"The figures are in {json_file}.")
 
 
 @contextmanager
 def _shown() -> Iterator[Progress]:
     """Show progress on stderr: a bar on a terminal, otherwise a line for each step."""
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False)
+    console = open_console(stderr=True)
     with _Bar(console) as bar:
         yield bar
 
@@ -270,4 +266,4 @@ class _Bar:
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
-        self._console.print(line, markup=False, soft_wrap=True)
+        self._console.print(line, markup=False)

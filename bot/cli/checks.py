@@ -19,6 +19,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from bot.cli.output import count
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
@@ -49,6 +50,8 @@ HOPELESS_BYTES = 20_000_000
 # Below this much free disk the check warns: an evening of talk takes a few MB, the rotated logs 120.
 SCARCE_BYTES = 500_000_000
 MCP_TOOLS_SHOWN = 12
+# Without names it brings all that a bot needs by default, so that several findings have the same remedy.
+PULL_ALL = "Run `roomtone models pull`."
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -122,7 +125,7 @@ def check_recogniser(settings: AsrSettings) -> Finding:
 def _check_local_recogniser(settings: AsrSettings) -> Finding:
     folder = settings.model_dir
     entry = next((each for each in CATALOGUE if each.name == folder.name), None)
-    pull = f"Run `roomtone models pull {entry.name if entry else WHISPER_BASE.name}`" + (
+    pull = f"Run `roomtone models pull{f' {entry.name}' if entry and entry.name != WHISPER_BASE.name else ''}`" + (
         "." if entry else ", or set asr.model to the folder of a CTranslate2 Whisper model."
     )
     if entry is not None:
@@ -140,8 +143,7 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
     if not installed:
         detail = "Piper, the engine of the embedded voice, is absent: the bot answers in writing"
         return Finding("voice", Status.WARNING, detail, "Run `pip install 'roomtone[piper]'`.")
-    pull = f"Run `roomtone models pull {VOICE_JOE.name}`."
-    finding = _check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, pull)
+    finding = _check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
     if finding.status is Status.OK:
         return finding
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: the bot answers in writing")
@@ -155,7 +157,7 @@ def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
     if not wrong:
         return Finding("listening", Status.OK, "; ".join(entry.title for entry in wanted))
     detail = f"{'; '.join(wrong)}: turns end later, and more sentences are cut"
-    return Finding("listening", Status.WARNING, detail, "Run `roomtone models pull turn vad`.")
+    return Finding("listening", Status.WARNING, detail, PULL_ALL)
 
 
 def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[], object]) -> Finding:
@@ -167,7 +169,7 @@ def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[]
         return Finding("cuda", Status.MISSING, str(error), remedy)
     if cuda_devices:
         on = "not used, for asr.device is cpu" if settings.device == "cpu" else "the recogniser runs there"
-        return Finding("cuda", Status.OK, f"{cuda_devices} device(s); {on}")
+        return Finding("cuda", Status.OK, f"{cuda_devices} device{'' if cuda_devices == 1 else 's'}; {on}")
     return Finding("cuda", Status.OK, "none; the recogniser runs on the CPU, which is enough")
 
 
@@ -252,7 +254,7 @@ async def check_mcp_server(
         return Finding(name, Status.WARNING, "none of its tools may be called", f"Name them in `tools`: {shown}.")
     changing = [tool for tool in allowed if settings.has_side_effects(tool)]
     effects = f"{len(changing)} of them only on request" if changing else "none of them changes anything"
-    return Finding(name, Status.OK, f"{len(allowed)} tools may be called, {effects}")
+    return Finding(name, Status.OK, f"{count(len(allowed), 'tool')} may be called, {effects}")
 
 
 def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) -> Finding:

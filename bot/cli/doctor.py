@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from bot.cli.checks import (
@@ -34,6 +33,7 @@ from bot.cli.checks import (
     check_user,
     check_voice,
 )
+from bot.cli.output import open_console
 from bot.private_files import runs_as_root
 from config.errors import ConfigError
 from config.load import load
@@ -64,8 +64,10 @@ def command(
 
 def run_checks() -> list[Finding]:
     """Run all checks with the configured settings, or with the defaults if those have mistakes."""
+    notices: list[str] = []
     try:
-        settings, findings = load(), [Finding("settings", Status.OK, "no mistakes in them")]
+        settings = load(notify=notices.append)
+        findings = [_noticed(notice) for notice in notices] or [Finding("settings", Status.OK, "no mistakes in them")]
     except ConfigError as error:
         settings = Settings()
         findings = [
@@ -88,6 +90,11 @@ def run_checks() -> list[Finding]:
         check_ports(),
         check_rehearsal(),
     ]
+
+
+def _noticed(notice: str) -> Finding:
+    detail, _, remedy = notice.partition(". ")
+    return Finding("settings", Status.WARNING, detail, remedy)
 
 
 def _check_hearing(settings: Settings) -> list[Finding]:
@@ -133,14 +140,22 @@ async def _check_mcp(settings: Settings) -> list[Finding]:
 
 
 def _show(findings: Sequence[Finding]) -> None:
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    console = open_console()
+    told: set[str] = set()
     for finding in findings:
         mark, style = _MARKS[finding.status]
-        console.print(
-            Text.assemble((f"{mark:<{_MARK_WIDTH}}", style), (f"{finding.name:<{_NAME_WIDTH}}", "bold"), finding.detail)
-        )
-        if finding.remedy:
-            console.print(Text.assemble(" " * _MARK_WIDTH, ("-> ", style), finding.remedy))
+        grid = Table.grid()
+        grid.add_column(width=_MARK_WIDTH)
+        grid.add_column(width=_NAME_WIDTH)
+        grid.add_column()
+        grid.add_row(Text(mark, style), Text(finding.name, "bold"), Text(finding.detail))
+        console.print(grid)
+        # Several findings may have the same remedy.
+        if finding.remedy and finding.remedy not in told:
+            told.add(finding.remedy)
+            remedy = Table.grid()
+            remedy.add_row(" " * _MARK_WIDTH, Text("-> ", style), Text(finding.remedy))
+            console.print(remedy)
     missing = sum(finding.status is Status.MISSING for finding in findings)
     notes = sum(finding.status is Status.WARNING for finding in findings)
     if missing:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from config.schema import Settings
 
+# Within the data folder: a rehearsal without a token is kept apart from what the bot remembers of real evenings.
+TRIAL_FOLDER = "trial"
+
 
 def local_zone() -> tzinfo:
     """Return this machine's time zone, with its present offset."""
@@ -52,9 +55,11 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
 
     storage = settings.storage
     if not storage.database_path.is_file():
+        trial = storage.data_dir / TRIAL_FOLDER
+        kept = f" The trial in {trial} has one: `roomtone --config {trial}` and the command." if trial.is_dir() else ""
         raise SetupError(
-            f"There is no memory yet at {storage.database_path}: `roomtone run` creates it. If it is elsewhere, set "
-            "storage.data_dir."
+            f"There is no memory yet at {storage.database_path}: `roomtone run` creates it.{kept} If it is elsewhere, "
+            "set storage.data_dir, or name its settings with --config."
         )
     async with open_database(storage.database_path) as database:
         yield database

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.output import count, open_console, print_indented
 from compaction.context.record import CallRecord, ContextRecord
 
 if TYPE_CHECKING:
@@ -21,13 +22,21 @@ if TYPE_CHECKING:
 
     from bot.memory.explain import Explanation, TracedSentence
     from compaction.model import SessionId, Turn
+    from compaction.payload import PayloadPart
     from config.schema import Settings
 
+# How far texts are indented below what they belong to.
+_PART_INDENT = 4
+# Two blanks, the date and the time, two blanks.
+_MOMENT_COLUMNS = 23
 _MARKS = (b'"model_context_built"', b'"model_call_sent"')
 
 
 def command(
-    session: Annotated[str, typer.Argument(help="A session's id or the beginning of it.", metavar="SESSION")],
+    session: Annotated[
+        str | None,
+        typer.Argument(help="A session's id or the beginning of it. Default: the latest session.", metavar="SESSION"),
+    ] = None,
     turn: Annotated[
         int | None,
         typer.Option("--turn", help="The turn that was answered, or the bot's own answer.", metavar="N", min=0),
@@ -48,8 +57,6 @@ def command(
     Without --turn: the replies of the session, and the segment and turn behind each sentence of its present summary.
     The text comes from the database; the log contains none of it.
     """
-    from rich.console import Console
-
     from bot.logs import log_path
     from config.load import load
 
@@ -60,13 +67,13 @@ def command(
         if as_json:
             typer.echo(_to_json(overview.fields(fact)))
         else:
-            _show_overview(overview, fact, Console(highlight=False, soft_wrap=True))
+            _show_overview(overview, fact, open_console())
         return
     explained = asyncio.run(_explain(settings, session, turn, log))
     if as_json:
         typer.echo(_to_json(_fields(explained, fact)))
     else:
-        _show(explained, fact, Console(highlight=False, soft_wrap=True))
+        _show(explained, fact, open_console())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,10 @@ class SessionReplies:
         }
 
 
-def records_of(log: Path, session_id: str) -> Iterator[ContextRecord | CallRecord]:
-    """Yield a session's `model_context_built` and `model_call_sent` lines, oldest first, rotated files included."""
+def records_of(log: Path, session_id: str | None = None) -> Iterator[ContextRecord | CallRecord]:
+    """Yield the `model_context_built` and `model_call_sent` lines of a session or of all, oldest first, rotated files
+    included.
+    """
     from bot.cli.log_view.events import parse_event
     from bot.cli.log_view.reader import LogReader
     from compaction.context.record import read_call, read_record
@@ -97,11 +106,11 @@ def records_of(log: Path, session_id: str) -> Iterator[ContextRecord | CallRecor
             if not any(mark in line for mark in _MARKS) or (parsed := parse_event(line)) is None:
                 continue
             record = read_record(parsed[1]) or read_call(parsed[1])
-            if record is not None and record.session_id == session_id:
+            if record is not None and session_id in {None, record.session_id}:
                 yield record
 
 
-async def _overview(settings: Settings, session: str, log: Path) -> SessionReplies:
+async def _overview(settings: Settings, session: str | None, log: Path) -> SessionReplies:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
@@ -123,7 +132,7 @@ async def _overview(settings: Settings, session: str, log: Path) -> SessionRepli
         return SessionReplies(session_id, replies, traced)
 
 
-async def _explain(settings: Settings, session: str, turn: int, log: Path) -> Explanation:
+async def _explain(settings: Settings, session: str | None, turn: int, log: Path) -> Explanation:
     from bot.brain.system_prompt import SystemPrompt
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
@@ -174,11 +183,8 @@ def _show_overview(overview: SessionReplies, fact: str | None, out: Console) -> 
             turn = f"turn {record.answer_to}{_format_mode(record)}"
             evicted = "" if record.evicted is None else f"  left out {record.evicted[0]}-{record.evicted[1]}"
             of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
-            out.print(
-                f"  {_moment(record.at, record.zone)}  {turn}  {record.total_tokens:,}{of} tokens  "
-                f"summary {record.summary_revision}{evicted}",
-                markup=False,
-            )
+            line = f"{turn}  {record.total_tokens:,}{of} tokens  summary {record.summary_revision}{evicted}"
+            print_indented(out, line, by=_MOMENT_COLUMNS, mark=f"  {_moment(record.at, record.zone)}")
     _show_summary("The summary now", _matching(overview.summary, fact), None, out)
 
 
@@ -191,7 +197,7 @@ def _show(explained: Explanation, fact: str | None, out: Console) -> None:
         markup=False,
         style="bold",
     )
-    by_part = ", ".join(f"{kind} {tokens:,}" for kind, tokens in record.tokens.items())
+    by_part = ", ".join(f"{kind} {tokens:,}" for kind, tokens in record.tokens.items() if tokens)
     out.print(f"{record.total_tokens:,}{of} tokens: {by_part}", markup=False)
     out.print(
         f"mode {record.mode}, summary of revision {record.summary_revision} for turns before {record.cursor}",
@@ -202,9 +208,7 @@ def _show(explained: Explanation, fact: str | None, out: Console) -> None:
     if fact is None:
         out.print("")
         for part in rebuilt.payload:
-            where = "" if part.seq_from is None else f"{part.seq_from}-{part.seq_to}"
-            out.print(f"{part.kind.value:<14}{part.role:<10}{where:<12}{part.tokens:>5} tokens  ", markup=False, end="")
-            out.print(" ".join(part.content.split()), markup=False, style="dim")
+            print_part(part, out)
         _show_calls(explained, out)
     _show_summary("Where the summary comes from", _matching(explained.summary, fact), record.zone, out)
 
@@ -218,11 +222,10 @@ def _show_verdict(explained: Explanation, out: Console) -> None:
         case None:
             out.print("It is unknown whether these were exactly the parts: an earlier version wrote the log line.")
     for sentence in explained.rebuilt.lost:
-        out.print(f"  {sentence}", markup=False, style="yellow")
+        print_indented(out, sentence, by=2, style="yellow")
     if explained.rebuilt.exact is False and not explained.rebuilt.lost:
-        out.print(
-            "  Somebody was renamed since, or this version of Roomtone words prompts differently.", style="yellow"
-        )
+        why = "Somebody was renamed since, or this version of Roomtone words prompts differently."
+        print_indented(out, why, by=2, style="yellow")
 
 
 def _show_calls(explained: Explanation, out: Console) -> None:
@@ -234,14 +237,15 @@ def _show_calls(explained: Explanation, out: Console) -> None:
         same = sum(message.is_part for message in call.messages)
         out.print(
             f"\nCall {number} of {len(explained.calls)}, {_moment(call.at, explained.record.zone)}: "
-            f"{len(call.messages)} messages left the process, {same} of them parts as above"
+            f"{count(len(call.messages), 'message')} left the process, {same} of them parts as above"
             + ("." if call.exact else "; NOT all of the others are stored any more."),
             markup=False,
             style="green" if call.exact else "yellow",
         )
         for place, message in enumerate(call.messages, start=1):
             if not message.is_part:
-                out.print(f"  {place}. {message.text or '(not stored any more)'}", markup=False, style="dim")
+                text = message.text or "(not stored any more)"
+                print_indented(out, text, by=_PART_INDENT, style="dim", mark=f"  {place}.")
 
 
 def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | None, out: Console) -> None:
@@ -249,23 +253,25 @@ def _show_summary(head: str, traced: Sequence[TracedSentence], zone: tzinfo | No
         return
     out.print(f"\n{head}:")
     for each in traced:
-        out.print(f"- {each.source.text}", markup=False)
+        print_indented(out, each.source.text, by=2, mark="-")
         if each.source.sentence is None:
-            out.print("    no stored segment says this any more: the segment was replaced or forgotten", style="yellow")
+            gone = "no stored segment says this any more: the segment was replaced or forgotten"
+            print_indented(out, gone, by=_PART_INDENT, style="yellow")
         for segment in each.segments:
-            out.print(
-                f"    segment {segment.id} (turns {segment.start}-{segment.end - 1}, by {segment.summariser})",
-                markup=False,
-                style="cyan",
-            )
+            where = f"segment {segment.id} (turns {segment.start}-{segment.end - 1}, by {segment.summariser})"
+            print_indented(out, where, by=_PART_INDENT, style="cyan")
         for turn in each.turns[:3]:
-            out.print(
-                f"    turn {turn.seq}, {_moment(turn.started_at, zone)}, {_format_turn(turn)}",
-                markup=False,
-                style="dim",
-            )
+            said = f"turn {turn.seq}, {_moment(turn.started_at, zone)}, {_format_turn(turn)}"
+            print_indented(out, said, by=_PART_INDENT, style="dim")
         if len(each.turns) > 3:
-            out.print(f"    and {len(each.turns) - 3} more turns", style="dim")
+            print_indented(out, f"and {count(len(each.turns) - 3, 'more turn')}", by=_PART_INDENT, style="dim")
+
+
+def print_part(part: PayloadPart, out: Console) -> None:
+    """Print one part of a prompt: what it is in one line, and its text folded below."""
+    where = "" if part.seq_from is None else f"{part.seq_from}-{part.seq_to}"
+    out.print(f"{part.kind.value:<14}{part.role:<10}{where:<12}{count(part.tokens, 'token'):>12}", markup=False)
+    print_indented(out, " ".join(part.content.split()), by=_PART_INDENT, style="dim")
 
 
 def _format_mode(record: ContextRecord) -> str:

@@ -6,6 +6,7 @@ import sys
 
 import structlog
 
+from bot.cli.output import say
 from bot.errors import BotError
 from compaction.errors import CompactionError
 from config.errors import ConfigError
@@ -71,5 +72,4 @@ def _about(error: OSError) -> str:
 
 
 def _print_lines(*lines: str) -> None:
-    for line in lines:
-        sys.stderr.write(f"{line}\n")
+    say("\n".join(lines), err=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from bot.cli.output import open_console
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
@@ -18,6 +18,8 @@ from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.console import Console
 
     from bot.models.catalogue import ModelEntry
     from bot.models.sources import ModelSource
@@ -56,7 +58,7 @@ def list_models() -> None:
     for entry in CATALOGUE:
         here = "yes" if model_directory.holds(entry) else "-"
         table.add_row(entry.name, here, str(entry.size_mb), entry.licence, entry.title)
-    Console().print(table)
+    open_console().print(table)
 
 
 @app.command()
@@ -79,21 +81,26 @@ def pull(
     """Download models and check their hashes."""
     settings = load().models
     model_directory = ModelDirectory(settings.directory)
-    console = Console(highlight=False)
+    console = open_console()
     entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
     for entry in entries:
         if directory is None and not again and model_directory.verify(entry) is None:
             whole = f": {UNKNOWN_HASH}" if model_directory.is_copied_by_hand(entry) else " and whole"
-            console.print(f"{entry.name} is here{whole}: {model_directory.path(entry)}", soft_wrap=True)
+            _tell(console, f"{entry.name} is here{whole}: {model_directory.path(entry)}")
             continue
         try:
             place = _pull_with_progress(model_directory, entry, _sources(origin, directory, settings), console)
         except ModelError as error:
             if names or entry not in RECOMMENDED:
                 raise
-            console.print(f"{error} Roomtone runs without it, but not as well.", soft_wrap=True)
+            _tell(console, f"{error} Roomtone runs without it, but not as well.")
             continue
-        console.print(f"{entry.name} is ready: {place}", soft_wrap=True)
+        _tell(console, f"{entry.name} is ready: {place}")
+
+
+def _tell(console: Console, sentence: str) -> None:
+    """Print a sentence beside a spinner. In a pipe it stays on one line."""
+    console.print(sentence, markup=False, soft_wrap=not console.is_terminal)
 
 
 def _sources(origin: PullSource, directory: Path | None, settings: ModelsSettings) -> Sequence[ModelSource]:
@@ -115,7 +122,7 @@ def _pull_with_progress(
     """Download a model; print a line for each step, and a spinner on a terminal."""
 
     def report(step: str) -> None:
-        console.print(f"{entry.name}: {step}", soft_wrap=True)
+        _tell(console, f"{entry.name}: {step}")
 
     with console.status(f"downloading {entry.title}"):
         return model_directory.pull(entry, sources, report)
@@ -135,15 +142,15 @@ def check(
         if names
         else [entry for entry in CATALOGUE if model_directory.holds(entry)]
     )
-    console = Console(highlight=False)
+    console = open_console()
     wrong = 0
     for entry in entries:
         trouble = model_directory.verify(entry)
         wrong += trouble is not None
         whole = UNKNOWN_HASH if model_directory.is_copied_by_hand(entry) else "whole"
-        console.print(f"{entry.name}: {trouble or whole}", soft_wrap=True)
+        _tell(console, f"{entry.name}: {trouble or whole}")
     if not entries:
-        console.print("No model is here. Run `roomtone models pull`.")
+        _tell(console, "No model is here. Run `roomtone models pull`.")
     if wrong:
         raise typer.Exit(1)
 

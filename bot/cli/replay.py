@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.explain import print_part
+from bot.cli.output import count, open_console, print_indented, say
 from compaction.model import Mode
 from compaction.settings import SummariserKind
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from bot.memory.transcript import Line
     from compaction.folding.events import CompactionEvent
     from config.schema import Settings
+
+_NAME_COLUMNS = 12
 
 
 def command(
@@ -48,21 +52,19 @@ def command(
     Nothing is stored: the session is in a temporary database. `--summariser llm` uses the configured model
     (llm.base_url, llm.api_key, llm.model).
     """
-    from rich.console import Console
-
     from bot.cli.environment import logging_from_settings, null_console
     from bot.memory.transcript import read_transcript
     from config.load import load
 
     settings = load()
     lines = read_transcript(transcript)
-    out = Console(highlight=False, soft_wrap=True)
+    out = open_console()
     with null_console() as console, logging_from_settings(settings, console=console):
         result = asyncio.run(_replay(lines, settings, summariser, mode, out))
     _show(result, out)
     if report is not None:
         _write(result, report)
-        out.print(f"The report is in {report}.", markup=False)
+        say(f"The report is in {report}.")
 
 
 async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, mode: Mode, out: Console) -> Replay:
@@ -131,19 +133,13 @@ def _tell(event: CompactionEvent, out: Console) -> None:
     match event:
         case FoldLanded():
             degraded = "  (degraded: without the model)" if event.degraded else ""
-            notes = f", {event.folded_note_count} notes" if event.folded_note_count else ""
-            out.print(
-                f"compaction  cursor {event.old_cursor:>5} -> {event.new_cursor:<5} covered through "
-                f"{event.covered_through_turn}{notes}, summary {event.summary_chars} characters, "
-                f"{event.latency_ms:.0f} ms{degraded}",
-                markup=False,
-            )
+            notes = f" {count(event.folded_note_count, 'note')}," if event.folded_note_count else ""
+            moved = f"cursor {event.old_cursor:>5} -> {event.new_cursor:<5}"
+            told = f"{moved}{notes} summary {event.summary_chars} characters, {event.latency_ms:.0f} ms{degraded}"
+            print_indented(out, told, by=_NAME_COLUMNS, mark="compaction")
         case FoldFailed():
-            out.print(
-                f"compaction  cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})",
-                markup=False,
-                style="yellow",
-            )
+            told = f"cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})"
+            print_indented(out, told, by=_NAME_COLUMNS, style="yellow", mark="compaction")
         case _:
             pass
 
@@ -151,16 +147,15 @@ def _tell(event: CompactionEvent, out: Console) -> None:
 def _show(result: Replay, out: Console) -> None:
     covered = result.covered
     assert covered is not None, "the replay is over"
-    out.print(f"\n{result.turns} turns, {result.notes} notes, cursor {result.cursor}", markup=False)
+    notes = f", {count(result.notes, 'note')}" if result.notes else ""
+    out.print(f"\n{count(result.turns, 'turn')}{notes}, cursor {result.cursor}", markup=False)
     if result.summary:
         out.print(f"\nSummary ({len(result.summary)} characters)\n{result.summary}", markup=False)
     out.print("\nWhat a model would be sent now:")
     for part in result.payload:
-        where = "" if part.seq_from is None else f"{part.seq_from}-{part.seq_to}"
-        out.print(f"{part.kind.value:<14}{part.role:<10}{where:<12}{part.tokens:>5} tokens  ", markup=False, end="")
-        out.print(" ".join(part.content.split()), markup=False, style="dim")
+        print_part(part, out)
     tokens = sum(part.tokens for part in result.payload)
-    out.print(f"\n{len(result.payload)} messages, {tokens} tokens", markup=False)
+    out.print(f"\n{count(len(result.payload), 'message')}, {count(tokens, 'token')}", markup=False)
     for name, ranges in (
         ("summarised", covered.summarised),
         ("word for word", covered.verbatim),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from bot.cli.output import say
+
 if TYPE_CHECKING:
     from config.schema import Settings
 
@@ -18,7 +20,7 @@ WITHOUT_DISCORD = (
 
 
 def command() -> None:
-    """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine.
+    """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
     Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
     """
@@ -27,11 +29,12 @@ def command() -> None:
     settings = load()
     token = settings.discord.token
     if token is None or not token.get_secret_value().strip():
+        from bot.cli.environment import TRIAL_FOLDER
         from bot.cli.rehearsal.command import rehearse
         from bot.cli.rehearsal.options import RehearsalOptions
 
-        typer.echo(WITHOUT_DISCORD)
-        raise typer.Exit(0 if rehearse(RehearsalOptions()) else 1)
+        say(WITHOUT_DISCORD)
+        raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
     asyncio.run(_run(settings))
 
 
@@ -56,9 +59,9 @@ async def _run(settings: Settings) -> None:
     with logging_from_settings(settings) as logs, stop_on_signals(stop):
         if runs_as_root():
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
-        typer.echo("Starting: loading the recogniser and the voice, then connecting to Discord …")
+        say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         async with running_bot(parts, observe=ignore_event, zone=local_zone()) as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"
-            typer.echo(f"{running.client.user} is on Discord, in {guilds}. Call it with /join. Log: {logs.path}")
+            say(f"{running.client.user} is on Discord, in {guilds}. Call it with /join. Log: {logs.path}")
             await running.run_until(stop)
-            typer.echo("Stopping: storing the last turns and ending all sessions …")
+            say("Stopping: storing the last turns and ending all sessions …")

@@ -6,6 +6,7 @@ must change.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from compaction.model import Mode, Seq, SessionId
 from compaction.summary.ledger import render_summary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bot.clock import Clock
     from bot.store.database import Database
     from compaction.memory.segment_record import SegmentRecord
@@ -135,7 +138,7 @@ class MemoryAdmin:
     async def archive(self, session_id: SessionId, names: tuple[str, ...]) -> tuple[SegmentId, ...]:
         """Archive these segments and return their ids. Without names: all compressed segments.
 
-        `names`: ids, or their last part such as `0-10`.
+        `names`: ids, or first and last turn such as `0-9`.
         """
         warm = {
             each.kept.segment.id: each.kept
@@ -197,13 +200,22 @@ def _with_mention(kept: TieredSegment, heard: dict[SegmentId, int]) -> TieredSeg
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
 
 
+def turn_range(segment_id: SegmentId) -> str:
+    """Return the first and last turn of a segment, as `0-9`; the id itself if it does not name them.
+
+    The id has the turn after the last.
+    """
+    match = re.search(r":(\d+)-(\d+)(?:-closing)?$", segment_id)
+    return f"{match[1]}-{int(match[2]) - 1}" if match is not None else segment_id
+
+
 def _match_segment(warm: dict[SegmentId, TieredSegment], name: str) -> SegmentId:
-    found = [each for each in warm if each == name or each.endswith(f":{name}")]
+    found = [each for each in warm if name in {each, turn_range(each)}]
     if len(found) == 1:
         return found[0]
-    there = _list_some(list(warm)) if warm else "none"
+    there = _list_some([turn_range(each) for each in warm]) if warm else "none"
     raise MemoryAdminError(f"No segment {name} can be archived. Those that can be: {there}.")
 
 
-def _list_some(names: list[SessionId] | list[SegmentId]) -> str:
+def _list_some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -24,7 +24,7 @@ from rehearsal.discord.guild_state import GuildState, PostedMessage, VoiceCreden
 from rehearsal.discord.interactions import REPLY_TIMEOUT_S, RESPONSE_TIMEOUT_S, InteractionResult, Interactions
 from rehearsal.discord.network import NetworkConditions
 from rehearsal.discord.voice_gateway import RESUME_WINDOW_S, VoiceGateway
-from rehearsal.errors import LocalDiscordError
+from rehearsal.errors import LocalDiscordError, PortUnavailableError
 from rehearsal.own_machine import refuse_foreign_requests
 
 if TYPE_CHECKING:
@@ -298,7 +298,4 @@ def _port_errors(name: str, port: int) -> Any:
     try:
         yield
     except OSError as error:
-        raise LocalDiscordError(
-            f"The local Discord cannot listen on {HOST}:{port} ({error.strerror or error}). "
-            f"Stop the program that uses that port, or set {name} to another one (0 takes a free one)."
-        ) from error
+        raise PortUnavailableError(f"{HOST}:{port}", error.strerror or str(error), setting=name) from error

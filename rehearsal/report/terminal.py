@@ -67,7 +67,7 @@ class TerminalReport(RunObserver):
 
     def say(self, sentence: str) -> None:
         """Print a sentence about the preparations for the run."""
-        self._console.print(sentence, markup=False, soft_wrap=True)
+        self._console.print(sentence, markup=False, soft_wrap=not self._console.is_terminal)
 
     def opened(self, scenario: Scenario) -> None:
         """Print the title, who takes part, and the settings of the network."""
@@ -202,6 +202,8 @@ class TerminalReport(RunObserver):
         packets.add_column()
         packets.add_column(justify="right")
         for name, count in report.packets.items():
+            if not count:
+                continue
             packets.add_row(name.replace("_", " "), f"{count}")
         self._section(packets)
 

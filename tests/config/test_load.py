@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,7 @@ from pydantic import SecretStr
 
 from config.errors import ConfigError
 from config.load import load
+from config.problems import FORMS
 from config.schema import SETTINGS, Settings, secrets_in
 
 if TYPE_CHECKING:
@@ -321,3 +324,11 @@ def test_consent_is_for_every_server_or_by_server(tmp_path: Path, written: str, 
     assert tuple(guild for guild in (1, 2) if settings.room.asks(guild)) == asked
     by_variable = load(directory=tmp_path, environ={"ROOMTONE_ROOM__CONSENT": "ask"})
     assert by_variable.room.asks(2)
+
+
+def test_no_regular_expression_is_shown(tmp_path: Path) -> None:
+    """What a text must look like is told in words, for every pattern in the schema."""
+    patterns = set(re.findall(r'"pattern": ("(?:[^"\\\\]|\\\\.)*")', json.dumps(Settings.model_json_schema())))
+    assert {json.loads(each) for each in patterns} == set(FORMS)
+    (told,) = problems_of(tmp_path, {"ROOMTONE_ASR__LANGUAGE": "English"})
+    assert "must be auto or a language code of two or three small letters, but is 'English'" in told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -19,23 +18,36 @@ from tests.scenarios.program import REPOSITORY, Program, environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+PAGES = sorted(
+    [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "examples").glob("*.md")]
+)
 # A code block marked `sh`, indented or not. A comment at the end of a line is for the reader.
 _FENCE = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"\s{2,}#.*$")
 
-# Command -> its exit status. Run here, in a folder with a transcript and the log of a replay.
+# Command -> its exit status. Run here, in a folder with the examples.
 RUN_HERE = {
     "roomtone doctor": 0,
     "roomtone models list": 0,
     # A replay does not write to the bot's database, so there is no memory to list, and the command says so.
     "roomtone memory list": 1,
-    "roomtone replay transcript.jsonl --report replay.json": 0,
+    "roomtone replay examples/evening.jsonl": 0,
+    "roomtone replay examples/evening.jsonl --report replay.json": 0,
     "roomtone tail --event compaction": 0,
     "roomtone tail --last 20": 0,
     "roomtone tail --json": 0,
     "roomtone bench": 0,
 }
+# Run here after `TRIAL`, which keeps a rehearsal for them.
+TRIAL = "roomtone rehearse three-hours --keep trial"
+RUN_ON_TRIAL = (
+    "roomtone --config trial memory list",
+    "roomtone --config trial memory search wedding",
+    "roomtone --config trial explain",
+    "roomtone --config trial explain --turn 464",
+    "roomtone --config trial tail --event compaction",
+    "roomtone replay trial/transcript.jsonl",
+)
 # Command -> the file that runs it and a text in that file. Another test runs it, because it takes minutes or needs
 # another process.
 RUN_THERE = {
@@ -85,19 +97,32 @@ BY_HAND = [command for command in COMMANDS if command.startswith("python -m benc
 
 def test_every_command_has_its_proof() -> None:
     """Every command in the documentation is tested, and every command listed here is in the documentation."""
-    proven = {*RUN_HERE, *RUN_THERE, *SHOWN, *CONTAINER, *CURLS, *BENCHES, *BY_HAND}
+    proven = {*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *CONTAINER, *CURLS, *BENCHES, *BY_HAND}
     unproven = {command: pages for command, pages in COMMANDS.items() if command not in proven}
     unproven = {command: pages for command, pages in unproven.items() if not command.startswith("CONTROL=")}
     assert unproven == {}
-    assert [command for command in (*RUN_HERE, *RUN_THERE, *SHOWN, *CONTAINER) if command not in COMMANDS] == []
+    assert [
+        command
+        for command in (*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *CONTAINER)
+        if command not in COMMANDS
+    ] == []
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a transcript that is long enough for compaction."""
+    """A folder with the examples, as a checkout has them."""
     place = tmp_path_factory.mktemp("docs")
-    lines = [{"speaker": "Ada", "text": f"Point {n} is settled for Friday.", "at": n * 5} for n in range(75)]
-    (place / "transcript.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    shutil.copytree(REPOSITORY / "examples", place / "examples")
+    return place
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a rehearsal was kept."""
+    place = tmp_path_factory.mktemp("trial")
+    ended = Program(place, *shlex.split(TRIAL)[1:], ROOMTONE_STORAGE__DATA_DIR="").wait()
+    assert ended.status == 0, ended.printed
+    assert "This trial is kept in trial. Look at it:" in ended.printed
     return place
 
 
@@ -109,6 +134,15 @@ def test_a_quick_command_does_what_the_page_says(command: str, folder: Path) -> 
     assert ended.status == RUN_HERE[command], ended.printed
     assert "Traceback" not in ended.printed
     assert ended.printed.strip()
+
+
+@pytest.mark.parametrize("command", RUN_ON_TRIAL)
+def test_a_trial_can_be_looked_at(command: str, trial: Path) -> None:
+    """Five minutes after cloning, every command that looks at a memory has one to look at."""
+    ended = Program(trial, *shlex.split(command)[1:], ROOMTONE_STORAGE__DATA_DIR="").wait()
+    assert ended.status == 0, ended.printed
+    assert len(ended.printed.splitlines()) > 3
+    assert "Traceback" not in ended.printed
 
 
 @pytest.mark.parametrize("command", RUN_THERE)

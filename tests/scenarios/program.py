@@ -28,7 +28,6 @@ def environment(folder: Path, **extra: str) -> dict[str, str]:
         "ROOMTONE_STORAGE__DATA_DIR": str(folder / "data"),
         "ROOMTONE_MODELS__DIRECTORY": str(REPOSITORY / "data" / "models"),
         "PYTHONUNBUFFERED": "1",
-        "COLUMNS": "100",
         **extra,
     }
 

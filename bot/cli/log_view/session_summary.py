@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.cli.log_view.events import COMPACTION
+from bot.cli.output import count
 
 if TYPE_CHECKING:
     from bot.cli.log_view.events import Event
 
 # The events that `--event memory` selects.
 MEMORY_EVENTS = (
-    f"{COMPACTION}*",
+    f"{COMPACTION}started",
+    f"{COMPACTION}completed",
+    f"{COMPACTION}failed",
     "model_context_built",
     "context_rolled",
     "compaction_mode_changed",
@@ -121,33 +124,29 @@ def _fill_share(event: Event) -> float | None:
 def _summarise(figures: _SessionFigures) -> str:
     parts: list[str] = []
     if figures.folds:
-        parts.append(f"{_count(figures.folds, 'fold')}, cursor {figures.first_cursor} -> {figures.cursor}")
+        parts.append(f"{count(figures.folds, 'fold')}, cursor {figures.first_cursor} -> {figures.cursor}")
         parts.append(f"the slowest took {figures.slowest_ms / 1000:.1f} s")
     else:
         parts.append("nothing was folded")
     if figures.chapters:
-        parts.append(_count(figures.chapters, "chapter"))
+        parts.append(count(figures.chapters, "chapter"))
     if figures.notes:
-        parts.append(f"{_count(figures.notes, 'note')} folded")
+        parts.append(f"{count(figures.notes, 'note')} folded")
     if figures.degraded:
         again = f", {figures.repaired} of them replaced by the model since" if figures.repaired else ""
         parts.append(f"{figures.degraded} without the model{again}")
     if figures.failures:
-        kinds = ", ".join(f"{count} {name}" for name, count in figures.failures.most_common())
-        parts.append(f"{_count(figures.failures.total(), 'failure')} ({kinds})")
+        kinds = ", ".join(f"{times} {name}" for name, times in figures.failures.most_common())
+        parts.append(f"{count(figures.failures.total(), 'failure')} ({kinds})")
     waited = figures.skips["backing_off"]
     if waited:
-        parts.append(f"waited {_count(waited, 'time')} after failures")
+        parts.append(f"waited {count(waited, 'time')} after failures")
     if figures.replies:
         full = "" if figures.fullest is None else f", the fullest at {100 * figures.fullest:.0f} % of the room"
-        parts.append(f"{_count(figures.replies, 'prompt')} built{full}")
+        parts.append(f"{count(figures.replies, 'prompt')} built{full}")
     if figures.evictions:
-        parts.append(f"{_count(figures.evictions, 'prompt')} had turns left out")
+        parts.append(f"{count(figures.evictions, 'prompt')} had turns left out")
     if figures.gaps:
-        parts.append(f"lines are missing in {_count(figures.gaps, 'place')}: the cursor moved without one")
+        parts.append(f"lines are missing in {count(figures.gaps, 'place')}: the cursor moved without one")
     parts.append("it has ended" if figures.ended else "it has not ended")
     return "; ".join(parts) + "."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

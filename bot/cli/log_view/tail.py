@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from bot.cli.log_view.events import COMPACTION, format_event, parse_event
 from bot.cli.log_view.reader import LogReader, rotated_files
 from bot.cli.log_view.session_summary import MEMORY_EVENTS, SessionSummaries
+from bot.cli.output import count, fold, fold_pieces, open_console, terminal_columns
 from bot.errors import SetupError
 from bot.logs import log_path
 from config.load import load
@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
     from bot.cli.log_view.events import Event
 
-_ALIASES = {"compaction": (COMPACTION + "*",), "memory": MEMORY_EVENTS}
+# Most checks have nothing to do, and say so: those lines would hide the others.
+_ALIASES = {
+    "compaction": tuple(COMPACTION + what for what in ("started", "completed", "failed")),
+    "skipped": (COMPACTION + "skipped",),
+    "memory": MEMORY_EVENTS,
+}
+# Where the continuation of a folded line starts: below what follows the time.
+_CONTINUES_AT = 20
 # Short enough to feel live, long enough to cost nothing.
 POLL_S = 0.25
 
@@ -41,8 +48,8 @@ def command(
         typer.Option(
             "--event",
             metavar="NAME…",
-            help="Only these events. * matches anything; `compaction` means the four compaction events, `memory` all "
-            "events about memory.",
+            help="Only these events. * matches anything. `compaction`: what was folded or failed; `skipped`: checks "
+            "that had nothing to fold; `memory`: all about memory but those checks.",
         ),
     ] = None,
     more_events: Annotated[
@@ -112,7 +119,7 @@ class LinePrinter:
 
     def __init__(self, out: TextIO, *, with_session: bool, zone: tzinfo | None = None) -> None:
         self._out = out
-        self._console = Console(file=out, highlight=False, soft_wrap=True) if out.isatty() else None
+        self._console = open_console(file=out) if out.isatty() else None
         self._with_session = with_session
         self._zone = zone
 
@@ -121,7 +128,9 @@ class LinePrinter:
         if self._console is None:
             self._out.write("".join(piece for piece, _ in pieces).rstrip() + "\n")
         else:
-            self._console.print(Text.assemble(*pieces))
+            # `no_wrap`: the pieces are folded already.
+            folded = fold_pieces(pieces, self._console.width, indent=_CONTINUES_AT)
+            self._console.print(Text.assemble(*folded), no_wrap=True, crop=False, overflow="ignore")
 
 
 class LogTail:
@@ -201,11 +210,13 @@ class LogTail:
         for sentence in self._story.sentences() if self._story is not None and shown else ():
             self._say(sentence)
         if self._skipped:
-            self._say(f"Skipped {self._skipped} incomplete or unreadable line(s).")
+            self._say(f"Skipped {count(self._skipped, 'incomplete or unreadable line')}.")
         if not shown and self._seen:
             names = ", ".join(name for name, _ in self._seen.most_common(12))
-            self._say(f"Nothing in {self._path} matches. The log has {self._seen.total()} events, such as {names}.")
+            has = count(self._seen.total(), "event")
+            self._say(f"Nothing in {self._path} matches. The log has {has}, such as {names}.")
 
     def _say(self, sentence: str) -> None:
-        self._notices.write(sentence + "\n")
+        columns = terminal_columns(self._notices) if self._notices.isatty() else None
+        self._notices.write((sentence if columns is None else fold(sentence, columns)) + "\n")
         self._notices.flush()

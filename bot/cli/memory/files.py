@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.output import count, say
 from bot.errors import BotError
 from bot.private_files import make_private_folder, write_private_text
 
@@ -43,7 +44,7 @@ def export(
 
     overviews = asyncio.run(_overviews(load(), session))
     written = sum(_write(folder, overview) for overview in overviews)
-    typer.echo(f"Wrote {written} segments of {len(overviews)} sessions to {folder}.")
+    say(f"Wrote {count(written, 'segment')} of {count(len(overviews), 'session')} to {folder}.")
 
 
 def import_files(
@@ -69,9 +70,14 @@ def import_files(
     from config.load import load
 
     done = asyncio.run(_import_all(load(), _find_files(paths), guild))
-    typer.echo(f"Imported {done.new} new segments, updated {done.known}, and imported {done.queued} queue entries.")
+    say(f"Imported: {_tell(done)}.")
     if done.problems:
         raise ExchangeFileError("\n".join(done.problems))
+
+
+def _tell(done: _ImportCounts) -> str:
+    parts = {"new segment": done.new, "known segment": done.known, "queued segment": done.queued}
+    return ", ".join(count(number, what) for what, number in parts.items() if number) or "nothing"
 
 
 @dataclass
@@ -103,13 +109,13 @@ def _write(folder: Path, overview: SegmentOverview) -> int:
     from bot.memory.admin import file_name, location_of
     from compaction.memory.export_format import queue_json, segment_json
 
-    count = 0
+    written = 0
     for tier in overview.tiers:
         _write_json(folder / location_of(tier.kept), segment_json(tier.kept.segment, overview.record(tier)))
-        count += 1
+        written += 1
     name = f"{file_name(overview.session_id)}{_QUEUE_ENDING}"
     _write_json(folder / QUEUE_FOLDER / name, queue_json(overview.queue()))
-    return count
+    return written
 
 
 def _write_json(path: Path, content: object) -> None:
@@ -168,8 +174,8 @@ async def _import_file(importer: object, path: Path, guild: int | None, done: _I
     latest = SystemClock().now() + DAY_S
     if is_queue(written):
         session_id = SessionId(_id_of_file(path.name.removesuffix(_QUEUE_ENDING)))
-        count, missing = await importer.import_queue(session_id, read_queue(written, latest=latest))
-        done.queued += count
+        queued, missing = await importer.import_queue(session_id, read_queue(written, latest=latest))
+        done.queued += queued
         if missing:
             done.problems.append(f"{path}: not stored, so not queued: {', '.join(missing)}.")
         return

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.output import count, say
+
 if TYPE_CHECKING:
     from bot.memory.erasing import ErasureReport, PersonEraser
     from bot.store.database import Database
@@ -44,12 +46,12 @@ def command(
         where = f" in session {session}" if session else ""
         raise SetupError(f"Nobody called {person}, and no id {person}, has said anything{where} that is stored.")
     if len(found) > 1:
-        listed = "\n".join(f"  {each.id}  {', '.join(each.names)}, {each.turn_count} turns" for each in found)
+        listed = "\n".join(f"  {each.id}  {', '.join(each.names)}, {count(each.turn_count, 'turn')}" for each in found)
         raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{listed}")
     (speaker,) = found
     if not yes:
         where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
-        where = where if session else f"all {len(speaker.sessions)} sessions"
+        where = where if session else count(len(speaker.sessions), "session")
         typer.confirm(
             f"Everything that {speaker.names[0]} ({speaker.id}) said in {where} will be forgotten. Go on?", abort=True
         )
@@ -57,14 +59,19 @@ def command(
     done = erased.stored
     if not done.sessions:
         raise SetupError(f"There was nothing of {speaker.names[0]} to forget there.")
-    typer.echo(
-        f"Forgotten: {done.turns} turns, {done.answers} answers about them, {done.facts} facts in segments, "
-        f"{done.notes} screen notes and {done.about} facts about {speaker.names[0]}, in {len(done.sessions)} sessions "
-        f"and {erased.log_lines} log lines."
+    parts = (
+        (done.turns, "turn", ""),
+        (done.answers, "answer", " about them"),
+        (done.facts, "fact", " in segments"),
+        (done.notes, "screen note", ""),
+        (done.about, "fact", f" about {speaker.names[0]}"),
+        (erased.log_lines, "log line", ""),
     )
-    typer.echo("Your own backups and exports still have it. An import leaves out what was forgotten.")
+    forgotten = ", ".join(f"{count(number, noun)}{where}" for number, noun, where in parts if number)
+    say(f"Forgotten: {forgotten or 'nothing but the name'}, in {count(len(done.sessions), 'session')}.")
+    say("Your own backups and exports still have it. An import leaves out what was forgotten.")
     if not done.wiped:
-        typer.echo("Another program reads the database. Close it, and run `roomtone memory prune` to wipe the rest.")
+        say("Another program reads the database. Close it, and run `roomtone memory prune` to wipe the rest.")
 
 
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:

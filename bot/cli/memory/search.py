@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.output import say
+
 if TYPE_CHECKING:
     from compaction.memory.passage import Scope
     from compaction.memory.recall import RecallHit
@@ -63,11 +65,11 @@ def command(
         typer.echo(json.dumps([_fields(each) for each in found], indent=2, ensure_ascii=False))
         return
     if not found:
-        typer.echo("Nothing was found.")
+        say("Nothing was found.")
         return
     from bot.brain.tools.memory import format_recalled
 
-    typer.echo("\n\n".join(format_recalled(each, zone) for each in found))
+    say("\n\n".join(format_recalled(each, zone) for each in found))
 
 
 async def _search(

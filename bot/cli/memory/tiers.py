@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.output import count, open_console, say
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bot.memory.admin import SegmentOverview
     from bot.memory.retention import RetentionResult
     from bot.store.tier_rows import StoredTier
     from compaction.memory.tiers import TierChanges
+    from compaction.model import SegmentId
     from config.schema import Settings
 
 Session = Annotated[
@@ -75,14 +80,14 @@ def compress(
     from config.load import load
 
     done = asyncio.run(_compress(load(), session, regardless=regardless))
-    typer.echo(_format_changes(done) or (_NONE_COLD if regardless else _NOT_DUE))
+    say(_format_changes(done) or (_NONE_COLD if regardless else _NOT_DUE))
 
 
 def archive(
     session: Session = None,
     segments: Annotated[
         list[str] | None,
-        typer.Option("--segment", help="Only this segment (its id, or its turns such as 0-10). May be repeated."),
+        typer.Option("--segment", help="Only this segment (its turns such as 0-9, or its id). May be repeated."),
     ] = None,
     clear: Annotated[
         bool, typer.Option("--clear", help="Clear the archive instead: keep only the short content of each segment.")
@@ -102,17 +107,17 @@ def archive(
                 f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?",
                 abort=True,
             )
-        count = asyncio.run(_clear(load(), session))
-        typer.echo(f"Cleared: {_count(count, 'archived segment')} reduced to the short content.")
+        cleared = asyncio.run(_clear(load(), session))
+        say(f"Cleared: {count(cleared, 'archived segment')} reduced to the short content.")
         return
     chosen = asyncio.run(_archive(load(), session, tuple(segments or ())))
     if not chosen:
-        typer.echo(
+        say(
             "Nothing to archive: no segment of the session is compressed. `roomtone memory compress --regardless` "
             "compresses the cold ones."
         )
         return
-    typer.echo(f"Archived {_count(len(chosen), 'segment')}: {', '.join(chosen)}.")
+    say(f"Archived {count(len(chosen), 'segment')}: {_turns(chosen)}.")
 
 
 def prune() -> None:
@@ -126,14 +131,12 @@ def prune() -> None:
     settings = load()
     done = asyncio.run(_prune(settings))
     days = settings.tiers.retention_days
-    typer.echo(
-        f"Pruned {_count(done.pruned, 'archived segment')} (older than {settings.tiers.prune_after_days:g} days)."
-    )
+    say(f"Pruned {count(done.pruned, 'archived segment')} (older than {settings.tiers.prune_after_days:g} days).")
     if days:
-        typer.echo(f"Deleted {_count(len(done.sessions), 'session')} (ended {days:g} days ago).")
-        typer.echo(f"Deleted {_count(done.log_lines, 'log line')} (written {days:g} days ago).")
+        say(f"Deleted {count(len(done.sessions), 'session')} (ended {days:g} days ago).")
+        say(f"Deleted {count(done.log_lines, 'log line')} (written {days:g} days ago).")
     if not done.wiped:
-        typer.echo("Another program is reading the database. Close it and run this again to wipe the deleted text.")
+        say("Another program is reading the database. Close it and run this again to wipe the deleted text.")
 
 
 Guild = Annotated[int | None, typer.Option("--guild", help="A server's id.", metavar="ID")]
@@ -159,7 +162,7 @@ def _set_frozen(guild: int | None, session: str | None, *, frozen: bool) -> None
     from config.load import load
 
     for line in asyncio.run(_change_frozen(load(), guild, session, frozen=frozen)):
-        typer.echo(line)
+        say(line)
 
 
 async def _change_frozen(settings: Settings, guild: int | None, session: str | None, *, frozen: bool) -> list[str]:
@@ -208,7 +211,7 @@ async def _compress(settings: Settings, session: str | None, *, regardless: bool
         )
 
 
-async def _archive(settings: Settings, session: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
+async def _archive(settings: Settings, session: str | None, names: tuple[str, ...]) -> tuple[SegmentId, ...]:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
@@ -254,7 +257,6 @@ def segment_state(tier: StoredTier) -> str:
 
 
 def _show(overview: SegmentOverview) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -278,10 +280,10 @@ def _show(overview: SegmentOverview) -> None:
             str(record.access_count),
             record.topic,
         )
-    out = Console(highlight=False)
+    out = open_console()
     out.print(
-        f"Session {overview.session_id}: {_count(overview.total_turns, 'turn')}, "
-        f"{_count(len(overview.tiers), 'segment')}, last checked at turn {overview.last_check_turn}",
+        f"Session {overview.session_id}: {count(overview.total_turns, 'turn')}, "
+        f"{count(len(overview.tiers), 'segment')}, last checked at turn {overview.last_check_turn}",
         markup=False,
     )
     if overview.tiers:
@@ -291,13 +293,15 @@ def _show(overview: SegmentOverview) -> None:
 def _format_changes(done: TierChanges) -> str:
     lines = [done.report()] if done.compress else []
     if done.queue:
-        lines.append(f"Queued {_count(len(done.queue), 'segment')}: {', '.join(done.queue)}.")
+        lines.append(f"Queued {count(len(done.queue), 'segment')}: {_turns(done.queue)}.")
     if done.release:
-        lines.append(f"{_count(len(done.release), 'segment')} left the queue: they were mentioned again.")
+        lines.append(f"{count(len(done.release), 'segment')} left the queue: mentioned again.")
     if done.archive:
-        lines.append(f"Archived {_count(len(done.archive), 'segment')}: {', '.join(done.archive)}.")
+        lines.append(f"Archived {count(len(done.archive), 'segment')}: {_turns(done.archive)}.")
     return "\n".join(lines)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _turns(segments: Sequence[SegmentId]) -> str:
+    from bot.memory.admin import turn_range
+
+    return f"turns {', '.join(map(turn_range, segments))}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
 
 # Typer reads the command's signature at run time, so its types must be imported.
+from bot.cli.output import open_console, say
 from bot.cli.rehearsal import options
 from bot.cli.rehearsal.options import (
     RehearsalOptions,
@@ -19,6 +21,7 @@ from bot.cli.rehearsal.options import (
     refuse_scenario_options,
     refuse_sound_options,
 )
+from bot.cli.rehearsal.trial import finish_trial, prepare_trial, show_trial
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ def command(
     padding: options.Padding = None,
     reorder: options.Reorder = None,
     picture: options.Picture = None,
+    keep: options.Keep = None,
     realtime: options.Realtime = False,
     model_servers: options.ModelServers = False,
     model_file: options.ModelFile = None,
@@ -58,7 +62,7 @@ def command(
     Ends with a report. The exit status is 0 only if all expectations of the scenario are met.
     """
     if list_all:
-        typer.echo("\n".join(bundled()))
+        say("\n".join(bundled()))
         return
     overrides = parse_settings(settings or [])
     models = language_model_choice(model_servers, model_file, llama_python)
@@ -68,6 +72,7 @@ def command(
         limit=limit,
         report=report,
         picture=picture,
+        keep=keep,
         realtime=realtime,
         models=models,
         overrides=overrides,
@@ -100,39 +105,51 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     from rehearsal.script.written_evening import evening_path
 
     check_output_folders(wanted)
+    wanted = _prepared(wanted)
     written = evening_path(wanted.scenario) if wanted.speech is None else None
     if written is not None:
         return _rehearse_written(written, wanted)
     played = _scenario(wanted)
     settings = load(overrides={**played.settings, **wanted.overrides})
-    return _shown(wanted, settings, lambda program: _play(played, settings, wanted, program))
+    return _shown(wanted, settings, lambda program: _play(played, settings, wanted, program), bot_name=played.bot.name)
+
+
+def _prepared(wanted: RehearsalOptions) -> RehearsalOptions:
+    """Return the options with the trial's folder as the data folder, if the trial is kept."""
+    if wanted.keep is None:
+        return wanted
+    prepare_trial(wanted.keep)
+    return replace(wanted, overrides={**wanted.overrides, "storage.data_dir": str(wanted.keep.absolute())})
 
 
 def _rehearse_written(path: Path, wanted: RehearsalOptions) -> bool:
     """Play a written evening, without sound, on a manual clock."""
     from bot.cli.rehearsal.written.player import play_written
-    from bot.cli.rehearsal.written.services import EVENING_SETTINGS
+    from bot.cli.rehearsal.written.services import BOT_NAME, EVENING_SETTINGS
     from config.load import load
     from rehearsal.script.written_evening import read_evening
 
     refuse_sound_options(wanted)
     evening = read_evening(path)
     settings = load(overrides={**EVENING_SETTINGS, **wanted.overrides})
-    return _shown(wanted, settings, lambda program: play_written(evening, settings, program))
+    folder = None if wanted.keep is None else settings.storage.data_dir
+    return _shown(
+        wanted, settings, lambda program: play_written(evening, settings, program, data_dir=folder), bot_name=BOT_NAME
+    )
 
 
 def _shown(
     wanted: RehearsalOptions,
     settings: Settings,
     playing: Callable[[TerminalReport], Coroutine[object, object, RehearsalReport]],
+    *,
+    bot_name: str,
 ) -> bool:
     """Play with a live display, show and write the report, and return whether it passed."""
-    from rich.console import Console
-
     from bot.cli.environment import logging_from_settings, null_console
     from rehearsal.report.terminal import TerminalReport
 
-    shown = Console(highlight=False, record=wanted.picture is not None)
+    shown = open_console(record=wanted.picture is not None)
     program = TerminalReport(shown)
     # The display shows the bot's warnings within the conversation; the log file has everything.
     with null_console() as console, logging_from_settings(settings, console=console), program:
@@ -144,6 +161,9 @@ def _shown(
         outcome.write(wanted.report)
     if wanted.picture is not None:
         _save(picture, wanted.picture)
+    if wanted.keep is not None:
+        asyncio.run(finish_trial(wanted.keep, settings, bot_name=bot_name))
+        show_trial(wanted.keep)
     return outcome.passed
 
 

@@ -55,6 +55,10 @@ Reorder: TypeAlias = Annotated[
 Picture: TypeAlias = Annotated[
     Path | None, typer.Option(help="Save the conversation as shown in the terminal as a picture.", metavar="FILE.svg")
 ]
+Keep: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Keep the memory, log and transcript in this folder, for the other commands.", metavar="DIR"),
+]
 Realtime: TypeAlias = Annotated[
     bool,
     typer.Option("--realtime", help="Use speech-to-speech, from a local server with its protocol."),
@@ -103,8 +107,9 @@ class LanguageModelChoice:
 class RehearsalOptions:
     """What to play, and how. `models`: start local model servers; None: do not.
 
-    `overrides`: settings by dotted name that override all others. `network`: shares of packets (loss, padding, reorder)
-    that replace the scenario's. `realtime`: use speech-to-speech, from a local server.
+    `keep`: the folder of a trial; None keeps nothing. `overrides`: settings by dotted name that override all others.
+    `network`: shares of packets (loss, padding, reorder) that replace the scenario's. `realtime`: use speech-to-speech,
+    from a local server.
     """
 
     scenario: str = DEFAULT_SCENARIO
@@ -112,6 +117,7 @@ class RehearsalOptions:
     limit: int | None = None
     report: Path | None = None
     picture: Path | None = None
+    keep: Path | None = None
     realtime: bool = False
     models: LanguageModelChoice | None = None
     overrides: Mapping[str, object] = field(default_factory=dict)
@@ -151,6 +157,7 @@ def refuse_scenario_options(wanted: RehearsalOptions) -> None:
         "--limit": wanted.limit is not None,
         "--report": wanted.report is not None,
         "--picture": wanted.picture is not None,
+        "--keep": wanted.keep is not None,
         "--realtime": wanted.realtime,
     }
     for name, meant in given.items():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import typer
-
 from bot.cli.environment import logging_from_settings, null_console
+from bot.cli.output import say
 from bot.cli.rehearsal.chat_model import find_chat_backend
 from bot.cli.rehearsal.companion import InProcessCompanion
 from bot.cli.rehearsal.model_servers import as_lines, model_servers
@@ -18,13 +17,13 @@ from bot.cli.signals import stop_on_signals
 from config.load import load
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.errors import RehearsalError
+from rehearsal.errors import PortUnavailableError, RehearsalError
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedReply, ObservedUtterance
 from rehearsal.runner.ports import BotSetup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from bot.cli.rehearsal.options import LanguageModelChoice
     from rehearsal.runner.observations import Observation
@@ -61,30 +60,43 @@ async def serve_local_discord(
         console = stack.enter_context(null_console())
         stack.enter_context(logging_from_settings(settings, console=console))
         stack.enter_context(stop_on_signals(stop))
-        discord = await stack.enter_async_context(LocalDiscord(http_port=port))
+        discord = await stack.enter_async_context(_local_discord(port))
         discord.network.update(network)
         for line in addresses(discord):
-            typer.echo(line)
-        typer.echo(f"  data folder  {settings.storage.data_dir}   (--set storage.data_dir=FOLDER keeps it)")
+            say(line)
+        say(f"  data folder  {settings.storage.data_dir}   (--set storage.data_dir=FOLDER keeps it)")
         if models is not None:
             mind = await find_chat_backend(models, settings.models.directory)
-            typer.echo(mind.sentence)
+            say(mind.sentence)
             served = await stack.enter_async_context(model_servers(settings, mind))
             overrides = {**served.settings, **overrides}
-            typer.echo("OpenAI-compatible model servers are up, for this machine only. The settings that use them:")
+            say("OpenAI-compatible model servers are up, for this machine only. The settings that use them:")
             for line in as_lines(served.settings):
-                typer.echo(line)
+                say(line)
         if with_bot:
             companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides)))
             await companion.start(_environment(discord), lambda seen: _tell(seen, discord, crashes, stop))
             stack.push_async_callback(companion.stop)
             channel = discord.guild.voice_channels[0]
             await companion.enter(discord.guild.id, channel.id)
-            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listening.")
-        typer.echo("Press Ctrl-C to stop it.")
+            say(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listening.")
+        say("Press Ctrl-C to stop it.")
         await stop.wait()
         if crashes:
             raise RehearsalError(f"The bot ended: {crashes[0].detail}")
+
+
+@asynccontextmanager
+async def _local_discord(port: int) -> AsyncIterator[LocalDiscord]:
+    """Open the local Discord. Its errors name the option that chooses the port."""
+    async with AsyncExitStack() as stack:
+        try:
+            opened = await stack.enter_async_context(LocalDiscord(http_port=port))
+        except PortUnavailableError as error:
+            if error.setting != "http_port":
+                raise
+            raise PortUnavailableError(error.address, error.reason, setting="--port") from error
+        yield opened
 
 
 def addresses(discord: LocalDiscord) -> list[str]:
@@ -119,11 +131,11 @@ def _tell(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], s
     """Print what the bot hears and says, and its problems. If it crashes, stop everything."""
     match seen:
         case ObservedUtterance(dropped_reason=None):
-            typer.echo(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")
+            say(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")
         case ObservedReply():
-            typer.echo(f"{discord.guild.member(ROOMTONE_BOT_ID).name}: {seen.text}")
+            say(f"{discord.guild.member(ROOMTONE_BOT_ID).name}: {seen.text}")
         case LoggedProblem():
-            typer.echo(f"{seen.level}: {seen.event} {seen.detail}".rstrip(), err=True)
+            say(f"{seen.level}: {seen.event} {seen.detail}".rstrip(), err=True)
         case BotCrashed():
             crashes.append(seen)
             stop.set()

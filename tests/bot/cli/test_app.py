@@ -109,7 +109,9 @@ def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run_command_line(["rehearse", "--serve", "--no-bot", "--port", str(port)]) == 1
-    assert "cannot listen on 127.0.0.1" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "cannot listen on 127.0.0.1" in told
+    assert "set --port to another one" in told
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.cli.checks import (
+    PULL_ALL,
     Finding,
     Status,
     check_data_dir,
@@ -118,14 +119,14 @@ def test_recogniser_of_the_catalogue_is_checked_by_hash(tmp_path: Path, monkeypa
     assert check_recogniser(settings).status is Status.OK
     (settings.model_dir / "model.bin").write_bytes(b"weighed")
     finding = check_recogniser(settings)
-    assert is_missing(finding, detail="SHA-256 differs", remedy="Run `roomtone models pull whisper-base`.")
+    assert is_missing(finding, detail="SHA-256 differs", remedy="Run `roomtone models pull`.")
 
 
 def test_absent_recogniser_names_the_command(tmp_path: Path) -> None:
     """A missing model is reported with the remedy, for the default directory and for the operator's own."""
     settings = AsrSettings.model_validate({"model_dir": tmp_path / "whisper-base"})
     finding = check_recogniser(settings)
-    assert is_missing(finding, detail="whisper-base is not here.", remedy="`roomtone models pull whisper-base`")
+    assert is_missing(finding, detail="whisper-base is not here.", remedy="`roomtone models pull`")
     assert "`" not in finding.detail
     settings = AsrSettings.model_validate({"model_dir": tmp_path / "mine"})
     assert is_missing(check_recogniser(settings), detail="no Whisper model in", remedy="set asr.model to")
@@ -163,7 +164,7 @@ def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -
     finding = check_turns(tmp_path, ListeningSettings())
     assert finding.status is Status.WARNING
     assert finding.detail.startswith("turn-smart is not here; vad-silero is not here: turns end later")
-    assert finding.remedy == "Run `roomtone models pull turn vad`."
+    assert finding.remedy == PULL_ALL
     (tmp_path / "vad-silero").mkdir()
     shutil.copy(stacking_vad_model, tmp_path / "vad-silero")
     assert check_turns(tmp_path, ListeningSettings(turn_model="off")).status is Status.OK
@@ -181,14 +182,14 @@ def test_voice(tmp_path: Path) -> None:
     finding = check_voice(tmp_path, installed=True)
     assert finding.status is Status.WARNING
     assert finding.detail == "voice-joe is not here: the bot answers in writing"
-    assert finding.remedy == "Run `roomtone models pull voice-joe`."
+    assert finding.remedy == PULL_ALL
 
 
 @pytest.mark.parametrize(
     ("device", "devices", "status", "said"),
     [
         ("auto", 0, Status.OK, "runs on the CPU"),
-        ("auto", 1, Status.OK, "1 device(s); the recogniser runs there"),
+        ("auto", 1, Status.OK, "1 device; the recogniser runs there"),
         ("cpu", 2, Status.OK, "not used"),
         ("cuda", 0, Status.MISSING, "no CUDA device was found"),
         ("cuda", 1, Status.OK, "the recogniser runs there"),
@@ -274,7 +275,7 @@ async def test_mcp_servers() -> None:
         raise BotError("there is no program 'uvx'")
 
     server = McpServerSettings(name="files", command="uvx", tools=("read_file",))
-    assert (await check_mcp_server(server, offers)).detail == "1 tools may be called, 1 of them only on request"
+    assert (await check_mcp_server(server, offers)).detail == "1 tool may be called, 1 of them only on request"
     harmless = server.model_copy(update={"read_only": ("*",)})
     assert (await check_mcp_server(harmless, offers)).status is Status.OK
     for changed, detail, remedy in (

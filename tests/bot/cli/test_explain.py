@@ -74,7 +74,7 @@ def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.
     assert "participants  user" in out
     assert "Where the summary comes from:" in out
     assert "    segment evening:0-10 (turns 0-9, by extractive)" in out
-    assert "Ada: I live in Lisbon, and the gate code is 4411." in out
+    assert "Ada: I live in Lisbon, and the gate code is 4411." in " ".join(out.split())
     assert out == told(capsys, "explain", "evening", "--turn", str(last + 1))
 
 

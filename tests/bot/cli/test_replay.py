@@ -29,7 +29,7 @@ def test_a_replay_tells_compactions_payload_and_coverage(transcript: Path, capsy
     assert run_command_line(["replay", str(transcript), "--report", str(report)]) == 0
     out = capsys.readouterr().out
     assert "cursor     0 -> 10" in out
-    assert "120 turns, 0 notes, cursor 60" in out
+    assert "120 turns, cursor 60" in out
     assert "word for word: turns 60-119" in out
     told = json.loads(report.read_text("utf-8"))
     assert set(told) >= {"turns", "compactions", "summary", "cursor", "payload", "coverage"}

@@ -29,6 +29,7 @@ from voice.audio import FRAME_MS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from bot.events import Event
     from config.schema import Settings
@@ -60,14 +61,16 @@ _THREADS_S = 0.0005
 _TURNS_OF_THE_LOOP = 5
 
 
-async def play_written(evening: WrittenEvening, settings: Settings, program: TerminalReport) -> RehearsalReport:
-    """Play and show the evening, and return its report."""
+async def play_written(
+    evening: WrittenEvening, settings: Settings, program: TerminalReport, *, data_dir: Path | None = None
+) -> RehearsalReport:
+    """Play and show the evening, and return its report. `data_dir`: keep the memory there."""
     program.opened_in_writing(
         evening.title, BOT_NAME, [display_name(who) for who in evening.people], len(evening.speeches)
     )
     begun = time.monotonic()
     ended_by = ""
-    async with open_player(evening, settings, program) as player:
+    async with open_player(evening, settings, program, data_dir=data_dir) as player:
         try:
             await player.play()
         except EveningEndedError as error:
@@ -83,14 +86,21 @@ class EveningEndedError(Exception):
 
 @asynccontextmanager
 async def open_player(
-    evening: WrittenEvening, settings: Settings, program: TerminalReport | None = None
+    evening: WrittenEvening,
+    settings: Settings,
+    program: TerminalReport | None = None,
+    *,
+    data_dir: Path | None = None,
 ) -> AsyncIterator[WrittenPlayer]:
     """Open the room of an evening and yield its player. `program`: the live display, if any.
+    `data_dir`: keep the memory there.
 
     *Ownership*: the room's task and its services end with the context.
     """
     player = WrittenPlayer(evening, program)
-    async with open_written_services(settings, player.ears, clock=player.clock, observe=player.see) as means:
+    async with open_written_services(
+        settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir
+    ) as means:
         room = Room(player.place, means)
         watch = ProblemLogHandler(player.note)
         logging.getLogger().addHandler(watch)

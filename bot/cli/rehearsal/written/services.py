@@ -49,12 +49,12 @@ EVENING_SETTINGS: dict[str, object] = {
 
 @asynccontextmanager
 async def open_written_services(
-    settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer
+    settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer, data_dir: Path | None = None
 ) -> AsyncIterator[RoomServices]:
-    """Open everything that the room needs; the database is in a temporary folder."""
+    """Open everything that the room needs; the database is in `data_dir`, or in a temporary folder."""
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
+        folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
         storage = parts.storage.model_copy(update={"data_dir": folder})
         parts = replace(parts, storage=storage)
         stores = await open_stores(stack, parts, clock)

@@ -24,9 +24,9 @@ def test_what_is_exported_comes_back_elsewhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apart from the queue file, an export is the same after an import into the same or another data folder."""
-    told(capsys, "memory", "archive", "--segment", "0-10")
+    told(capsys, "memory", "archive", "--segment", "0-9")
     told(capsys, "memory", "compress", "--regardless")
-    assert "Wrote 4 segments of 1 sessions" in told(capsys, "memory", "export", "out")
+    assert "Wrote 4 segments of 1 session " in told(capsys, "memory", "export", "out")
     out = files(tmp_path / "out")
     assert list(out) == [
         "compressed_context/evening:10-20.json",
@@ -35,15 +35,15 @@ def test_what_is_exported_comes_back_elsewhere(
         "context_queue/evening_pending.json",
         "sessions/evening/archived_context/evening:0-10.json",
     ]
-    assert "updated 4" in told(capsys, "memory", "import", "out")
+    assert "4 known segments" in told(capsys, "memory", "import", "out")
     told(capsys, "memory", "export", "again")
     assert files(tmp_path / "again") == out | {
         "context_queue/evening_pending.json": files(tmp_path / "again")["context_queue/evening_pending.json"]
     }
 
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "elsewhere"))
-    assert "Imported 4 new segments" in told(capsys, "memory", "import", "out", "--guild", "77")
-    assert "Imported 0 new segments, updated 4" in told(capsys, "memory", "import", "out")
+    assert "Imported: 4 new segments." in told(capsys, "memory", "import", "out", "--guild", "77")
+    assert "Imported: 4 known segments." in told(capsys, "memory", "import", "out")
     told(capsys, "memory", "export", "elsewhere-out")
     there = files(tmp_path / "elsewhere-out")
     assert {key: value for key, value in there.items() if "_pending" not in key} == {
@@ -74,7 +74,7 @@ def test_what_waits_is_queued_again(tmp_path: Path, capsys: pytest.CaptureFixtur
     }
     path = tmp_path / "evening_pending.json"
     path.write_text(json.dumps({"pending": [entry], "compressed": [], "last_check_turn": 90}))
-    assert "imported 1 queue entries" in told(capsys, "memory", "import", str(path))
+    assert "Imported: 1 queued segment." in told(capsys, "memory", "import", str(path))
     (pending,) = json.loads(told(capsys, "memory", "queue"))["pending"]
     assert pending == entry | {
         "topic": pending["topic"],
@@ -97,7 +97,7 @@ def test_every_mistake_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
     (folder / "b.json").write_text(json.dumps(good | {"topic": 7}))
     (folder / "c.json").write_text(json.dumps(good | {"segment_id": "evening:500-510"}))
     out = told(capsys, "memory", "import", "out", status=1)
-    assert "updated 4" in out
+    assert "4 known segments" in out
     assert "a.json: it is not JSON" in out
     assert 'b.json: "topic" in a segment must be some text' in out
     assert "c.json: Session evening has turns of its own and no segment evening:500-510" in out
@@ -122,10 +122,10 @@ def test_a_strange_year_is_refused_and_poisons_nothing(
         json.dumps(EXAMPLE | {"session_id": "strange", "compressed_at": f"{year}-06-01T00:00:00"})
     )
     refused = told(capsys, "memory", "import", "good.json", "strange.json", status=1)
-    assert "Imported 1 new segments" in refused
+    assert "Imported: 1 new segment." in refused
     assert 'strange.json: "compressed_at" in a segment must be a time from 1970 to' in refused
     assert json.loads(told(capsys, "memory", "search", "OAuth2 authentication", "--json"))
-    assert "Wrote 1 segments of 1 sessions" in told(capsys, "memory", "export", "out")
+    assert "Wrote 1 segment of 1 session " in told(capsys, "memory", "export", "out")
 
 
 def test_the_specifications_own_segment_can_be_brought(
@@ -139,7 +139,7 @@ def test_the_specifications_own_segment_can_be_brought(
     from tests.compaction.memory.test_export_format import EXAMPLE
 
     Path("seg_42_0.json").write_text(json.dumps(EXAMPLE))
-    assert "Imported 1 new segments" in told(capsys, "memory", "import", "seg_42_0.json")
+    assert "Imported: 1 new segment." in told(capsys, "memory", "import", "seg_42_0.json")
     Path("twin.json").write_text(json.dumps(EXAMPLE | {"segment_id": "twin"}))
     assert "has another segment of turns 15 to 35" in told(capsys, "memory", "import", "twin.json", status=1)
     found = json.loads(told(capsys, "memory", "search", "OAuth2 authentication", "--json"))

@@ -25,7 +25,7 @@ def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) ->
     """
     out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
     assert out.startswith("Forgotten: ")
-    assert "1 facts about Ada, in 1 sessions and 0 log lines." in out
+    assert "1 fact about Ada, in 1 session." in out
     assert "backups and exports" in out
     assert "Nobody called ada" in told(capsys, "memory", "forget", "--person", "ada", "--yes", status=1)
     assert "Nothing was found." in told(capsys, "memory", "search", "Lisbon")
@@ -36,7 +36,7 @@ def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) ->
 def test_one_turn_is_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
     """One turn of the person is removed. Naming another person's turn, or no session, gives an error message."""
     words = ("memory", "forget", "--person", "id-Bob", "--session", "even", "--yes", "--turn")
-    assert told(capsys, *words, "1").startswith("Forgotten: 1 turns")
+    assert told(capsys, *words, "1").startswith("Forgotten: 1 turn, ")
     assert "There was nothing of Bob to forget there." in told(capsys, *words, "0", status=1)
     out = told(capsys, "memory", "forget", "--person", "Bob", "--turn", "1", "--yes", status=2)
     assert "--turn needs --session" in out
@@ -47,7 +47,7 @@ def test_it_asks_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     """The command asks for confirmation and changes nothing if the answer is no."""
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     out = told(capsys, "memory", "forget", "--person", "Ada", status=130)
-    assert "Everything that Ada (id-Ada) said in all 1 sessions will be forgotten. Go on?" in out
+    assert "Everything that Ada (id-Ada) said in 1 session will be forgotten. Go on?" in out
     assert "Lisbon" in told(capsys, "memory", "search", "Lisbon")
 
 
@@ -61,4 +61,4 @@ def test_two_of_one_name_are_told_apart_by_id(data_dir: Path, capsys: pytest.Cap
 
     at_evening(data_dir, another)
     out = told(capsys, "memory", "forget", "--person", "Ada", "--yes", status=1)
-    assert "2 people have been called Ada. Say which one by id:\n  id-2  Ada (2), 1 turns\n  id-Ada  Ada, " in out
+    assert "2 people have been called Ada. Say which one by id:\n  id-2  Ada (2), 1 turn\n  id-Ada  Ada, " in out

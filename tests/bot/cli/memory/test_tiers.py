@@ -56,8 +56,8 @@ def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str], m
     """`archive` moves the named segments or all compressed ones, and `--clear` prunes the archive."""
     monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", "0")
     assert "no segment of the session is compressed" in told(capsys, "memory", "archive")
-    assert "Archived 1 segment: evening:0-10." in told(capsys, "memory", "archive", "--segment", "0-10")
-    assert "No segment 0-10 can be archived" in told(capsys, "memory", "archive", "--segment", "0-10", status=1)
+    assert "Archived 1 segment: turns 0-9." in told(capsys, "memory", "archive", "--segment", "0-9")
+    assert "No segment 0-9 can be archived" in told(capsys, "memory", "archive", "--segment", "0-9", status=1)
     told(capsys, "memory", "compress", "--regardless")
     assert "Archived 3 segments" in told(capsys, "memory", "archive")
     found = json.loads(told(capsys, "memory", "search", "gate code", "--json"))

@@ -1,0 +1,142 @@
+"""Output for people: nothing is wider than the terminal, and no line ends in blanks.
+
+Sentences that go into a pipe or a file stay on one line, so that they can be searched, unless COLUMNS says otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+from typing import TYPE_CHECKING, TextIO
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console, RenderHook
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import ConsoleOptions, ConsoleRenderable, RenderableType, RenderResult
+
+# The continuation of a folded line starts here, or further right if the line itself does.
+_INDENT = 4
+# A terminal that is narrower than this is taken to be so wide: nothing could be folded sensibly.
+_NARROWEST = 40
+
+
+def terminal_columns(stream: TextIO) -> int | None:
+    """Return how wide lines on this stream may be, or None if it is no terminal and COLUMNS is not set."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return max(int(given), _NARROWEST)
+    try:
+        return max(os.get_terminal_size(stream.fileno()).columns, _NARROWEST) if stream.isatty() else None
+    except (OSError, ValueError):
+        return None
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print sentences, folded at the width of the terminal. `err`: on stderr."""
+    stream = sys.stderr if err else sys.stdout
+    columns = terminal_columns(stream)
+    for line in text.split("\n"):
+        stream.write((fold(line, columns) if columns is not None else line.rstrip()) + "\n")
+    stream.flush()
+
+
+def fold(line: str, columns: int) -> str:
+    """Return a line folded between words. Words that are too long, such as paths, are not broken."""
+    indent = len(line) - len(line.lstrip())
+    return textwrap.fill(
+        line,
+        columns,
+        subsequent_indent=" " * max(indent, _INDENT if indent else 0),
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    ).rstrip()
+
+
+def fold_pieces(pieces: Iterable[tuple[str, str]], columns: int, *, indent: int) -> Iterator[tuple[str, str]]:
+    """Yield styled pieces of one line with newlines between them, so that no line is wider than `columns`.
+
+    A piece that fits on a line is not broken.
+    """
+    at = 0
+    for text, style in pieces:
+        if at + cell_len(text.rstrip()) <= columns:
+            yield text, style
+            at += cell_len(text)
+            continue
+        words = re.findall(r"\s*\S+", text) if cell_len(text.strip()) > columns - indent else [text]
+        for word in words:
+            if at + cell_len(word.rstrip()) > columns and at > indent:
+                yield "\n" + " " * indent, ""
+                at, word = indent, word.lstrip()  # noqa: PLW2901 - the blanks before a word belong to the line before
+            # Only a word that is wider than a whole line is broken.
+            while cell_len(word) > columns - at:
+                head = chop_cells(word, columns - at)[0]
+                yield head + "\n" + " " * indent, style
+                at, word = indent, word[len(head) :]  # noqa: PLW2901
+            yield word, style
+            at += cell_len(word)
+
+
+def open_console(
+    *, stderr: bool = False, file: TextIO | None = None, width: int | None = None, record: bool = False
+) -> Console:
+    """Return a console that prints without trailing blanks. `record`: for a picture of what was printed."""
+    console = Console(highlight=False, stderr=stderr, file=file, width=width, record=record)
+    console.push_render_hook(_WithoutTrailingBlanks())
+    return console
+
+
+class _WithoutTrailingBlanks(RenderHook):
+    """Leaves out the blanks with which rich fills tables up to their width."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Trimmed(each) for each in renderables]
+
+
+class _Trimmed:
+    def __init__(self, inner: RenderableType) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        blanks: list[Segment] = []
+        for segment in console.render(self._inner, options):
+            if segment.control:
+                yield segment
+                continue
+            for part in re.split(r"(\n)", segment.text):
+                if part == "\n":
+                    blanks.clear()
+                    yield Segment("\n")
+                    continue
+                words = part.rstrip(" ")
+                if words:
+                    yield from blanks
+                    blanks.clear()
+                    yield Segment(words, segment.style)
+                if len(words) < len(part):
+                    blanks.append(Segment(part[len(words) :], segment.style))
+        # The line goes on.
+        yield from blanks
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, as in `1 turn` and `1,200 turns`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def print_indented(out: Console, text: str, *, by: int, style: str = "", mark: str = "") -> None:
+    """Print text of any length, folded and indented by `by` columns. `mark`: what stands before its first line."""
+    grid = Table.grid()
+    grid.add_column(width=by, no_wrap=True)
+    grid.add_column()
+    grid.add_row(mark, Text(text, style=style))
+    out.print(grid)

@@ -1,0 +1,132 @@
+"""A trial: a rehearsal that is kept, in a folder with its memory, log, transcript and settings.
+
+`roomtone --config FOLDER` lets every other command look at it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.cli.output import say
+from bot.errors import SetupError
+from bot.private_files import make_private_folder, write_private_text
+from compaction.model import Seq, TurnKind
+from config.location import FILE_NAME
+from config.problems import toml_value
+
+if TYPE_CHECKING:
+    from compaction.model import Turn
+    from config.schema import Settings
+
+TRANSCRIPT = "transcript.jsonl"
+_HEAD = "# A trial that `roomtone rehearse --keep` or `roomtone run` without a token has kept."
+# What a trial has, and the next one in the same folder replaces.
+_FILES = (FILE_NAME, TRANSCRIPT, "roomtone.db", "roomtone.db-wal", "roomtone.db-shm")
+_LOGS = "logs"
+
+
+def prepare_trial(folder: Path) -> None:
+    """Create an empty folder for a trial. An earlier trial in it is deleted; anything else is not touched.
+
+    Raises `SetupError` if the folder has other files or cannot be written.
+    """
+    try:
+        if folder.is_dir() and any(folder.iterdir()):
+            if not _is_trial(folder):
+                raise SetupError(f"{folder} has files that are no trial. Name an empty or a new folder after --keep.")
+            for name in _FILES:
+                (folder / name).unlink(missing_ok=True)
+            shutil.rmtree(folder / _LOGS, ignore_errors=True)
+        make_private_folder(folder)
+        # The mark comes first, so that the folder of a trial that was interrupted can be used again.
+        write_private_text(folder / FILE_NAME, f"{_HEAD}\n")
+    except OSError as error:
+        raise SetupError(
+            f"A trial cannot be kept in {folder}: {error.strerror or error}. Name a folder that you may write to."
+        ) from error
+
+
+async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> None:
+    """Write the trial's transcript, and the settings with which other commands look at it."""
+    from bot.clock import SystemClock
+    from bot.store.database import open_database
+    from bot.store.sessions import Sessions
+    from bot.store.turns import SqlTurnStore
+
+    clock = SystemClock()
+    lines: list[dict[str, object]] = []
+    async with open_database(settings.storage.database_path) as database:
+        turns = SqlTurnStore(database, clock)
+        for session in reversed(await Sessions(database, clock).recent()):
+            lines += [
+                line
+                for turn in await turns.turns(session.id, Seq(0), Seq(session.turn_count))
+                for line in _lines(turn, bot_name)
+            ]
+    write_private_text(folder / TRANSCRIPT, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    chosen: dict[str, dict[str, object]] = {
+        "brain": {"name": bot_name},
+        "models": {"directory": settings.models.directory.absolute()},
+        "storage": {"data_dir": "."},
+        "budget": {"max_context_tokens": settings.budget.max_context_tokens},
+    }
+    sections = [
+        "\n".join([f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in keys.items())])
+        for section, keys in chosen.items()
+    ]
+    write_private_text(folder / FILE_NAME, "\n\n".join([_HEAD, *sections]) + "\n")
+
+
+def show_trial(folder: Path) -> None:
+    """Print where the trial is, and what can be done with it."""
+    from bot.cli.explain import records_of
+    from bot.logs import log_path
+    from compaction.context.record import ContextRecord
+
+    program = _program()
+    here = f"{program} --config {_short(folder)}"
+    answered = [
+        record.answer_to
+        for record in records_of(log_path(folder))
+        if isinstance(record, ContextRecord) and record.answer_to is not None
+    ]
+    say(f"\nThis trial is kept in {_short(folder)}. Look at it:")
+    say(f"  {here} memory list")
+    say(f"  {here} memory search picnic")
+    say(f"  {here} explain" + (f" --turn {answered[-1]}" if answered else ""))
+    say(f"  {here} tail --event compaction")
+    say(f"  {program} replay {_short(folder / TRANSCRIPT)}")
+
+
+def _is_trial(folder: Path) -> bool:
+    try:
+        return (folder / FILE_NAME).read_text("utf-8").startswith(_HEAD)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _lines(turn: Turn, bot_name: str) -> list[dict[str, object]]:
+    if turn.tombstone or turn.kind not in {TurnKind.SPEECH, TurnKind.ASSISTANT}:
+        return []
+    return [
+        {"speaker": part.speaker or bot_name, "text": part.text, "at": round(turn.started_at, 3)} for part in turn.parts
+    ]
+
+
+def _program() -> str:
+    """Return how this program was called, as far as a person can type it again."""
+    called = Path(sys.argv[0])
+    found = shutil.which("roomtone")
+    if called.name != "roomtone" or (found is not None and Path(found).resolve() == called.resolve()):
+        return "roomtone"
+    return _short(called)
+
+
+def _short(path: Path) -> str:
+    """Return a path as seen from the working directory, if it is below it."""
+    absolute = path.absolute()
+    return str(absolute.relative_to(Path.cwd())) if absolute.is_relative_to(Path.cwd()) else str(absolute)

@@ -1,0 +1,68 @@
+"""A rehearsal that is kept: what its folder has, and that the other commands can look at it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cli.app import run_command_line
+from bot.cli.rehearsal.trial import prepare_trial
+from bot.errors import SetupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVENING = [
+    {"title": "A short evening"},
+    *({"who": "ada", "say": f"Parcel {n} is in shed {n}."} for n in range(72)),
+    {"who": "ada", "say": "Roomtone, where is parcel 3?", "answer": ["shed 3"]},
+]
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, and the folder for a trial in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_CONFIG", "")
+    return tmp_path / "trial"
+
+
+def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command that the end of the rehearsal names works on what was kept."""
+    written = trial.with_name("short.jsonl")
+    written.write_text("\n".join(map(json.dumps, EVENING)), "utf-8")
+    run_command_line(["rehearse", str(written), "--keep", str(trial)])
+    out = capsys.readouterr().out
+    assert "This trial is kept in trial. Look at it:" in out
+    named = [line.split()[1:] for line in out.splitlines() if line.startswith("  roomtone ")]
+    assert [words[2 if words[0] == "--config" else 0] for words in named] == [
+        "memory",
+        "memory",
+        "explain",
+        "tail",
+        "replay",
+    ]
+    for words in named:
+        assert run_command_line(words) == 0, words
+        assert capsys.readouterr().out.strip()
+
+
+def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:
+    """`make run` can be repeated."""
+    prepare_trial(trial)
+    (trial / "roomtone.db").write_text("old", "utf-8")
+    (trial / "logs").mkdir()
+    (trial / "mine.txt").touch()
+    prepare_trial(trial)
+    assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.toml"]
+
+
+def test_other_files_are_not_touched(trial: Path) -> None:
+    """A folder with something else in it is refused: it may be a bot's memory."""
+    trial.mkdir()
+    (trial / "roomtone.db").write_text("mine", "utf-8")
+    with pytest.raises(SetupError, match="has files that are no trial"):
+        prepare_trial(trial)
+    assert (trial / "roomtone.db").read_text("utf-8") == "mine"

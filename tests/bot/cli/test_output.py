@@ -1,0 +1,74 @@
+"""What people see is folded at the width of their terminal, and no line ends in blanks."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from bot.cli.output import count, fold, fold_pieces, open_console, print_indented, say
+
+if TYPE_CHECKING:
+    import pytest
+
+PIECES = st.lists(st.tuples(st.text("ab 12漢", min_size=1, max_size=60).map(lambda text: f"  {text}"), st.just("")))
+
+
+@given(PIECES, st.integers(40, 120))
+def test_pieces_fit_and_nothing_is_lost(pieces: list[tuple[str, str]], columns: int) -> None:
+    """No line is wider than the terminal but for blanks at its end, and every character but blanks is there."""
+    folded = "".join(text for text, _ in fold_pieces(pieces, columns, indent=20))
+    assert all(cell_len(line.rstrip()) <= columns for line in folded.split("\n"))
+    assert re.sub(r"\s", "", folded) == re.sub(r"\s", "", "".join(text for text, _ in pieces))
+
+
+def test_a_table_has_no_blanks_at_its_end() -> None:
+    """The table is printed as rich prints it, without the blanks that fill its lines."""
+    table = Table("name", "meaning", expand=True)
+    table.add_row(Text("a", style="bold"), "one")
+    out = io.StringIO()
+    console = open_console(file=out, width=60)
+    console.print(table)
+    console.print("unfinished ", end="")
+    console.print("line")
+    lines = out.getvalue().splitlines()
+    assert any(line.lstrip("│ ").startswith("a") for line in lines)
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert lines[-1] == "unfinished line"
+
+
+def test_long_text_is_indented() -> None:
+    """Text below a mark stays right of it."""
+    out = io.StringIO()
+    print_indented(open_console(file=out, width=40), "word " * 20, by=4, mark="-")
+    first, *others = out.getvalue().splitlines()
+    assert first.startswith("-   word")
+    assert all(line.startswith("    word") for line in others)
+
+
+def test_sentences_are_folded_on_a_terminal_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a pipe a sentence stays on one line, so that it can be searched; COLUMNS asks for another width."""
+    say("word " * 30)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    monkeypatch.setenv("COLUMNS", "50")
+    say("word " * 30)
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_a_path_is_not_broken() -> None:
+    """Somebody may want to copy it."""
+    path = "/a/very/long/path" * 5
+    assert path in fold(f"It is kept in {path} now.", 40)
+
+
+def test_numbers_and_their_nouns() -> None:
+    """One of a thing is singular."""
+    assert [count(number, "turn") for number in (0, 1, 1200)] == ["0 turns", "1 turn", "1,200 turns"]
