@@ -20,6 +20,7 @@ from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
+from bot.discord.commands.settings import OperatorSettings, add_settings_command
 from bot.discord.commands.watch import add_watch_commands
 from bot.health import DegradedPart, Health
 from bot.logs import log_path
@@ -132,6 +133,9 @@ async def running_bot(
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
+            partial(
+                add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
+            ),
         ]
         client = await stack.enter_async_context(
             connected(settings.discord, supervisor, commands, metronome, participation, stores.servers)
@@ -158,6 +162,14 @@ def _make_private(storage: StorageSettings) -> None:
         )
 
 
+def _operator(settings: BotSettings) -> OperatorSettings:
+    return OperatorSettings(
+        leave_when_empty_s=settings.room.leave_when_empty_s,
+        retention_days=settings.tiers.retention_days,
+        asks=settings.room.asks,
+    )
+
+
 def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention:
     return Retention(
         stores.database,
@@ -166,6 +178,7 @@ def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention
         log_folder=log_path(settings.storage.data_dir).parent,
         people=stores.people,
         in_use=stores.in_use,
+        servers=stores.servers,
     )
 
 
@@ -175,7 +188,7 @@ def _privacy(settings: BotSettings, stores: Stores, participation: GuildParticip
     records = PersonalData(stores.database, eraser, stores.people, rooms=rooms)
     facts = PrivacyFacts(
         recipients=ListeningNotice("", recipients(settings)).facts,
-        retention_days=settings.tiers.retention_days,
+        retention_days=lambda guild_id: _operator(settings).kept_days(stores.servers.of(guild_id)),
         keeps_facts=settings.people.enabled,
         logs_speech=settings.logs.speech,
     )

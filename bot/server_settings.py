@@ -114,6 +114,10 @@ class ServerSettingsBook:
         """Return what a server has chosen."""
         return self._known.get(guild_id, DEFAULTS)
 
+    def all(self) -> Mapping[int, ServerSettings]:
+        """Return the settings of all servers that have chosen anything."""
+        return self._known
+
     async def change(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
         """Store a server's choices, then let them apply and tell the watchers. Raises `StoreError`; then nothing is
         changed.

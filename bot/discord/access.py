@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import discord
 
+from bot.discord.cooldowns import Cooldown
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -46,24 +47,30 @@ PEOPLE: Mapping[Who, Text] = {
 class Rule:
     """Who may use one command.
 
-    `needs_role`: only with one of the roles in the settings, if there are any, or as a moderator. `options`: who may
-    use the options that not everybody may. `default`: the permission without which Discord does not show the command;
-    a server's administrators can change that for their server (Integrations).
+    `needs_role`: only with one of the roles of operator and server, if there are any, or as a moderator. `options`: who
+    may use the options that not everybody may. `default`: the permission without which Discord does not show the
+    command; a server's administrators can change that for their server (Integrations).
     """
 
     who: Who
     needs_role: bool = False
     options: Mapping[str, Who] = field(default_factory=dict)
     default: discord.Permissions | None = None
+    # How often one person may use it; None: as often as Discord lets them.
+    cooldown: Cooldown | None = None
 
 
 # Who cannot connect to voice channels has no use for these.
 _CONNECT = discord.Permissions(connect=True)
+_MANAGE = discord.Permissions(manage_guild=True)
+
+# A connection takes seconds; a file of everything and a look at a screen take a model or much of the database.
+_SELDOM = Cooldown(5, 60.0)
 
 # Who is in the channel can always silence the bot or send it away, and everybody decides about their own words, so
 # these commands need neither role nor permission.
 RULES: Mapping[str, Rule] = {
-    "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT),
+    "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     "leave": Rule(Who.PRESENT_OR_MODERATORS),
     "status": Rule(Who.PRESENT_OR_MODERATORS),
     "quiet": Rule(Who.PRESENT_OR_MODERATORS, options={"always": Who.MODERATORS}),
@@ -75,14 +82,28 @@ RULES: Mapping[str, Rule] = {
     "opt-out": Rule(Who.EVERYBODY),
     "opt-in": Rule(Who.EVERYBODY),
     "privacy": Rule(Who.EVERYBODY),
-    "my-data": Rule(Who.EVERYBODY),
+    "my-data": Rule(Who.EVERYBODY, cooldown=Cooldown(2, 60.0)),
     "forget-me": Rule(Who.EVERYBODY),
     "memory me": Rule(Who.EVERYBODY),
     "memory forget": Rule(Who.EVERYBODY),
+    "settings show": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings language": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings notice": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings consent": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings channel": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings role": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings auto-join": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings join-with": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings follow": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings leave-when-empty": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings longest-session": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings retention": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings recap": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings live-message": Rule(Who.MANAGERS, default=_MANAGE),
     "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
     "watch stop": Rule(Who.EVERYBODY, options={"everybody": Who.MODERATORS}, default=_CONNECT),
     "watch status": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),
-    "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
+    "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
 }
 
 NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")

@@ -5,6 +5,7 @@ It finds out who the person is: their permissions on the whole server, their rol
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
@@ -14,6 +15,8 @@ from discord import app_commands
 from bot.discord.access import RULES, CommandUser, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer
+from bot.discord.cooldowns import Cooldowns
+from bot.texts.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +58,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self._admission = admission
         self._whereabouts = whereabouts
         self._servers = servers
+        self._cooldowns = Cooldowns()
 
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.
@@ -72,8 +76,14 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             # discord.py reports the unknown command.
             return True
         refused = await self._refusal(interaction, command.qualified_name)
+        completes = interaction.type is discord.InteractionType.autocomplete
+        if refused is None and not completes:
+            refused = self._cooldown(interaction, command.qualified_name)
         if refused is None:
             return True
+        if completes:
+            # It can be answered with suggestions only, and there are none.
+            return False
         log.info(
             "command_refused",
             command=command.qualified_name,
@@ -93,6 +103,21 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             return verdict.sentence
         options = [name for name, value in interaction.namespace if value is not None and value is not False]
         return refusal(command, options, self.user_of(interaction))
+
+    def _cooldown(self, interaction: discord.Interaction, command: str) -> Text | None:
+        """Count one use of a command; return how long the person has to wait if there were too many."""
+        cooldown = RULES[command].cooldown
+        if cooldown is None or interaction.guild_id is None:
+            return None
+        now = time.monotonic()
+        wait_s = self._cooldowns.use(interaction.guild_id, interaction.user.id, command, cooldown, now=now)
+        if not wait_s:
+            return None
+        return counted(
+            wait_s,
+            "That was often. Try again in {count} second.",
+            "That was often. Try again in {count} seconds.",
+        )
 
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.log_files import drop_lines_before
+from bot.server_settings import no_server_settings
 from bot.store.ageing import delete_aged
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.memory.people import PeopleBook
+    from bot.server_settings import ServerSettingsBook
     from bot.store.database import Database
     from compaction.model import SessionId
     from compaction.settings import TierSettings
@@ -57,7 +59,7 @@ class Retention:
     """The retention of one database and its logs.
 
     `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
-    `in_use`: the sessions of open rooms, which are never deleted.
+    `in_use`: the sessions of open rooms, which are never deleted. `servers`: those that chose a shorter time.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Retention:
         log_folder: Path | None = None,
         people: PeopleBook | None = None,
         in_use: Collection[SessionId] = (),
+        servers: ServerSettingsBook | None = None,
     ) -> None:
         self._database = database
         self._tiers = TierStore(database)
@@ -77,6 +80,7 @@ class Retention:
         self._log_folder = log_folder
         self._people = people
         self._in_use = in_use
+        self._servers = servers or no_server_settings()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -123,6 +127,10 @@ class Retention:
             shortened = await delete_aged(self._database, before=before, now=now)
             if self._log_folder is not None:
                 lines = await asyncio.to_thread(drop_lines_before, self._log_folder, before)
+        for guild_id, shorter in self._shorter_times(days):
+            before = now - shorter * DAY_S
+            deleted += await self._tiers.delete_expired_sessions(before=before, keep=self._in_use, guild_id=guild_id)
+            shortened += await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
         pruned = await self._prune(now) if self._settings.enabled else 0
         # Also when nothing was deleted now: a wipe may have been cut short before.
         wiped = await wipe_deleted(self._database)
@@ -131,6 +139,11 @@ class Retention:
             if self._people is not None:
                 await self._people.reload()
         return RetentionResult(deleted, shortened, pruned, lines, wiped)
+
+    def _shorter_times(self, days: float) -> list[tuple[int, float]]:
+        """Return the servers that keep what is said for fewer days than `days` (0: for ever), with their number."""
+        chosen = ((guild_id, each.retention_days) for guild_id, each in self._servers.all().items())
+        return [(guild_id, theirs) for guild_id, theirs in chosen if theirs and (not days or theirs < days)]
 
     async def _prune(self, now: float) -> int:
         """Prune the segments that have been archived for long, in small transactions."""

@@ -35,13 +35,19 @@ if TYPE_CHECKING:
 AGED = "It told of what is too old to be kept."
 
 
-async def delete_aged(database: Database, *, before: float, now: float) -> tuple[SessionId, ...]:
+async def delete_aged(
+    database: Database, *, before: float, now: float, guild_id: int | None = None
+) -> tuple[SessionId, ...]:
     """Delete what was said or seen before that time, in all sessions; return those that changed. Raises `StoreError`.
 
-    `before`, `now`: UTC epoch seconds. Each session is one transaction, so that turns can be stored in between.
+    `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is
+    one transaction, so that turns can be stored in between.
     """
     async with database.reading() as connection:
-        names = (await connection.scalars(_select_aged(before))).all()
+        wanted = _select_aged(before)
+        if guild_id is not None:
+            wanted = wanted.where(sessions.c.guild_id == guild_id)
+        names = (await connection.scalars(wanted)).all()
     for name in names:
         async with database.writing() as connection:
             await _age(connection, SessionId(name), before=before, now=now)

@@ -183,16 +183,18 @@ class TierStore:
             await _archive(connection, session_id, segment_ids, now)
 
     async def delete_expired_sessions(
-        self, *, before: float, keep: Collection[SessionId] = ()
+        self, *, before: float, keep: Collection[SessionId] = (), guild_id: int | None = None
     ) -> tuple[SessionId, ...]:
         """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them.
 
-        A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. Each session is one
-        transaction, so that turns can be stored in between.
+        A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. `guild_id`: only
+        those of that server. Each session is one transaction, so that turns can be stored in between.
         """
         last_turn = select(func.max(turns.c.ended_at)).where(turns.c.session_id == sessions.c.id).scalar_subquery()
         ended_at = func.coalesce(sessions.c.ended_at, last_turn, sessions.c.started_at)
         expired = (ended_at < before) & sessions.c.id.not_in(sorted(keep))
+        if guild_id is not None:
+            expired &= sessions.c.guild_id == guild_id
         async with self._database.reading() as connection:
             names = (await connection.execute(select(sessions.c.id).where(expired))).scalars().all()
         for name in names:

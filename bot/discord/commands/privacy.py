@@ -18,6 +18,8 @@ from bot.texts.text import Text, counted, joined, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.memory.erasing import ErasureReport
     from bot.memory.personal_data import DataFile
 
@@ -47,11 +49,12 @@ class PrivacyFacts:
     """What /privacy tells, from the settings. `recipients`: who gets a part of the conversation, as sentences."""
 
     recipients: str
-    retention_days: float
+    # For how many days what is said on a server is kept; 0: for ever.
+    retention_days: Callable[[int], float]
     keeps_facts: bool
     logs_speech: bool
 
-    def text(self) -> Text:
+    def text(self, guild_id: int) -> Text:
         """Return the answer to /privacy: what is kept, where, how long, who gets it, and what people can do."""
         kept = (
             Text(
@@ -65,14 +68,15 @@ class PrivacyFacts:
                 "summaries of it; short notes of shared screens, but no pictures."
             )
         )
+        days = self.retention_days(guild_id)
         log = (
             Text("My log has what is said too.")
             if self.logs_speech
             else Text("My log has numbers and times, but nothing that is said.")
         )
         until = (
-            Text("**How long:** all of it is deleted {days} days after it was said or seen.", days=self.retention_days)
-            if self.retention_days
+            Text("**How long:** all of it is deleted {days} days after it was said or seen.", days=days)
+            if days
             else Text("**How long:** all of it is kept until somebody deletes it.")
         )
         return joined(
@@ -100,7 +104,7 @@ def add_privacy_commands(tree: app_commands.CommandTree[Any], *, records: Person
 
     @tree.command(name="privacy", description="What I keep, where, how long, who gets it, and how to delete it.")
     async def privacy(interaction: discord.Interaction) -> None:
-        await answer(interaction, facts.text())
+        await answer(interaction, facts.text(interaction.guild_id or 0))
 
     @tree.command(name="my-data", description="Get a file with everything that I keep of you, on all servers.")
     async def my_data(interaction: discord.Interaction) -> None:

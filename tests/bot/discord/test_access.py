@@ -6,6 +6,7 @@ import discord
 import pytest
 
 from bot.discord.access import NO_ROLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
+from bot.texts.text import Text
 
 # People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
 # settings name. The owner runs the bot, and has no permission on this server.
@@ -52,6 +53,20 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("forget-me", None): (ANYBODY, ANYBODY),
     ("memory me", None): (ANYBODY, ANYBODY),
     ("memory forget", None): (ANYBODY, ANYBODY),
+    ("settings show", None): (MANAGERS, MANAGERS),
+    ("settings language", None): (MANAGERS, MANAGERS),
+    ("settings notice", None): (MANAGERS, MANAGERS),
+    ("settings consent", None): (MANAGERS, MANAGERS),
+    ("settings channel", None): (MANAGERS, MANAGERS),
+    ("settings role", None): (MANAGERS, MANAGERS),
+    ("settings auto-join", None): (MANAGERS, MANAGERS),
+    ("settings join-with", None): (MANAGERS, MANAGERS),
+    ("settings follow", None): (MANAGERS, MANAGERS),
+    ("settings leave-when-empty", None): (MANAGERS, MANAGERS),
+    ("settings longest-session", None): (MANAGERS, MANAGERS),
+    ("settings retention", None): (MANAGERS, MANAGERS),
+    ("settings recap", None): (MANAGERS, MANAGERS),
+    ("settings live-message", None): (MANAGERS, MANAGERS),
     ("watch start", None): (WITH_ROLE, NOBODY),
     ("watch stop", None): (ANYBODY, ANYBODY),
     ("watch stop", "everybody"): (MODERATORS, MODERATORS),
@@ -89,6 +104,8 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
     """While the bot is in no voice channel, nobody is outside of its channel: the command itself answers that."""
     for name, rule in RULES.items():
         expected = NO_ROLE if rule.needs_role else None
+        if rule.who is Who.MANAGERS:
+            expected = Text("Only members who may manage the server can do that.")
         assert refusal(name, [], person("member", inside=False, bot_is_away=True)) == expected
 
 

@@ -12,6 +12,7 @@ import pytest
 from bot.log_files import drop_lines_before
 from bot.logs import log_path
 from bot.memory.retention import DAY_S, RETRY_S, Retention
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.store.database import Database, open_database
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, SessionId, Strategy
@@ -68,6 +69,26 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
         assert b"gate code" in left
         assert later.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert await later.people.facts_about(GUILD, "id-Ada") == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("operators", "theirs", "stays"), [(0, None, True), (0, 10, False), (30, 10, False), (10, 30, False)]
+)
+async def test_a_server_chooses_a_shorter_time_and_never_a_longer_one(
+    tmp_path: Path, operators: int, theirs: int | None, stays: bool
+) -> None:
+    """What was said on a server is deleted after the shorter of both times; other servers keep the operator's."""
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    await an_evening(path, "old", clock, turns=1)
+    clock.advance(20 * DAY_S)
+    servers = no_server_settings()
+    await servers.change(GUILD, ServerSettings(retention_days=theirs), by=1)
+    await servers.change(GUILD + 1, ServerSettings(retention_days=1), by=1)
+    async with open_database(path) as database:
+        retention = Retention(database, TierSettings(retention_days=operators), clock=clock, servers=servers)
+        done = await retention.enforce()
+    assert done.sessions == (() if stays else (SessionId("old"),))
 
 
 @pytest.mark.asyncio

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from bot.store.forgetting import StoredSpeaker
     from compaction.model import SessionId, Turn
 
-FACTS = PrivacyFacts("This leaves the machine: words to api.example.org.", 30.0, keeps_facts=True, logs_speech=False)
+FACTS = PrivacyFacts(
+    "This leaves the machine: words to api.example.org.", lambda _: 30.0, keeps_facts=True, logs_speech=False
+)
 SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
 
 
@@ -180,7 +182,7 @@ async def test_privacy_tells_what_is_kept() -> None:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
         assert each in told
-    others = PrivacyFacts("x" * 600, 0.0, keeps_facts=False, logs_speech=True).text()
+    others = PrivacyFacts("x" * 600, lambda _: 0.0, keeps_facts=False, logs_speech=True).text(1)
     assert "until somebody deletes it" in others
     assert "My log has what is said too" in others
     assert "lasting facts" not in others

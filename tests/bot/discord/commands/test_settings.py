@@ -1,0 +1,177 @@
+"""/settings against the local Discord: managers see and change what the bot does on their server."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.discord.client import connected
+from bot.discord.commands.settings import (
+    OperatorSettings,
+    add_settings_command,
+    language_choices,
+    setting_fields,
+    with_or_without,
+)
+from bot.guild import VoiceMode
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.settings import ParticipationSettings
+from bot.server_settings import ServerSettings, ServerSettingsBook, no_server_settings
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import LocalDiscordError
+from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+GUILD = 500
+
+
+class Server:
+    """A local Discord with the bot, and what its managers have chosen."""
+
+    def __init__(self, local: LocalDiscord, book: ServerSettingsBook) -> None:
+        self.local, self.book = local, book
+
+    async def change(self, command: str, user_id: int = ADA, **options: object) -> str:
+        """Use one of the commands and return the private answer."""
+        reply = (await self.use(command, user_id, **options)).replies[0]
+        assert reply.ephemeral
+        return str(reply.content)
+
+    async def use(self, command: str, user_id: int = ADA, **options: object) -> Any:
+        result = await self.local.invoke(user_id, f"settings {command}", options)
+        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        return result
+
+    @property
+    def now(self) -> ServerSettings:
+        return self.book.of(GUILD)
+
+
+def operator(*, retention_days: float = 0, asks: bool = False) -> OperatorSettings:
+    return OperatorSettings(leave_when_empty_s=300.0, retention_days=retention_days, asks=lambda _: asks)
+
+
+@asynccontextmanager
+async def online(of: OperatorSettings | None = None) -> AsyncIterator[Server]:
+    """Start a local Discord with the bot and the command."""
+    book = no_server_settings()
+    participation = GuildParticipations(
+        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+    )
+    command = partial(
+        add_settings_command, servers=book, participation=participation, operator=of or operator(retention_days=90)
+    )
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), FakeHousehold(), [command], servers=book),
+    ):
+        yield Server(local, book)
+
+
+@pytest.mark.asyncio
+async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
+    """A manager changes one thing after the other, and reads its new value and when it applies."""
+    async with online() as server:
+        assert await server.change("language", language="de") == (
+            "What everybody in a channel reads is in this language: Deutsch. This takes effect at once."
+        )
+        assert "I know these languages: English, Deutsch." in await server.change("language", language="tlh")
+        told = await server.change("notice", text="I write down what you say, for the minutes. @everyone")
+        assert "for the minutes." in told
+        assert "takes effect with the next session" in told
+        assert "only people who press" in await server.change("consent", whom="ask")
+        assert "<#602>" in await server.change("channel", channel=602, allowed=True)
+        told = await server.change("auto-join", channel=600, people=3)
+        assert told.startswith("I come into <#600> by myself as soon as 3 people are there. This takes effect when")
+        assert f"<@{BEN}>" in await server.change("join-with", person=BEN)
+        assert "when the last of you goes" in await server.change("follow", whom="everybody")
+        assert "after 2.5 minutes" in await server.change("leave-when-empty", minutes=2.5)
+        assert "an hour at least" in await server.change("longest-session", hours=0.5)
+        assert "after 3 hours" in await server.change("longest-session", hours=3)
+        assert "nothing longer than 90 days" in await server.change("retention", days=91)
+        assert "after 30 days. This takes effect within a day" in await server.change("retention", days=30)
+        assert "I post in the channel" in await server.change("recap", posted=True)
+        assert "No message" in await server.change("live-message", shown=False)
+        assert server.now == ServerSettings(
+            language="de",
+            notice="I write down what you say, for the minutes. @everyone",
+            asks=True,
+            channels=(602,),
+            auto_join_channels=(600,),
+            auto_join_people=3,
+            auto_join_with=(BEN,),
+            follow="everybody",
+            leave_when_empty_s=150.0,
+            longest_session_h=3,
+            retention_days=30.0,
+            posts_recap=True,
+            live_message=False,
+        )
+
+
+@pytest.mark.asyncio
+async def test_defaults_bring_the_operators_settings_back() -> None:
+    """The word `default` and 0 undo a choice, and allowed: False takes a channel off the list."""
+    async with online() as server:
+        before = ServerSettings("de", None, "Hi.", True, (602,), (), (600,), longest_session_h=3, leave_when_empty_s=9)
+        await server.book.change(GUILD, before, by=ADA)
+        await server.change("language", language="default")
+        await server.change("notice", text="Default")
+        await server.change("consent", whom="notice")
+        assert "all voice channels" in await server.change("channel", channel=602, allowed=False)
+        assert "only when I am called" in await server.change("auto-join", channel=600, joins=False)
+        await server.change("longest-session", hours=0)
+        assert "after 5 minutes" in await server.change("leave-when-empty", minutes=0)
+        assert server.now == ServerSettings()
+
+
+@pytest.mark.asyncio
+async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> None:
+    """Where the operator's settings ask for consent, the server cannot do without."""
+    async with online(operator(asks=True)) as server:
+        assert "I may not hear more" in await server.change("consent", whom="notice")
+        assert server.now == ServerSettings()
+
+
+@pytest.mark.asyncio
+async def test_everything_is_shown_to_managers_alone() -> None:
+    """One embed has every setting with its value. Discord does not offer the command to others."""
+    async with online() as server:
+        result = await server.use("show")
+        (embed,) = result.replies[0].payload["embeds"]
+        shown = {field["name"]: field["value"] for field in embed["fields"]}
+        assert embed["title"] == "Settings of The local guild"
+        assert shown["retention"] == "I delete what was said after 90 days."
+        assert shown["my names (/wake-names)"] == "Roomtone"
+        with pytest.raises(LocalDiscordError, match="lacks a permission"):
+            await server.use("show", BEN)
+
+
+def test_every_setting_has_its_field_and_fits_discord() -> None:
+    """The longest values fit into one embed."""
+    ids = tuple(10**18 + number for number in range(25))
+    full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10])
+    fields = setting_fields(full, operator(), guild_id=1, mode=VoiceMode.ENGAGED, names=("Roomtone",))
+    assert len(fields) <= 25
+    assert all(len(field.text) <= 1_024 for field in fields)
+
+
+def test_languages_are_completed() -> None:
+    """What somebody has typed is completed by code and by name."""
+    assert [choice.value for choice in language_choices("")] == ["default", "en", "de"]
+    assert [choice.value for choice in language_choices("DEU")] == ["de"]
+    assert language_choices("x") == []
+
+
+def test_an_id_is_in_a_list_once() -> None:
+    """Choosing twice changes nothing."""
+    assert with_or_without((1, 2), 1, wanted=True) == (2, 1)
+    assert with_or_without((1, 2), 1, wanted=False) == (2,)
+    assert with_or_without((), 1, wanted=False) == ()
