@@ -37,6 +37,9 @@ POOL_SIZE = 4
 # How long a transaction may take, besides waiting for the lock, before the disk counts as stalled.
 TRANSACTION_GRACE_S = 20.0
 
+# A database of a gigabyte takes about half a minute.
+VACUUM_TIMEOUT_S = 120.0
+
 # How long `verify_database_file` waits for a lock.
 _CHECK_WAIT_S = 2.0
 
@@ -97,6 +100,19 @@ class Database:
                 assert driver is not None, "an open connection has a driver connection"
                 ((busy, _, _),) = await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
                 return not busy
+        except FAILURES as exc:
+            raise store_failure(exc, self.path) from exc
+
+    async def vacuum(self) -> None:
+        """Write the whole database anew. SQLite copies rows when it balances pages, and overwrites only the last copy
+        of a deleted one; the others stay in unused parts of pages until then. Writers wait. Raises `StoreError`.
+        """
+        try:
+            async with asyncio.timeout(VACUUM_TIMEOUT_S), self._write_lock, self._readers.connect() as connection:
+                raw = await connection.get_raw_connection()
+                driver = raw.driver_connection
+                assert driver is not None, "an open connection has a driver connection"
+                await driver.execute_fetchall("VACUUM")
         except FAILURES as exc:
             raise store_failure(exc, self.path) from exc
 

@@ -1,7 +1,8 @@
 """Removes the bytes of deleted text from the search index's pages and from the journal.
 
 SQLite overwrites deleted rows itself (`PRAGMA secure_delete`), but the search index keeps deleted words until its pages
-are merged, and the journal keeps them until it is truncated.
+are merged, unused parts of pages keep copies until the database is written anew, and the journal keeps them until it is
+truncated.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ async def wipe_deleted(database: Database) -> bool:
     Returns False if another connection was reading all the time, so that the journal may still have deleted text.
     """
     await VectorStore(database).purge()
+    await database.vacuum()
     for _ in range(_TRIES):
         if await database.checkpoint():
             return True

@@ -383,3 +383,22 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
         (known,) = await evening.people.facts_about(GUILD, "id-Bob")
         assert known.text == "I live in Lisbon."
+
+
+@pytest.mark.asyncio
+async def test_no_copy_of_a_deleted_row_stays_in_the_file(tmp_path: Path) -> None:
+    """SQLite copies rows when it balances pages, and overwrites the last copy alone. The database is written anew, so
+    that it has no unused pages either.
+    """
+    async with Evening(tmp_path / "a.db") as evening:
+        for number in range(150):
+            hers = f"In {SECRET} I keep {number} walruses and {number + 3} parrots."
+            theirs = f"I put parcel {number} in shed {number}."
+            await evening.say(*((theirs, "Bob") if number % 3 else (hers, "Ada")))
+            evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await evening.memory.settle()
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("id-Ada")
+        assert (await forgetter.forget(ada)).wiped
+        assert SECRET.lower().encode() not in bytes_on_disk(tmp_path).lower()
+        assert await evening.database.rows("PRAGMA freelist_count") == [(0,)]
