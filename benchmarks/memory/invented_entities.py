@@ -49,7 +49,7 @@ _NOT_NAMES = _words(
     thursday friday saturday sunday january february march april may june july august september october november
     december english assistant bot ai human intent artifacts steps context key topics decisions dialogue chat dr mr
     mrs ms uncle aunt grandma mum mom dad little note notes update reminder decision event events fact facts goal
-    question answer deadline plan plans preference preferences"""
+    question answer deadline open plan plans preference preferences"""
 )
 _UNITS = _numbered(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
