@@ -122,7 +122,7 @@ async def running_bot(
             clock=clock,
             health=health,
         )
-        supervisor = RoomSupervisor(lambda place: Room(place, services), clock=clock)
+        supervisor = RoomSupervisor(lambda place: Room(place, services), clock=clock, servers=stores.servers)
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
             health.add_check(partial(_metronome_problems, metronome))

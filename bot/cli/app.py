@@ -23,6 +23,7 @@ _COMMANDS = {
     "tail": "log_view.tail",
     "explain": "explain",
     "doctor": "doctor",
+    "invite": "invite",
     "memory": "memory.commands",
     "models": "models",
     "bench": "bench",

@@ -31,7 +31,7 @@ from bot.texts.catalogue import ENGLISH, languages
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from bot.channel.port import Place
+    from bot.channel.port import Person, Place
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
@@ -52,6 +52,12 @@ class VoiceEvents(Rooms, Protocol):
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""
+
+    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+        """Somebody has come into this voice channel of a server, from another one or from none."""
+
+    def on_departure(self, place: Place) -> None:
+        """Somebody has left this voice channel."""
 
     def on_bot_moved(self, place: Place) -> None:
         """Somebody moved the bot from its voice channel into this one."""
@@ -146,6 +152,11 @@ class RoomtoneClient(discord.Client):
             self._supervisor.on_membership(member.guild.id, before.channel.id, MembershipChange(person, joined=False))
         if after.channel is not None:
             self._supervisor.on_membership(member.guild.id, after.channel.id, MembershipChange(person, joined=True))
+        left = None if before.channel is None else before.channel.id
+        if left is not None and (place := self.place(member.guild.id, left)) is not None:
+            self._supervisor.on_departure(place)
+        if after.channel is not None and (place := self.place(member.guild.id, after.channel.id)) is not None:
+            self._supervisor.on_arrival(place, person, came_from=left)
 
     async def on_voice_state_update(
         self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState

@@ -14,6 +14,8 @@ import structlog
 
 from bot.errors import BotError, SetupError
 from bot.room.announcer import NotAnnouncedError
+from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
+from bot.server_settings import no_server_settings
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from bot.channel.port import MembershipChange, Place
+    from bot.channel.port import MembershipChange, Person, Place
     from bot.clock import Clock
+    from bot.server_settings import ServerSettingsBook
 
 log = structlog.get_logger()
 
@@ -75,17 +78,29 @@ class _Entry:
 
 
 class RoomSupervisor:
-    """Runs rooms. `make_room` makes a room for a place; it is called for each start.
+    """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
 
     *Ownership*: an async context manager that owns every room's task. On exit it asks all rooms to end in order, and
     cancels those that take longer than `CLOSE_TIMEOUT_S`.
     """
 
-    def __init__(self, make_room: Callable[[Place], SupervisedRoom], *, clock: Clock) -> None:
+    def __init__(
+        self,
+        make_room: Callable[[Place], SupervisedRoom],
+        *,
+        clock: Clock,
+        servers: ServerSettingsBook | None = None,
+    ) -> None:
         self._make_room = make_room
         self._clock = clock
         self._entries: dict[int, _Entry] = {}
         self._closing = False
+        self._servers = servers or no_server_settings()
+        # The visits that the bot makes by itself: at most one for each guild.
+        self._visits: dict[int, asyncio.Task[None]] = {}
+        # The channels that the bot was sent away from, until they are empty; and what was said about visits there.
+        self._declined: set[int] = set()
+        self._told: set[tuple[int, str]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -94,6 +109,7 @@ class RoomSupervisor:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._closing = True
+        await self._cancel_visits()
         await asyncio.gather(*(self._end(guild_id, "stopped") for guild_id in list(self._entries)))
 
     async def join(self, place: Place) -> None:
@@ -125,6 +141,7 @@ class RoomSupervisor:
     async def abandon(self) -> None:
         """Cancel every room without saving, as if the process were killed. Sessions stay open."""
         self._closing = True
+        await self._cancel_visits()
         tasks = [entry.task for entry in self._entries.values() if entry.task is not None]
         for task in tasks:
             task.cancel()
@@ -150,6 +167,53 @@ class RoomSupervisor:
         entry = self._entries.get(guild_id)
         if entry is not None and entry.place.channel_id == channel_id:
             entry.room.on_membership(change)
+
+    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+        """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
+        guild_id = place.guild_id
+        if person.is_bot or self._closing or guild_id in self._visits:
+            return
+        entry = self._entries.get(guild_id)
+        arrival = Arrival(
+            person.id,
+            place.channel_id,
+            people=_people_in(place),
+            came_from=came_from,
+            declined=place.channel_id in self._declined,
+        )
+        stay = None if entry is None else BotStay(entry.place.channel_id, _people_in(entry.place))
+        if not should_go(self._servers.of(guild_id), arrival, stay):
+            return
+        log.info("visit_begun", guild_id=guild_id, channel_id=place.channel_id, follows=entry is not None)
+        visit = self._visits[guild_id] = asyncio.create_task(self._visit(place), name=f"visit-{guild_id}")
+        visit.add_done_callback(lambda _: self._visits.pop(guild_id, None))
+
+    def on_departure(self, place: Place) -> None:
+        """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
+        if place.channel_id in self._declined and not _people_in(place):
+            self._declined.discard(place.channel_id)
+
+    async def _visit(self, place: Place) -> None:
+        """Come into `place`, from another channel or from none. If that fails, write it there, once."""
+        refused = place.refusal()
+        if refused is None:
+            if place.guild_id in self._entries:
+                self.on_bot_moved(place)
+                return
+            try:
+                await self.join(place)
+            except KNOWN_ERRORS as error:
+                refused = sentence_of(error)
+        if refused is not None and (place.channel_id, refused) not in self._told:
+            self._told.add((place.channel_id, str(refused)))
+            log.warning("visit_failed", guild_id=place.guild_id, channel_id=place.channel_id, problem=refused)
+            await place.write(Text("I could not come by myself. {why}", why=refused))
+
+    async def _cancel_visits(self) -> None:
+        visits = list(self._visits.values())
+        for visit in visits:
+            visit.cancel()
+        await asyncio.gather(*visits, return_exceptions=True)
 
     def on_bot_moved(self, place: Place) -> None:
         """Handle a move of the bot to `place` by somebody else: end the room in order and open the next one there."""
@@ -228,6 +292,8 @@ class RoomSupervisor:
         try:
             reason = await room.run()
             log.info("room_ended", guild_id=guild_id, reason=reason)
+            if reason in DECLINING_ENDS:
+                self._declined.add(entry.place.channel_id)
             return None
         except Exception as error:
             # A crash of one room must not end another.
@@ -255,6 +321,10 @@ class RoomSupervisor:
         )
         await self._clock.sleep(wait_s)
         return True
+
+
+def _people_in(place: Place) -> int:
+    return sum(not person.is_bot for person in place.members())
 
 
 def _crash_sentence(error: Exception) -> Text:

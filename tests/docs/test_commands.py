@@ -27,6 +27,8 @@ _COMMENT = re.compile(r"\s{2,}#.*$")
 
 # Command -> its exit status. Run here, in a folder with the examples.
 RUN_HERE = {
+    # There is no token in that folder, so the command says what to do.
+    "roomtone invite": 1,
     "roomtone doctor": 0,
     "roomtone models list": 0,
     # A replay does not write to the bot's database, so there is no memory to list, and the command says so.

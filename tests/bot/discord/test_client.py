@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.channel.port import MembershipChange, Place
+    from bot.channel.port import MembershipChange, Person, Place
 
 ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
@@ -45,6 +45,8 @@ class FakeHousehold:
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, MembershipChange]] = []
         self.drags: list[tuple[int, int]] = []
+        self.arrivals: list[tuple[int, str, int | None]] = []
+        self.departures: list[int] = []
 
     async def join(self, place: Place) -> None:
         """Record the place, or raise the prepared error."""
@@ -69,6 +71,14 @@ class FakeHousehold:
         """Record the change."""
         self.movements.append((guild_id, channel_id, change))
         self.told.set()
+
+    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+        """Record who came from where."""
+        self.arrivals.append((place.channel_id, person.name, came_from))
+
+    def on_departure(self, place: Place) -> None:
+        """Record which channel somebody left."""
+        self.departures.append(place.channel_id)
 
     def on_bot_moved(self, place: Place) -> None:
         """Record the new place."""
@@ -235,6 +245,8 @@ async def test_movements_are_handed_on() -> None:
         await settle(lambda: len(household.movements) == 5)
         assert household.movements[-1][2].person.name == "Ben"
         assert household.drags == [(local.guild.id, 602)]
+        assert household.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
+        assert household.departures == [600, 602]
         place = client.place(local.guild.id, 602)
         assert place is not None
         assert place.name == "Side room"

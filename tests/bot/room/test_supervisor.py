@@ -10,10 +10,11 @@ import pytest
 from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.room.supervisor import MOST_CRASHES, RoomSupervisor
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.texts.text import Text, verbatim
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, FakePlace
+from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class House:
         self.rooms: list[FakeRoom] = []
         self.clock = FakeClock()
         self.fails_to_open: Exception | None = None
-        self.supervisor = RoomSupervisor(self._make, clock=self.clock)
+        self.servers = no_server_settings()
+        self.supervisor = RoomSupervisor(self._make, clock=self.clock, servers=self.servers)
 
     def _make(self, place: Place) -> FakeRoom:
         self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open))
@@ -233,3 +235,63 @@ async def test_abandoned_rooms_end_without_a_goodbye() -> None:
         await rooms.abandon()
         assert rooms.place_of(place.guild_id) is None
     assert house.rooms[0].end.cancelled()
+
+
+@pytest.mark.asyncio
+async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None:
+    """With enough people the bot comes. After /leave it stays away until the channel has been empty."""
+    house, place = House(), FakePlace(people=[ADA])
+    rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=2)
+    await house.servers.change(place.guild_id, rules, by=1)
+    async with house.supervisor as rooms:
+        rooms.on_arrival(place, ADA, came_from=None)
+        rooms.on_arrival(place, OTHER_BOT, came_from=None)
+        place.people = [ADA, BO]
+        rooms.on_arrival(place, BO, came_from=None)
+        rooms.on_arrival(place, BO, came_from=None)
+        await until(lambda: len(house.rooms) == 1 and not rooms._visits)
+        await rooms.leave(place.guild_id)
+        rooms.on_arrival(place, BO, came_from=None)
+        rooms.on_departure(place)
+        rooms.on_arrival(place, BO, came_from=None)
+        assert rooms.place_of(place.guild_id) is None
+        place.people = []
+        rooms.on_departure(place)
+        place.people = [ADA, BO]
+        rooms.on_arrival(place, BO, came_from=None)
+        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+    assert place.written == []
+
+
+@pytest.mark.asyncio
+async def test_it_goes_along_with_the_last_one() -> None:
+    """When the last person goes to another channel, the room ends there and the next one opens here."""
+    house, lounge, side = House(), FakePlace(people=[ADA, BO]), FakePlace(channel_id=21, people=[])
+    await house.servers.change(lounge.guild_id, ServerSettings(follow="everybody"), by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(lounge)
+        lounge.people, side.people = [BO], [ADA]
+        rooms.on_arrival(side, ADA, came_from=lounge.channel_id)
+        await asyncio.sleep(0)
+        assert not house.rooms[0].end.done()
+        lounge.people, side.people = [], [ADA, BO]
+        rooms.on_arrival(side, BO, came_from=lounge.channel_id)
+        await until(lambda: rooms.place_of(lounge.guild_id) is side)
+        assert house.rooms[0].end.result() == "moved"
+
+
+@pytest.mark.asyncio
+async def test_a_visit_that_fails_is_explained_once() -> None:
+    """What is missing is written into the channel once, not at each arrival."""
+    house, place = House(), FakePlace(people=[ADA])
+    await house.servers.change(place.guild_id, ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        for refused in (Text("No room."), Text("No room."), None):
+            place.refused = refused
+            house.fails_to_open = None if refused else LinkError("Discord hung up.")
+            rooms.on_arrival(place, ADA, came_from=None)
+            await until(lambda: not rooms._visits)
+    assert place.written == [
+        "I could not come by myself. No room.",
+        "I could not come by myself. Discord hung up.",
+    ]

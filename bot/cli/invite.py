@@ -1,0 +1,35 @@
+"""`roomtone invite`: prints the link that adds the bot to a server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bot.discord.invite import PERMISSIONS, application_of, invite_url
+from bot.errors import SetupError
+from config.load import load
+
+
+def command(
+    application: Annotated[
+        int | None,
+        typer.Option("--application", min=1, help="The application's id. Default: that of the bot's token."),
+    ] = None,
+) -> None:
+    """Print the link that adds the bot to a server, with the permissions that it uses and no others."""
+    typer.echo(invite_url(application or _own_application()))
+    typer.echo("\nOpen it in a browser. It asks for these permissions, and works with fewer:")
+    for name, use in PERMISSIONS.items():
+        typer.echo(f"  {name.replace('_', ' ').title()}: {use}")
+
+
+def _own_application() -> int:
+    token = load().discord.token
+    found = None if token is None else application_of(token.get_secret_value())
+    if found is None:
+        raise SetupError(
+            "There is no bot token that says which application it belongs to. Set DISCORD_TOKEN, or give the id from "
+            "the developer portal: roomtone invite --application ID."
+        )
+    return found

@@ -1,0 +1,48 @@
+"""The link by which somebody adds the bot to their server, with exactly the permissions that it uses there."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING
+
+import discord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Slash commands need the second; the first makes it a member.
+SCOPES = ("bot", "applications.commands")
+
+# Permission -> what the bot uses it for. A test compares them with the calls in the code. Not among them: Mute Members,
+# by which it would make itself a speaker on a stage (it asks to speak), and Move Members, by which it would enter full
+# channels.
+PERMISSIONS: Mapping[str, str] = {
+    "view_channel": "see the voice channels and their chats",
+    "connect": "come into a voice channel",
+    "speak": "answer aloud",
+    "request_to_speak": "ask to speak on a stage",
+    "send_messages": "write the notice that it listens, and what it cannot say aloud",
+    "read_message_history": "read the files that people drop, for whoever asks",
+    "change_nickname": "show at its name that it listens",
+    "set_voice_channel_status": "show in the channel's status that it listens, where it may not change its name",
+}
+
+
+def permissions() -> discord.Permissions:
+    """Return the permissions of the link."""
+    return discord.Permissions(**dict.fromkeys(PERMISSIONS, True))
+
+
+def invite_url(application_id: int) -> str:
+    return discord.utils.oauth_url(application_id, permissions=permissions(), scopes=SCOPES)
+
+
+def application_of(token: str) -> int | None:
+    """Return the application's id, which the first part of a bot's token is; None if it is no such token."""
+    first = token.strip().split(".")[0]
+    try:
+        number = base64.b64decode(first + "=" * (-len(first) % 4), validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        return None
+    return int(number) if number.isdecimal() and len(number) <= 20 else None

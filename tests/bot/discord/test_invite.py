@@ -1,0 +1,114 @@
+"""The invitation asks for exactly the permissions that the code uses."""
+
+from __future__ import annotations
+
+import ast
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import discord
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import invite
+from bot.discord.invite import PERMISSIONS, application_of, invite_url
+from bot.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCES = Path(__file__).parents[3] / "bot" / "discord"
+
+# A call of discord.py, or a call with a keyword -> the permissions that Discord demands for it. Answers to commands go
+# through the interaction (`interaction.response`, `interaction.followup`) and need none.
+NEEDED = {
+    "channel.send": {"view_channel", "send_messages"},
+    "send(embed)": {"embed_links"},
+    "send(file)": {"attach_files"},
+    "history": {"read_message_history"},
+    "request_to_speak": {"request_to_speak"},
+    "create_thread": {"create_public_threads"},
+    "thread.send": {"send_messages_in_threads"},
+    "edit(nick)": {"change_nickname"},
+    "edit(status)": {"set_voice_channel_status"},
+    # The voice connection of `voice.transport`.
+    "VoiceLink.open": {"connect", "speak"},
+    # Optional: who gives the bot Mute Members lets it make itself a speaker. Otherwise it asks (`request_to_speak`).
+    "edit(suppress)": set(),
+    # Its own messages need no further permission.
+    "edit(content)": set(),
+    "edit(embed)": set(),
+}
+
+
+def calls() -> Iterator[str]:
+    """Yield the calls of bot/discord that `NEEDED` may name."""
+    for path in SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                yield from _names_of(node, node.func)
+
+
+def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
+    owner = ast.unparse(function.value).lower()
+    if "interaction" in owner:
+        return
+    keywords = [keyword.arg for keyword in node.keywords if keyword.arg]
+    match function.attr:
+        case "send":
+            yield "thread.send" if "thread" in owner else "channel.send"
+            yield from (f"send({keyword})" for keyword in keywords if keyword in {"embed", "file"})
+        case "edit":
+            yield from (f"edit({keyword})" for keyword in keywords if keyword not in {"allowed_mentions"})
+        case "history" | "request_to_speak" | "create_thread" as name:
+            yield name
+        case "open" if owner == "voicelink":
+            yield "VoiceLink.open"
+
+
+def test_the_invitation_has_the_permissions_that_the_code_uses() -> None:
+    """Each call needs what `NEEDED` says, and the invitation asks for all of that and nothing else."""
+    made = set(calls())
+    assert made <= set(NEEDED), "a call whose permissions nobody has looked up"
+    needed = set().union(*(NEEDED[name] for name in made))
+    assert needed == set(PERMISSIONS)
+
+
+def test_the_link_has_scopes_and_permissions() -> None:
+    """The link names the application, both scopes, and the permissions as Discord's number."""
+    query = parse_qs(urlsplit(invite_url(123)).query)
+    assert (query["client_id"], query["scope"]) == (["123"], ["bot applications.commands"])
+    assert query["permissions"] == [str(discord.Permissions(**dict.fromkeys(PERMISSIONS, True)).value)]
+
+
+@pytest.mark.parametrize(
+    ("token", "found"),
+    [
+        (base64.b64encode(b"123456789012345678").decode().rstrip("=") + ".abc.def", 123456789012345678),
+        ("1001.local", None),
+        ("", None),
+        ("bm90IGEgbnVtYmVy.a.b", None),
+    ],
+)
+def test_the_application_is_read_from_the_token(token: str, found: int | None) -> None:
+    """The first part of a token is the application's id in base64."""
+    assert application_of(token) == found
+
+
+def test_the_command_prints_the_link_and_what_each_permission_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link is on a line of its own; the token is not in the output."""
+    token = base64.b64encode(b"123456789012345678").decode() + ".secret.part"
+    monkeypatch.setenv("DISCORD_TOKEN", token)
+    import typer
+
+    app = typer.Typer()
+    app.command()(invite.command)
+    printed = CliRunner().invoke(app).output
+    assert printed.splitlines()[0] == invite_url(123456789012345678)
+    assert "  Speak: answer aloud" in printed
+    assert "secret" not in printed
+    assert CliRunner().invoke(app, ["--application", "77"]).output.startswith(invite_url(77))
+    monkeypatch.setenv("DISCORD_TOKEN", "nonsense")
+    assert isinstance(CliRunner().invoke(app).exception, SetupError)
