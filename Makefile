@@ -4,7 +4,7 @@
 #   make quick   format, lint, types, and the tests that need no sound, browser, Node or real time: under a minute
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
-#   make setup   .venv, locked dependencies, models: what run and test do first
+#   make setup   .venv, locked dependencies without developers' tools, models: what run does first
 #   make models  only the model files
 #   make clean   remove what setup made (not your data)
 
@@ -14,6 +14,8 @@ BIN := $(VENV)/bin
 UV_HOME := .cache/uv
 # An installed uv is used; else one is installed into .cache, which needs nothing but Python.
 UV := $(shell command -v uv 2>/dev/null || echo $(UV_HOME)/bin/uv)
+# What a bot needs, and what its developers need too: the second has 450 MB more.
+INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 SOURCES := benchmarks bot compaction config rehearsal tests voice
 
@@ -45,6 +47,7 @@ WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py
 AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
+	@$(MAKE) --no-print-directory $(SYNCED)
 	@$(MAKE) --no-print-directory --jobs 2 setup browser lint types
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal" || \
 	    $(AGAIN) -m "not rehearsal"
@@ -59,9 +62,9 @@ FIRST_ROUND ?= 0
 fuzz: $(SYNCED)
 	$(BIN)/python -m tests.fuzz $(MINUTES) $(FIRST_ROUND)
 
-setup: $(SYNCED) models
+setup: $(INSTALLED) models
 
-models: $(SYNCED)
+models: $(INSTALLED)
 	$(BIN)/roomtone models pull
 
 # The page that shares a screen is tried in a real browser, which needs some font to write with; what drives it needs
@@ -80,9 +83,14 @@ lint: $(SYNCED)
 types: $(SYNCED)
 	$(BIN)/mypy
 
+# `--inexact`: a bot that is started after `make test` keeps the developers' tools.
+$(INSTALLED): pyproject.toml uv.lock | $(UV)
+	$(UV) sync --frozen --all-extras --no-dev --inexact --python $(PYTHON)
+	touch $@
+
 $(SYNCED): pyproject.toml uv.lock | $(UV)
 	$(UV) sync --frozen --all-extras --python $(PYTHON)
-	touch $@
+	touch $(INSTALLED) $@
 
 # Debian keeps a part of Python's venv in a package of its own.
 $(UV_HOME)/bin/uv:

@@ -19,6 +19,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
@@ -94,7 +95,8 @@ def check_packages(version_of: Callable[[str], str] = metadata.version) -> Findi
     ]
     if not wrong:
         return Finding("packages", Status.OK, ", ".join(f"{name} {wanted}" for name, wanted in PINNED.items()))
-    return Finding("packages", Status.MISSING, "; ".join(wrong), "Run `pip install roomtone` again, or `uv sync`.")
+    again = "Install Roomtone again: `make clean setup`, or `uv tool install --force .`."
+    return Finding("packages", Status.MISSING, "; ".join(wrong), again)
 
 
 def check_opus(load: Callable[[], object]) -> Finding:
@@ -142,7 +144,7 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
     """Check the embedded voice: its engine and its model. Without one the bot answers in writing."""
     if not installed:
         detail = "Piper, the engine of the embedded voice, is absent: the bot answers in writing"
-        return Finding("voice", Status.WARNING, detail, "Run `pip install 'roomtone[piper]'`.")
+        return Finding("voice", Status.WARNING, detail, INSTALL_PARTS)
     finding = _check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
     if finding.status is Status.OK:
         return finding
@@ -270,7 +272,7 @@ def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) 
             "screens",
             Status.WARNING,
             f"the part 'screen' is not installed: {without}",
-            "Run `pip install 'roomtone[screen]'`.",
+            INSTALL_PARTS,
         )
     reader = f"the vision model {screen.model} and embedded reading" if screen.model else "embedded reading"
     address = urlsplit(web.public_url)
@@ -357,8 +359,7 @@ def check_rehearsal(version_of: Callable[[str], str] = metadata.version) -> Find
     absent = [name for name in REHEARSAL_PARTS if _version(name, version_of) is None]
     if not absent:
         return Finding("rehearsal", Status.OK, "its parts are installed")
-    remedy = "Run `pip install 'roomtone[rehearsal]'`."
-    return Finding("rehearsal", Status.WARNING, f"cannot be played: {', '.join(absent)} absent", remedy)
+    return Finding("rehearsal", Status.WARNING, f"cannot be played: {', '.join(absent)} absent", INSTALL_PARTS)
 
 
 _RIGHTS = "Give the user that runs the bot the right to read it."

@@ -17,6 +17,9 @@ log = structlog.get_logger()
 FAILED = 1
 # Also for a wrong option: the user must change the command or the settings.
 MISUSED = 2
+# The voice, the rehearsal and reading screens are parts that one chooses.
+INSTALL_PARTS = "In the checkout, run `make setup`, or `uv tool install '.[piper,rehearsal,screen]'`."
+_PARTS = {"cryptography": "rehearsal", "jiwer": "rehearsal", "whisper_normalizer": "rehearsal"}
 # What shells report for Ctrl-C.
 INTERRUPTED = 130
 
@@ -41,6 +44,9 @@ def report_failure(error: BaseException) -> int:
     if sys.flags.dev_mode:
         raise error
     if isinstance(cause, ImportError):
+        if (part := _PARTS.get((cause.name or "").partition(".")[0])) is not None:
+            _print_lines(f"The part '{part}' of Roomtone is not installed. {INSTALL_PARTS}")
+            return FAILED
         # Only libraries can be missing: if our own modules were, this one would not run.
         _print_lines(f"A library that Roomtone needs cannot be loaded: {cause}. Install it again: `make clean setup`.")
         return FAILED

@@ -38,8 +38,7 @@ BUSY_SHARE: Final = 0.3
 _MOST_FAILURES: Final = 3
 _REST_AFTER_FAILURES_S: Final = 60.0
 MISSING: Final = (
-    "Reading screens needs the part 'screen'. Install it with `pip install 'roomtone[screen]'`, or name a vision model "
-    "(screen.model)."
+    "Reading screens needs the part 'screen'. Install Roomtone with it, or name a vision model (screen.model)."
 )
 
 

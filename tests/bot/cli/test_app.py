@@ -9,7 +9,7 @@ import pytest
 
 from bot.cli import app
 from bot.cli.app import run_command_line
-from bot.cli.failures import report_failure
+from bot.cli.failures import INSTALL_PARTS, report_failure
 from bot.errors import SetupError
 from config.errors import ConfigError
 from rehearsal.errors import ScenarioError
@@ -133,6 +133,11 @@ def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> 
                 "A library that Roomtone needs cannot be loaded: libopus.so.0: file too short. Install it again: "
                 "`make clean setup`.\n"
             ),
+        ),
+        (
+            ModuleNotFoundError("No module named 'jiwer'", name="jiwer"),
+            1,
+            f"The part 'rehearsal' of Roomtone is not installed. {INSTALL_PARTS}\n",
         ),
         (KeyboardInterrupt(), 130, ""),
     ],

