@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import count, open_console, print_indented
-from compaction.context.record import CallRecord, ContextRecord
+from compaction.context.record import ContextRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import tzinfo
 
     from rich.console import Console
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _PART_INDENT = 4
 # Two blanks, the date and the time, two blanks.
 _MOMENT_COLUMNS = 23
-_MARKS = (b'"model_context_built"', b'"model_call_sent"')
 
 
 def command(
@@ -93,28 +92,12 @@ class SessionReplies:
         }
 
 
-def records_of(log: Path, session_id: str | None = None) -> Iterator[ContextRecord | CallRecord]:
-    """Yield the `model_context_built` and `model_call_sent` lines of a session or of all, oldest first, rotated files
-    included.
-    """
-    from bot.cli.log_view.events import parse_event
-    from bot.cli.log_view.reader import LogReader
-    from compaction.context.record import read_call, read_record
-
-    with LogReader(log) as lines:
-        for line in (*lines.read(), *lines.rest()):
-            if not any(mark in line for mark in _MARKS) or (parsed := parse_event(line)) is None:
-                continue
-            record = read_record(parsed[1]) or read_call(parsed[1])
-            if record is not None and session_id in {None, record.session_id}:
-                yield record
-
-
 async def _overview(settings: Settings, session: str | None, log: Path) -> SessionReplies:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
     from bot.memory.explain import Explainer
+    from bot.memory.prompt_records import records_of
     from bot.store.turns import SqlTurnStore
 
     async with open_existing_database(settings) as database:
@@ -138,6 +121,7 @@ async def _explain(settings: Settings, session: str | None, turn: int, log: Path
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin, MemoryAdminError
     from bot.memory.explain import Explainer
+    from bot.memory.prompt_records import records_of, reply_records
     from bot.store.turns import SqlTurnStore
     from compaction.model import Seq, TurnKind
 
@@ -147,18 +131,17 @@ async def _explain(settings: Settings, session: str | None, turn: int, log: Path
         turns = SqlTurnStore(database, clock)
         lines = list(records_of(log, session_id))
         records = [line for line in lines if isinstance(line, ContextRecord)]
-        found = [record for record in records if record.answer_to == turn]
-        if not found:
+        found = reply_records(lines, turn)
+        if found is None:
             asked = await turns.turns(session_id, Seq(turn), Seq(turn + 1))
             if asked and asked[0].kind is TurnKind.ASSISTANT:
                 # The bot's own turn: explain the last context that was built before it.
-                found = [record for record in records if record.answer_to is not None and record.answer_to < turn]
-        if not found:
+                before = [each.answer_to for each in records if each.answer_to is not None and each.answer_to < turn]
+                found = reply_records(lines, before[-1]) if before else None
+        if found is None:
             raise MemoryAdminError(_unknown(session_id, turn, records, log))
         now = SystemPrompt(settings.brain.name, settings.brain.instructions).text()
-        later = lines[lines.index(found[-1]) :]
-        calls = [line for line in later if isinstance(line, CallRecord) and line.answer_to == found[-1].answer_to]
-        return await Explainer(database, turns).explain(found[-1], prompts=[now], calls=calls)
+        return await Explainer(database, turns).explain(found.record, prompts=[now], calls=found.calls)
 
 
 def _unknown(session_id: str, turn: int, records: Sequence[ContextRecord], log: Path) -> str:

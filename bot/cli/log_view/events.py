@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-Event: TypeAlias = dict[str, Any]
+    from bot.log_reader import Event
+
 Span: TypeAlias = tuple[str, str]
 
 # "voice_context_compaction_completed" is the longest name that is frequent.
@@ -27,22 +28,6 @@ _HIDDEN = {"timestamp", "level", "event", "session_id"}
 _NEWLINE = "\n"
 # The fields that people look for first.
 _FIRST = ("reason", "problem", "error_class", "error", "detail")
-
-
-def parse_event(line: bytes) -> tuple[str, Event] | None:
-    """Return the event of a line, as text and as values, or None if there is none.
-
-    If a crash cut a line short and the next process appended to it, the last whole event is returned.
-    """
-    text = line.decode("utf-8", errors="replace").strip("\x00 \r\t")
-    for candidate in (text, text[max(text.rfind('{"timestamp"'), 0) :]):
-        try:
-            event = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and isinstance(event.get("event"), str):
-            return candidate, event
-    return None
 
 
 def format_event(event: Event, *, zone: tzinfo | None = None, with_session: bool = True) -> Iterator[Span]:

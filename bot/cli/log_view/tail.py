@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from bot.cli.log_view.events import COMPACTION, format_event, parse_event
-from bot.cli.log_view.reader import LogReader, rotated_files
+from bot.cli.log_view.events import COMPACTION, format_event
 from bot.cli.log_view.session_summary import MEMORY_EVENTS, SessionSummaries
 from bot.cli.output import count, fold, fold_pieces, open_console, terminal_columns
 from bot.errors import SetupError
+from bot.log_reader import LogReader, parse_event, rotated_files
 from bot.logs import log_path
 from config.load import load
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import TextIO
 
-    from bot.cli.log_view.events import Event
+    from bot.log_reader import Event
 
 # Most checks have nothing to do, and say so: those lines would hide the others.
 _ALIASES = {

@@ -83,8 +83,8 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> No
 
 def show_trial(folder: Path) -> None:
     """Print where the trial is, and what can be done with it."""
-    from bot.cli.explain import records_of
     from bot.logs import log_path
+    from bot.memory.prompt_records import records_of
     from compaction.context.record import ContextRecord
 
     program = _program()

@@ -1,18 +1,21 @@
 """Reads the lines of a log that is being written, rotated and sometimes truncated; each line once and in order.
 
-It knows nothing about events: a line is the bytes between two newlines.
+A line is the bytes between two newlines; `parse_event` reads the event in it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+Event: TypeAlias = dict[str, Any]
 
 CHUNK_BYTES = 1 << 16
 # No event is this long. A longer line is skipped, so that it does not fill the memory.
@@ -125,6 +128,22 @@ class LogReader:
         if self._file is not None:
             self._file.close()
         self._file = None
+
+
+def parse_event(line: bytes) -> tuple[str, Event] | None:
+    """Return the event of a line, as text and as values, or None if there is none.
+
+    If a crash cut a line short and the next process appended to it, the last whole event is returned.
+    """
+    text = line.decode("utf-8", errors="replace").strip("\x00 \r\t")
+    for candidate in (text, text[max(text.rfind('{"timestamp"'), 0) :]):
+        try:
+            event = json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            return candidate, event
+    return None
 
 
 def _opened(path: Path) -> BinaryIO | None:

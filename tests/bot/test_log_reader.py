@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.log_view.reader import MAX_LINE_BYTES, LogReader, rotated_files
+from bot.log_reader import MAX_LINE_BYTES, LogReader, rotated_files
 
 if TYPE_CHECKING:
     from pathlib import Path
