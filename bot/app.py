@@ -22,6 +22,7 @@ from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.settings import OperatorSettings, add_settings_command
 from bot.discord.commands.watch import add_watch_commands
+from bot.discord.dashboard_access import DiscordDirectory
 from bot.health import DegradedPart, Health
 from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
@@ -35,6 +36,7 @@ from bot.room.supervisor import KNOWN_ERRORS, RoomSupervisor
 from bot.runtime_tuning import low_latency_interpreter
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
+from bot.wiring.dashboard import open_dashboard
 from bot.wiring.forgetting import ForgettingRooms
 from bot.wiring.recipients import recipients
 from bot.wiring.screens import open_screens
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.dashboard.service import DashboardService
     from bot.discord.client import AddCommands, RoomtoneClient
     from bot.settings import StorageSettings
     from bot.store.guilds import GuildStore
@@ -62,11 +65,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """The bot, connected to Discord. `supervisor` runs its rooms; `metronome` sends their audio."""
+    """The bot, connected to Discord. `supervisor` runs its rooms; `metronome` sends their audio.
+
+    `dashboard_link`: logs one browser in to the dashboard; None: there is none.
+    """
 
     client: RoomtoneClient
     supervisor: RoomSupervisor
     metronome: Metronome | None
+    dashboard_link: str | None = None
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that."""
@@ -110,7 +117,8 @@ async def running_bot(
             # A server may be stricter than the operator, never laxer.
             asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         )
-        screens, desk = await open_screens(stack, settings, participation, clock)
+        dashboard = await open_dashboard(stack, stores.sessions, participation, clock)
+        screens, desk, web = await open_screens(stack, settings, participation, clock, dashboard=dashboard)
         services = await open_services(
             stack,
             settings,
@@ -121,6 +129,7 @@ async def running_bot(
             zone=zone,
             clock=clock,
             health=health,
+            dashboard=dashboard,
         )
         supervisor = RoomSupervisor(lambda place: Room(place, services), clock=clock, servers=stores.servers)
         metronome = stack.enter_context(running_metronome())
@@ -129,7 +138,7 @@ async def running_bot(
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
-            _privacy(settings, stores, participation, clock),
+            _privacy(settings, stores, participation, clock, dashboard),
             partial(add_participation_commands, participation=participation),
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
@@ -140,12 +149,13 @@ async def running_bot(
         client = await stack.enter_async_context(
             connected(settings.discord, supervisor, commands, metronome, participation, stores.servers)
         )
+        dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
         if rejoin:
             await _rejoin(client, supervisor, stores.sessions)
         stack.enter_context(low_latency_interpreter())
-        yield RunningBot(client, supervisor, metronome)
+        yield RunningBot(client, supervisor, metronome, web.login_link if web.is_listening else None)
 
 
 def _make_private(storage: StorageSettings) -> None:
@@ -182,9 +192,15 @@ def _retention(settings: BotSettings, stores: Stores, clock: Clock) -> Retention
     )
 
 
-def _privacy(settings: BotSettings, stores: Stores, participation: GuildParticipations, clock: Clock) -> AddCommands:
+def _privacy(
+    settings: BotSettings,
+    stores: Stores,
+    participation: GuildParticipations,
+    clock: Clock,
+    dashboard: DashboardService,
+) -> AddCommands:
     eraser = PersonEraser(stores.database, clock, log_folder=log_path(settings.storage.data_dir).parent)
-    rooms = ForgettingRooms(participation, stores.upkeeps)
+    rooms = ForgettingRooms(participation, stores.upkeeps, on_forgotten=dashboard.live.reset)
     records = PersonalData(stores.database, eraser, stores.people, rooms=rooms)
     facts = PrivacyFacts(
         recipients=ListeningNotice("", recipients(settings)).facts,

@@ -177,6 +177,14 @@ class LinkChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class QueuesMeasured:
+    """How much waits in the room's queues: `lengths` by the name of the queue."""
+
+    lengths: Mapping[str, int]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Something failed. `sentence`: plain, with the remedy, and without anything that people said."""
 
@@ -197,6 +205,7 @@ Event: TypeAlias = (
     | ContextBuilt
     | ReplySpoken
     | LinkChanged
+    | QueuesMeasured
     | Problem
 )
 

@@ -212,7 +212,7 @@ class RecallSettings(BaseModel):
 
 
 class WebSettings(BaseModel):
-    """The bot's web page, on which people share a screen (screen.enabled)."""
+    """The bot's web pages: the dashboard, and the page on which people share a screen (screen.enabled)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

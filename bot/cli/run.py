@@ -63,5 +63,7 @@ async def _run(settings: Settings) -> None:
         async with running_bot(parts, observe=ignore_event, zone=local_zone()) as running:
             guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"
             say(f"{running.client.user} is on Discord, in {guilds}. Call it with /join. Log: {logs.path}")
+            if running.dashboard_link is not None:
+                say(f"Dashboard: {running.dashboard_link}")
             await running.run_until(stop)
             say("Stopping: storing the last turns and ending all sessions …")

@@ -34,7 +34,7 @@ from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.recall_quotes import QuoteFinder
@@ -213,6 +213,15 @@ class Conversation:
     def dropped(self) -> Counter[str]:
         """Return how many sounds became no turn, by reason."""
         return self._hearing.dropped
+
+    @property
+    def queue_lengths(self) -> Mapping[str, int]:
+        """Return how much waits: to be recognised, to be recorded as a turn, to be answered, to be played."""
+        return {
+            **self._hearing.queue_lengths,
+            "answer": int(self._replier.waiting is not None),
+            "play": self.playback.waiting_pieces,
+        }
 
     @property
     def responder_name(self) -> str:

@@ -27,7 +27,7 @@ from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utt
 from voice.transport.audio_events import SpeakerLeft
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from bot.clock import Clock
     from voice.asr.port import Recognition, Recognizer
@@ -134,6 +134,11 @@ class Hearing:
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         self._groups: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(GROUPS_WAITING)
         self.dropped: Counter[str] = Counter()
+
+    @property
+    def queue_lengths(self) -> Mapping[str, int]:
+        """Return how many utterances wait for their text, and how many groups wait to be recorded."""
+        return {"recognise": len(self._pending), "record": self._groups.qsize()}
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
         """Take sound from the voice connection. Returns quickly."""

@@ -96,7 +96,12 @@ class Room:
                 self._upkeep = self._services.open_upkeep(session_id, self._place.guild_id, memory)
                 guild = await self._services.participation.begin_session(self._place.guild_id, session_id)
                 memory.withhold(guild.opted_out_ids)
-                with self._open_screens(session_id, memory) as screens:
+                with (
+                    self._services.show_live(session_id, self._place, memory, guild) as show,
+                    self._open_screens(session_id, memory) as screens,
+                ):
+                    self._services = self._services.also_observed_by(show)
+                    self._observe = self._services.observe
                     conversation = self._conversation = self._new_conversation(session_id, memory, guild)
                     reason = "crashed"
                     try:
@@ -267,6 +272,7 @@ class Room:
         while True:
             await self._clock.sleep(CHECK_ROOM_S)
             self._report_link(link)
+            self._observe(events.QueuesMeasured(conversation.queue_lengths, self._clock.monotonic()))
             await conversation.record_gathered_membership()
             if self._upkeep is not None:
                 self._upkeep.on_turn()

@@ -4,9 +4,11 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from bot import events
 from bot.brain.tools.toolbox import Toolbox
 from bot.room.notice import ListeningNotice
 from bot.server_settings import ServerSettingsBook, no_server_settings
@@ -14,10 +16,9 @@ from bot.settings import DEFAULT_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from datetime import tzinfo
 
-    from bot import events
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.guild_participation import GuildParticipations
+    from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens
@@ -100,3 +101,17 @@ class RoomServices:
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
     # Returns plain sentences about the parts that do not work at present.
     health: Callable[[], str] = str
+    # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
+    show_live: Callable[
+        [SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]
+    ] = lambda *_: nullcontext(events.ignore_event)
+
+    def also_observed_by(self, observe: events.Observer) -> RoomServices:
+        """Return the same services, whose events of the room `observe` gets too."""
+
+        def both(event: events.Event) -> None:
+            self.observe(event)
+            observe(event)
+
+        realtime = None if self.realtime is None else replace(self.realtime, observe=both)
+        return replace(self, observe=both, realtime=realtime)

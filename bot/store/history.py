@@ -88,6 +88,37 @@ class SessionHistory:
         async with self._database.reading() as connection:
             return {row.id: rows.note_from_row(row) for row in await connection.execute(wanted)}
 
+    async def latest_notes(self, session_id: SessionId, *, limit: int) -> tuple[Note, ...]:
+        """Return the last notes of a session, oldest first."""
+        wanted = select(notes).where(notes.c.session_id == session_id).order_by(notes.c.position.desc()).limit(limit)
+        async with self._database.reading() as connection:
+            return tuple(reversed([rows.note_from_row(row) for row in await connection.execute(wanted)]))
+
+    async def summary(self, session_id: SessionId) -> str | None:
+        """Return the summary of a session as it is now."""
+        wanted = select(sessions.c.summary).where(sessions.c.id == session_id)
+        async with self._database.reading() as connection:
+            found: str | None = await connection.scalar(wanted)
+            return found
+
+    async def first_speakers(self, session_id: SessionId) -> dict[int, str]:
+        """Return the id of whoever speaks first in each turn, by seq. Forgotten turns are missing."""
+        first = (
+            "SELECT seq, json_extract(parts, '$[0][0]') FROM turns "
+            "WHERE session_id = :session AND NOT tombstone ORDER BY seq"
+        )
+        found = await self._database.rows(first, {"session": session_id})
+        return {int(seq): str(speaker_id) for seq, speaker_id in found if speaker_id is not None}
+
+    async def speakers(self, session_id: SessionId) -> dict[str, str]:
+        """Return everybody who spoke in a session: id, and the name they had first."""
+        speakers = (
+            "SELECT part.value ->> 0, part.value ->> 1 FROM turns, json_each(turns.parts) AS part "
+            "WHERE turns.session_id = :session GROUP BY 1 ORDER BY min(turns.seq)"
+        )
+        found = await self._database.rows(speakers, {"session": session_id})
+        return {str(speaker_id): str(name) for speaker_id, name in found}
+
     async def names(self, session_id: SessionId, *, until: int) -> dict[str, str]:
         """Return the name each person had when they last spoke, up to turn `until`, by person id."""
         wanted = (

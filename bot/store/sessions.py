@@ -18,6 +18,8 @@ from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -112,9 +114,17 @@ class Sessions:
         async with self._database.reading() as connection:
             return await _one(connection, _select_sessions().where(sessions.c.id == session_id))
 
-    async def recent(self, *, limit: int = 20) -> tuple[StoredSession, ...]:
+    async def recent(
+        self, *, limit: int = 20, before: float | None = None, channels: Collection[int] | None = None
+    ) -> tuple[StoredSession, ...]:
+        """Return sessions, latest first. `before`: only those that began earlier. `channels`: only those in these."""
+        wanted = _select_sessions()
+        if before is not None:
+            wanted = wanted.where(sessions.c.started_at < before)
+        if channels is not None:
+            wanted = wanted.where(sessions.c.channel_id.in_(sorted(channels)))
         async with self._database.reading() as connection:
-            found = await connection.execute(_select_sessions().order_by(sessions.c.started_at.desc()).limit(limit))
+            found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(map(_session, found))
 
     async def end(self, session_id: SessionId) -> None:

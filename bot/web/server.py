@@ -1,7 +1,6 @@
-"""The bot's web server. It starts listening at its first use, by default for the local machine only.
+"""The bot's web server: the share page with its web socket, and the dashboard. By default for the local machine only.
 
-It serves six files and one web socket. Every response forbids the browser all features that the page does not need, and
-slow requests are disconnected.
+Every response forbids the browser all features that the pages do not need, and slow requests are disconnected.
 """
 
 from __future__ import annotations
@@ -16,17 +15,22 @@ from aiohttp import web
 
 from bot.errors import SetupError
 from bot.web.connection import WebConnection
+from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
+from bot.web.dashboard_routes import LOGIN_PATH, MAX_BODY_BYTES, DashboardRoutes
 from bot.web.open_pages import OpenPages
 from bot.web.refusals import RefusalCounter, WebRefusal
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
+from bot.web.viewer import Logins
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.settings import WebSettings
+    from bot.web.dashboard_port import Dashboard
     from bot.web.port import SharePageHost
+    from bot.web.security import ClientAddress
 
 log = structlog.get_logger()
 
@@ -49,11 +53,18 @@ _FILES: Final = {
 class WebServer:
     """The web server. Use it with `async with`; it listens from `start` on.
 
-    *Ownership*: it owns the sockets; leaving the block closes them.
+    `dashboard`: what the pages at / show; None: there are none. `on_login_link`: gets each new login link for the
+    dashboard, the first one when the server listens. *Ownership*: it owns the sockets; leaving the block closes them.
     """
 
     def __init__(
-        self, settings: WebSettings, host: SharePageHost, *, monotonic: Callable[[], float] = time.monotonic
+        self,
+        settings: WebSettings,
+        host: SharePageHost,
+        *,
+        dashboard: Dashboard | None = None,
+        on_login_link: Callable[[str], None] = lambda _: None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raises `SetupError` if the public URL or a proxy address is invalid."""
         self._settings = settings
@@ -76,6 +87,18 @@ class WebServer:
             ) from error
         self._sockets: set[web.WebSocketResponse] = set()
         self._pages = OpenPages[WebConnection]()
+        self._on_login_link = on_login_link
+        self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
+        self._dashboard: DashboardRoutes | None = None
+        if dashboard is not None:
+            self._dashboard = DashboardRoutes(
+                dashboard,
+                self._logins,
+                site=lambda: self._site,
+                pages=self._pages,
+                client=self._client,
+                count=self._count,
+            )
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,6 +110,8 @@ class WebServer:
             log.warning("web_requests_refused", **figures)
         if self._listening is not None:
             self._listening.close()
+        if self._dashboard is not None:
+            self._dashboard.close()
         for socket in list(self._sockets):
             await socket.close(code=1001)
         if self._runner is not None:
@@ -104,6 +129,19 @@ class WebServer:
     def share_link(self, token: str) -> str:
         """Return the URL of the share page. The token is in the fragment, which browsers send to no server."""
         return f"{self._site.origin}{SHARE_PATH}#{token}"
+
+    @property
+    def is_listening(self) -> bool:
+        return self._listening is not None
+
+    @property
+    def login_link(self) -> str:
+        """Return the URL that logs one browser in to the dashboard as the operator. It works once."""
+        origin = self._site.origin
+        if self.is_local:
+            # As people write it who forward the port of another machine.
+            origin = f"http://127.0.0.1:{self._port}"
+        return f"{origin}{LOGIN_PATH}#{self._logins.link_token}"
 
     async def start(self) -> None:
         """Start to listen; a second call does nothing. Raises `SetupError`."""
@@ -126,6 +164,8 @@ class WebServer:
             self._port = listening.sockets[0].getsockname()[1]
             self._site = Site.of(self._settings.public_url, port=self._port)
             log.info("web_listening", host=self._settings.host, port=self._port, origin=self._site.origin)
+            if self._dashboard is not None:
+                self._on_login_link(self.login_link)
 
     @property
     def port(self) -> int:
@@ -147,11 +187,14 @@ class WebServer:
         )
 
     def _application(self) -> web.Application:
-        app = web.Application(client_max_size=1)
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
         static = resources.files("bot.web") / "static"
-        for path, (name, kind) in _FILES.items():
+        files = _FILES if self._dashboard is None else {**_FILES, **DASHBOARD_FILES}
+        for path, (name, kind) in files.items():
             app.router.add_get(path, _serve_file((static / name).read_bytes(), kind))
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
+        if self._dashboard is not None:
+            self._dashboard.add_to(app)
         app.on_response_prepare.append(self._add_headers)
         return app
 
@@ -168,9 +211,12 @@ class WebServer:
         if figures := self._refusals.count(refusal, self._monotonic()):
             log.warning("web_requests_refused", **figures)
 
+    def _client(self, request: web.Request) -> ClientAddress:
+        return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
+
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Open a web socket, only for our own page."""
-        client = self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
+        client = self._client(request)
         if not self._site.admits(request.headers.get("Origin")):
             self._count(WebRefusal.FOREIGN_PAGE)
             raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")

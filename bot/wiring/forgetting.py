@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from weakref import WeakSet
 
     from bot.memory.upkeep import MemoryUpkeep
@@ -14,9 +14,19 @@ if TYPE_CHECKING:
 
 
 class ForgettingRooms:
-    """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms."""
+    """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
 
-    def __init__(self, participation: GuildParticipations, upkeeps: WeakSet[MemoryUpkeep]) -> None:
+    `on_forgotten`: called when the rooms have taken over that somebody was forgotten.
+    """
+
+    def __init__(
+        self,
+        participation: GuildParticipations,
+        upkeeps: WeakSet[MemoryUpkeep],
+        *,
+        on_forgotten: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._on_forgotten = on_forgotten
         self._participation = participation
         self._upkeeps = upkeeps
 
@@ -30,3 +40,4 @@ class ForgettingRooms:
         for upkeep in list(self._upkeeps):
             await upkeep.refresh()
         self._participation.on_forgotten(sessions)
+        self._on_forgotten()

@@ -1,7 +1,8 @@
-"""Opens the shared screens: the readers, the web pages, and the service behind the `/watch` commands."""
+"""Opens the shared screens and the web pages: the readers, the web server, and the service behind `/watch`."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,11 +12,13 @@ from bot.screen.readers import describe_reader, open_readers
 from bot.screen.screens import Screens
 from bot.screen.watch_service import WatchService
 from bot.web.server import WebServer
+from bot.wiring.dashboard import write_link
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from bot.clock import Clock
+    from bot.dashboard.service import DashboardService
     from bot.participation.guild_participation import GuildParticipations
     from bot.wiring.settings import BotSettings
 
@@ -23,11 +26,16 @@ log = structlog.get_logger()
 
 
 async def open_screens(
-    stack: AsyncExitStack, settings: BotSettings, participation: GuildParticipations, clock: Clock
-) -> tuple[Screens, WatchService]:
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    participation: GuildParticipations,
+    clock: Clock,
+    *,
+    dashboard: DashboardService | None = None,
+) -> tuple[Screens, WatchService, WebServer]:
     """Open the readers and the web server on `stack`. Raises `SetupError`.
 
-    The web server listens at once if it has a public URL, otherwise when somebody first asks for a link.
+    If the web server cannot listen, it tries again when somebody first asks for a link. `dashboard`: what is at /.
     """
     readers = await stack.enter_async_context(
         open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic)
@@ -39,11 +47,11 @@ async def open_screens(
         bot_name=settings.brain.name,
         reading=describe_reader(settings.screen, settings.llm),
     )
-    web = await stack.enter_async_context(WebServer(settings.web, screens))
-    if settings.screen.enabled and settings.web.public_url:
-        try:
-            await web.start()
-        except SetupError as error:
-            # Conversations work without the web server; people who ask for a link get the error.
-            log.warning("web_not_listening", problem=error)
-    return screens, WatchService(screens, web, participation)
+    on_link = partial(write_link, settings.storage.data_dir)
+    web = await stack.enter_async_context(WebServer(settings.web, screens, dashboard=dashboard, on_login_link=on_link))
+    try:
+        await web.start()
+    except SetupError as error:
+        # Conversations work without the web server; people who ask for a link get the error.
+        log.warning("web_not_listening", problem=error)
+    return screens, WatchService(screens, web, participation), web

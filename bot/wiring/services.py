@@ -27,6 +27,7 @@ from bot.store.servers import SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
+from bot.wiring.dashboard import history_for
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.dashboard.service import DashboardService
     from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
@@ -109,8 +111,10 @@ async def open_services(
     zone: tzinfo,
     clock: Clock,
     health: Health,
+    dashboard: DashboardService,
 ) -> RoomServices:
-    """Open the services that every room gets, and register those that can fail with `health`.
+    """Open the services that every room gets, and register those that can fail with `health`. `dashboard` gets the
+    stored sessions.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
@@ -125,6 +129,7 @@ async def open_services(
     policy = await policy_for(settings, model, stores.guilds)
     summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock)
     recall = await open_recall(stack, settings, database, turns, clock)
+    dashboard.history = history_for(settings, database, turns, recall)
     servers = await _open_servers(stack, settings.mcp, clock)
     toolset = Toolset(
         settings.tools,
@@ -179,6 +184,7 @@ async def open_services(
         guild_policy=policy,
         notice=ListeningNotice(settings.room.notice, recipients(settings)),
         health=health.summary,
+        show_live=dashboard.live.show,
     )
 
 

@@ -166,6 +166,12 @@ class Playback:
             return bool(self._pieces)
 
     @property
+    def waiting_pieces(self) -> int:
+        """Return how many pieces play or wait."""
+        with self._lock:
+            return len(self._pieces)
+
+    @property
     def paused(self) -> bool:
         with self._lock:
             return self._paused

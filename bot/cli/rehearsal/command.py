@@ -225,7 +225,7 @@ async def _play(
         if endpoints is not None and local_servers.model is None:
             # The requests to this chat server are recorded too, like those to the scenario's own servers.
             local_servers.model = endpoints.chat
-        companion = await stack.enter_async_context(InProcessCompanion(chosen))
+        companion = await stack.enter_async_context(InProcessCompanion(chosen, say=program.say))
         ear = await stack.enter_async_context(RehearsalRecognizer(settings.asr, names=names))
         return await rehearse_scenario(
             scenario,

@@ -26,7 +26,7 @@ from config.load import load
 from rehearsal.runner import observations as seen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import FrameType, TracebackType
 
     from config.schema import Settings
@@ -40,12 +40,14 @@ WORDS_A_SECOND = 3.0
 class InProcessCompanion:
     """`rehearsal.runner.ports.BotUnderTest` around the running bot.
 
-    `overrides`: settings by dotted name that override the scenario's. *Ownership*: an async context manager that owns
+    `overrides`: settings by dotted name that override the scenario's. `say`: gets the login link of the dashboard at
+    each start. *Ownership*: an async context manager that owns
     the bot's task, its data folder and its log handler.
     """
 
-    def __init__(self, overrides: Mapping[str, object]) -> None:
+    def __init__(self, overrides: Mapping[str, object], *, say: Callable[[str], None] = lambda _: None) -> None:
         self._overrides = dict(overrides)
+        self._say = say
         self._folder = tempfile.TemporaryDirectory(prefix="roomtone-rehearsal-", ignore_cleanup_errors=True)
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -75,6 +77,8 @@ class InProcessCompanion:
         self._task = asyncio.create_task(life, name="rehearsed-bot")
         try:
             self._running = await asyncio.shield(ready)
+            if self._running.dashboard_link is not None:
+                self._say(f"Dashboard: {self._running.dashboard_link}")
         except BaseException:
             await self.kill()
             raise
@@ -98,6 +102,8 @@ class InProcessCompanion:
                 "discord.owners": (),
                 "discord.roles": (),
                 "discord.channels": (),
+                # Several bots may run on this machine.
+                "web.port": 0,
                 "storage.data_dir": self._folder.name,
                 **self._overrides,
             }

@@ -74,7 +74,7 @@ async def serve_local_discord(
             for line in as_lines(served.settings):
                 say(line)
         if with_bot:
-            companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides)))
+            companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides), say=say))
             await companion.start(_environment(discord), lambda seen: _tell(seen, discord, crashes, stop))
             stack.push_async_callback(companion.stop)
             channel = discord.guild.voice_channels[0]

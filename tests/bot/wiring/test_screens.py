@@ -1,4 +1,4 @@
-"""The parts for shared screens, built from settings; the page server starts at once only with a public address."""
+"""The parts for shared screens, built from settings; the page server starts with the bot."""
 
 from __future__ import annotations
 
@@ -34,30 +34,28 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with AsyncExitStack() as stack:
-        yield await open_screens(stack, parts, participation, FakeClock())
+        screens, desk, _ = await open_screens(stack, parts, participation, FakeClock())
+        yield screens, desk
 
 
 @pytest.mark.asyncio
-async def test_pages_with_a_public_address_listen_at_once() -> None:
-    """With a public address the web server starts at once, so that the proxy and already open pages can reach it."""
+async def test_the_pages_are_served_at_once() -> None:
+    """The web server starts with the bot: the dashboard, a proxy and already open pages can reach it."""
     with capture_logs() as logs:
-        async with opened(port=0, public_url="https://watch.example.org") as (_, desk):
+        async with opened(port=0, public_url="https://watch.example.org") as (screens, desk):
             (port,) = [line["port"] for line in logs if line["event"] == "web_listening"]
             assert not desk.is_local
+            assert screens.room(10) is None
             async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}/share") as answer:
                 assert answer.status == 200
 
 
 @pytest.mark.asyncio
-async def test_others_wait_until_somebody_needs_them() -> None:
-    """Without a public address the web server starts later. If it cannot listen, the bot still starts."""
+async def test_a_bot_without_pages_still_starts() -> None:
+    """If the web server cannot listen, the bot starts without it, and the log says what to change."""
     with capture_logs() as logs:
-        async with opened(port=0) as (screens, desk):
+        async with opened(port=0, host="192.0.2.1") as (_, desk):
             assert desk.is_local
-            assert screens.room(10) is None
-        assert [line["event"] for line in logs] == []
-        async with opened(port=0, public_url="https://a.example", host="192.0.2.1"):
-            pass
     (line,) = logs
     assert line["event"] == "web_not_listening"
     assert "web.port" in str(line["problem"])

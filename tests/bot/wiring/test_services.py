@@ -14,6 +14,7 @@ from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.participation.guild_participation import GuildParticipations
+from bot.wiring.dashboard import open_dashboard
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
 from bot.wiring.settings import BotSettings
@@ -57,6 +58,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
     settings = Settings.model_validate(
         {
             "storage": {"data_dir": folder},
+            "web": {"port": 0},
             "models": {"directory": folder / "models"},
             "asr": {"engine": "endpoint", "base_url": "http://127.0.0.1:9/v1", "model_dir": folder / "none"},
             "llm": {"base_url": server.base_url, "model": "local-chat"},
@@ -71,7 +73,8 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
         participation = GuildParticipations(
             stores.guilds, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
-        screens, _ = await open_screens(stack, parts, participation, clock)
+        dashboard = await open_dashboard(stack, stores.sessions, participation, clock)
+        screens, _, _ = await open_screens(stack, parts, participation, clock, dashboard=dashboard)
         house.stores = stores
         house.equipment = await open_services(
             stack,
@@ -83,6 +86,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
             zone=UTC,
             clock=clock,
             health=Health(clock),
+            dashboard=dashboard,
         )
         yield house
 

@@ -143,6 +143,7 @@ class _Bot:
         self._crash = crash
         self._ending = ending
         self.supervisor = self
+        self.dashboard_link: str | None = None
         self.ended_at_once = False
 
     async def abandon(self) -> None:

@@ -45,7 +45,7 @@ async def test_everything_a_client_needs_is_printed() -> None:
 class _Crashing:
     """A companion that ends by itself as soon as it has entered the room."""
 
-    def __init__(self, _settings: object) -> None:
+    def __init__(self, _settings: object, **_options: object) -> None:
         self._report: ObservationCallback | None = None
 
     async def __aenter__(self) -> _Crashing:
@@ -100,7 +100,7 @@ async def test_it_has_a_data_folder_of_its_own(
     used: list[str] = []
 
     class Noting(_Crashing):
-        def __init__(self, overrides: Mapping[str, object]) -> None:
+        def __init__(self, overrides: Mapping[str, object], **_options: object) -> None:
             super().__init__(overrides)
             used.append(str(overrides["storage.data_dir"]))
 

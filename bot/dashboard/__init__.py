@@ -1,0 +1,5 @@
+"""The dashboard: the rooms as they live, the history of sessions, and what the model saw at each reply.
+
+`live` and `live_room` gather what happens in the rooms and send it to open pages. `history` reads stored sessions.
+`access` decides whose rooms somebody sees, and `visible` which words. `service` puts it together behind `bot.web`.
+"""

@@ -1,0 +1,46 @@
+"""Which rooms somebody may see on the dashboard. Pure; `bot.discord.dashboard_access` finds out about people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one person may see. `channels`: by server, the voice channels whose rooms they see; None: all of them.
+
+    `prompts`: the servers of which they see what the model saw. A prompt may quote what was said in other channels.
+    """
+
+    channels: Mapping[int, frozenset[int]] | None = field(default_factory=dict)
+    prompts: frozenset[int] = frozenset()
+
+    def sees(self, guild_id: int | None, channel_id: int | None) -> bool:
+        if self.channels is None:
+            return True
+        return guild_id is not None and channel_id in self.channels.get(guild_id, frozenset())
+
+    def sees_prompts(self, guild_id: int | None) -> bool:
+        return self.channels is None or guild_id in self.prompts
+
+
+EVERYTHING = Access(None)
+NOTHING = Access()
+
+
+class Directory(Protocol):
+    """Names and people of the servers that the bot is on. `bot.discord.dashboard_access` implements it."""
+
+    @property
+    def client_id(self) -> int | None:
+        """Return the id of the bot's application on Discord, which is its OAuth2 client id too."""
+
+    def names(self, guild_id: int, channel_id: int) -> tuple[str, str] | None:
+        """Return the names of a server and of a voice channel, if the bot is there."""
+
+    async def access_of(self, user_id: int) -> Access:
+        """Return what a person may see now, by their roles and permissions. Never raises: the unknown see nothing."""

@@ -1,0 +1,159 @@
+"""Logs somebody in with Discord's OAuth2: authorization code with state and PKCE.
+
+Only the scope `identify` is asked for: who somebody is. What they may see, the bot knows from its own servers. Their
+access token is used once, for that question, then given back; nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+import aiohttp
+import structlog
+
+from bot.web.dashboard_port import LoginRefusedError, LoginStart
+from bot.web.viewer import Viewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import SecretStr
+
+log = structlog.get_logger()
+
+# How long somebody may stay at Discord's page, and how many may be there at once; the oldest gives way.
+VALID_S: Final = 600.0
+MAX_PENDING: Final = 512
+# One request to Discord, and how much it may answer.
+REQUEST_TIMEOUT_S: Final = 10.0
+_MAX_ANSWER_BYTES: Final = 64_000
+_SCOPE: Final = "identify"
+_AGAIN: Final = "This login is not valid any more. Begin again, in this browser."
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A login that is at Discord. `verifier`: the secret of PKCE."""
+
+    state: str
+    verifier: str
+    redirect_uri: str
+    since: float
+
+
+class DiscordLogin:
+    """Logins in progress. `secret`: the application's client secret. `authorize_url`: Discord's page for people.
+
+    `api_base`: Discord's REST API. *Cancellation* of `finish`: the login has to begin again.
+    """
+
+    def __init__(self, secret: SecretStr, *, authorize_url: str, api_base: str, monotonic: Callable[[], float]) -> None:
+        self._secret = secret
+        self._authorize_url = authorize_url
+        self._api_base = api_base.rstrip("/")
+        self._monotonic = monotonic
+        # By the secret in the browser's cookie, oldest first.
+        self._pending: dict[str, _Pending] = {}
+
+    def start(self, client_id: int, redirect_uri: str) -> LoginStart:
+        """Begin a login. Returns the URL of Discord's page."""
+        while len(self._pending) >= MAX_PENDING:
+            del self._pending[next(iter(self._pending))]
+        proof, state, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        self._pending[proof] = _Pending(state, verifier, redirect_uri, self._monotonic())
+        query = {
+            "client_id": str(client_id),
+            "response_type": "code",
+            "redirect_uri": redirect_uri,
+            "scope": _SCOPE,
+            "state": state,
+            "code_challenge": _challenge(verifier),
+            "code_challenge_method": "S256",
+            "prompt": "none",
+        }
+        return LoginStart(f"{self._authorize_url}?{urlencode(query)}", proof)
+
+    async def finish(self, client_id: int, proof: str, state: str, code: str) -> Viewer:
+        """Return who came back with `code`. Raises `LoginRefusedError`. A login can be finished once."""
+        pending = self._pending.pop(proof, None)
+        if pending is None or self._monotonic() - pending.since > VALID_S:
+            raise LoginRefusedError(_AGAIN)
+        if not code or not secrets.compare_digest(pending.state.encode(), state.encode("utf-8", "replace")):
+            raise LoginRefusedError(_AGAIN)
+        form = {
+            "client_id": str(client_id),
+            "client_secret": self._secret.get_secret_value().strip(),
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": pending.redirect_uri,
+            "code_verifier": pending.verifier,
+        }
+        try:
+            timeout = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S)
+            async with aiohttp.ClientSession(timeout=timeout) as http:
+                token = await self._token(http, form)
+                try:
+                    return await self._identify(http, token)
+                finally:
+                    await self._give_back(http, token, form)
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            log.warning("discord_login_failed", error_class=type(error).__name__)
+            raise LoginRefusedError("Discord could not be asked who you are. Try again in a moment.") from error
+
+    async def _token(self, http: aiohttp.ClientSession, form: dict[str, str]) -> str:
+        async with http.post(f"{self._api_base}/oauth2/token", data=form, allow_redirects=False) as response:
+            answer = await _object(response)
+            if response.status != 200:
+                reason = answer.get("error")
+                log.warning("discord_login_refused", status=response.status)
+                if reason == "invalid_client":
+                    raise LoginRefusedError(
+                        "Discord does not accept the bot's client secret. Whoever runs me can copy it again from the "
+                        "OAuth2 page of the developer portal."
+                    )
+                raise LoginRefusedError(_AGAIN)
+        token, scope = answer.get("access_token"), str(answer.get("scope", "")).split()
+        if not isinstance(token, str) or _SCOPE not in scope:
+            raise LoginRefusedError(_AGAIN)
+        return token
+
+    async def _identify(self, http: aiohttp.ClientSession, token: str) -> Viewer:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with http.get(f"{self._api_base}/users/@me", headers=headers, allow_redirects=False) as response:
+            answer = await _object(response)
+        user_id = str(answer.get("id", ""))
+        if response.status != 200 or not user_id.isascii() or not user_id.isdecimal() or len(user_id) > 20:
+            raise LoginRefusedError("Discord did not say who you are. Try again.")
+        name = answer.get("global_name") or answer.get("username")
+        return Viewer(str(name or user_id)[:100], int(user_id))
+
+    async def _give_back(self, http: aiohttp.ClientSession, token: str, form: dict[str, str]) -> None:
+        """Revoke the access token. If that fails, it lapses by itself."""
+        given = {name: form[name] for name in ("client_id", "client_secret")} | {"token": token}
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                async with http.post(f"{self._api_base}/oauth2/token/revoke", data=given, allow_redirects=False):
+                    pass
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            log.info("discord_token_not_revoked", error_class=type(error).__name__)
+
+
+async def _object(response: aiohttp.ClientResponse) -> dict[str, Any]:
+    """Return the JSON object of an answer. Raises `ValueError` if it is none."""
+    body = await response.content.read(_MAX_ANSWER_BYTES)
+    answer = json.loads(body)
+    if not isinstance(answer, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - one error for all that is no answer
+    return answer
+
+
+def _challenge(verifier: str) -> str:
+    """Return the S256 challenge of RFC 7636, section 4.2."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

@@ -1,0 +1,233 @@
+"""Reads stored sessions for the dashboard: their turns, what was said about something, what the model saw.
+
+Whoever asks here may see the session; `service` has checked that. Raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bot.dashboard.messages import chapter_json, note_json, segment_json, turn_json
+from bot.dashboard.visible import WITHHELD, SpeechFilter
+from bot.memory.explain import Explainer
+from bot.memory.prompt_records import records_of, reply_records
+from bot.store.history import SessionHistory
+from compaction.context.record import CallRecord, ContextRecord
+from compaction.model import Seq
+from compaction.payload import PartKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from bot.memory.explain import ExplainedCall, Explanation
+    from bot.memory.recall import Recall
+    from bot.store.database import Database
+    from bot.store.sessions import StoredSession
+    from bot.web.dashboard_port import Json
+    from compaction.memory.passage import Scope
+    from compaction.memory.recall import RecallHit
+    from compaction.model import SessionId, Turn
+    from compaction.ports import TurnStore
+
+# Turns and notes that a page gets at once.
+TURNS_AT_ONCE: Final = 200
+NOTES_SHOWN: Final = 40
+HITS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The lines of one session in the log, which take a while to find."""
+
+    session_id: SessionId
+    lines: tuple[ContextRecord | CallRecord, ...]
+
+
+class StoredHistory:
+    """The stored sessions. `log`: the log file. `prompt`: returns the system prompt of now, which may not be stored."""
+
+    def __init__(self, database: Database, turns: TurnStore, recall: Recall, *, log: Path, prompt: str) -> None:
+        self._history = SessionHistory(database)
+        self._explainer = Explainer(database, turns)
+        self._turns = turns
+        self._recall = recall
+        self._log = log
+        self._prompt = prompt
+        # Of one session, until the list of its replies is asked for again.
+        self._read: _Log | None = None
+
+    async def filter_of(self, session_id: SessionId, withheld: frozenset[str]) -> SpeechFilter:
+        """Return what may be shown of a session. `withheld`: the people of its server who opted out."""
+        return SpeechFilter.of(withheld, (await self._history.speakers(session_id)).keys() if withheld else ())
+
+    async def turns(
+        self, session_id: SessionId, total: int, *, first: int | None = None, most: int = TURNS_AT_ONCE
+    ) -> Sequence[Turn]:
+        """Return turns from `first` on, or the last ones. `total`: how many the session has."""
+        start = max(0, total - most) if first is None else min(first, total)
+        return await self._turns.turns(session_id, Seq(start), Seq(min(start + most, total)))
+
+    async def notes_json(self, session_id: SessionId, visible: SpeechFilter) -> list[Json]:
+        """Return the last notes about screens, oldest first."""
+        if not visible.shows_derived:
+            return []
+        return [note_json(note) for note in await self._history.latest_notes(session_id, limit=NOTES_SHOWN)]
+
+    async def folds_json(self, session_id: SessionId, visible: SpeechFilter, total: int) -> Json:
+        """Return who spoke in which turn, and what was folded, for the picture of the memory."""
+        spoke = await self._history.first_speakers(session_id)
+        shown = [each for each in dict.fromkeys(spoke.values()) if each not in visible.withheld]
+        place = {speaker: number for number, speaker in enumerate(shown)}
+        segments = await self._history.segments(session_id)
+        chapters = await self._history.chapters(session_id)
+        return {
+            "speakers": shown,
+            "by_turn": [place.get(spoke.get(seq, ""), -1) for seq in range(total)],
+            "segments": [
+                segment_json(each, with_gist=visible.shows_derived)
+                for each in segments
+                if not each.closing and each.start < each.end
+            ],
+            "chapters": [chapter_json(each) for each in chapters],
+        }
+
+    async def session_json(self, stored: StoredSession, visible: SpeechFilter, *, first: int | None) -> Json:
+        """Return a session with some of its turns."""
+        found = await self.turns(stored.id, stored.turn_count, first=first)
+        shown = visible.shows_derived
+        return {
+            "session": stored.id,
+            "total": stored.turn_count,
+            "turns": [turn_json(visible.turn(turn)) for turn in found],
+            "summary": (await self._history.summary(stored.id) or "") if shown else WITHHELD,
+            "notes": await self.notes_json(stored.id, visible),
+            **await self.folds_json(stored.id, visible, stored.turn_count),
+        }
+
+    # -- search -----------------------------------------------------------------------------------------------------
+
+    async def search(self, query: str, scope: Scope) -> tuple[RecallHit, ...]:
+        """Return what was said about something in `scope`, best first."""
+        return await self._recall.search(query, scope, limit=HITS)
+
+    # -- what the model saw ------------------------------------------------------------------------------------------
+
+    async def replies_json(self, session_id: SessionId) -> list[Json]:
+        """Return the replies of a session that the log knows, oldest first: numbers and tokens, no words."""
+        lines = tuple(await asyncio.to_thread(lambda: list(records_of(self._log, session_id))))
+        self._read = _Log(session_id, lines)
+        latest = {line.answer_to: line for line in lines if isinstance(line, ContextRecord)}
+        return [_record_json(record) for turn, record in latest.items() if turn is not None]
+
+    async def reply_json(self, session_id: SessionId, turn: int, total: int, visible: SpeechFilter) -> Json | None:
+        """Return what the model saw for the reply to `turn`; None if the log does not know."""
+        if self._read is None or self._read.session_id != session_id:
+            await self.replies_json(session_id)
+        assert self._read is not None, "read above"
+        found = reply_records(self._read.lines, turn)
+        if found is None:
+            return None
+        explained = await self._explainer.explain(found.record, prompts=[self._prompt], calls=found.calls)
+        told = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.withheld else ()
+        return {
+            **_record_json(found.record),
+            "exact": explained.rebuilt.exact,
+            "lost": list(explained.rebuilt.lost),
+            **_parts_json(explained, visible, {each.seq: each for each in told}),
+            "sources": _sources_json(explained, visible),
+        }
+
+
+def hit_json(hit: RecallHit, visible: SpeechFilter) -> Json | None:
+    """Return a search hit, or None if it may not be shown."""
+    turns = [visible.turn(turn) for turn in hit.turns]
+    if hit.seq is None or not turns:
+        if not visible.shows_derived:
+            return None
+    elif all(turn.tombstone for turn in turns if turn.seq == hit.seq):
+        return None
+    return {
+        "session": hit.session_id,
+        "kind": hit.kind.value,
+        "seq": hit.seq if hit.seq is not None else hit.seq_from,
+        "at": hit.at,
+        "who": hit.speaker if hit.seq is None or visible.shows_derived else "",
+        "text": "" if turns else hit.text,
+        "turns": [turn_json(turn) for turn in turns],
+        "corrected": hit.superseded_by is not None,
+    }
+
+
+def _record_json(record: ContextRecord) -> Json:
+    return {
+        "turn": record.answer_to,
+        "at": record.at,
+        "mode": record.mode,
+        "cursor": record.cursor,
+        "revision": record.summary_revision,
+        "from": record.seq_from,
+        "to": record.seq_to,
+        "tokens": dict(record.tokens),
+        "total_tokens": record.total_tokens,
+        "max_tokens": record.max_input_tokens,
+        "evicted": None if record.evicted is None else list(record.evicted),
+    }
+
+
+def _parts_json(explained: Explanation, visible: SpeechFilter, turns: Mapping[int, Turn]) -> Json:
+    """Return the parts of the prompt, and of each call what was no part of it."""
+    parts = [(part, visible.prompt_part(part, turns)) for part in explained.rebuilt.payload]
+    return {
+        "parts": [
+            {
+                "kind": part.kind.value,
+                "role": part.role,
+                "from": part.seq_from,
+                "to": part.seq_to,
+                "tokens": part.tokens,
+                "content": WITHHELD if text is None else text,
+                "withheld": text is None,
+            }
+            for part, text in parts
+        ],
+        "calls": [_call_json(call, visible) for call in explained.calls],
+    }
+
+
+def _call_json(call: ExplainedCall, visible: SpeechFilter) -> Json:
+    return {
+        "at": call.at,
+        "exact": call.exact,
+        "same": sum(message.is_part for message in call.messages),
+        "others": [
+            WITHHELD if visible.withheld else _message_text(message.text)
+            for message in call.messages
+            if not message.is_part
+        ],
+    }
+
+
+def _message_text(text: str | None) -> str:
+    if text is None:
+        return "Not stored any more."
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=1)
+    except ValueError:
+        return text
+
+
+def _sources_json(explained: Explanation, visible: SpeechFilter) -> list[Json]:
+    """Return where each sentence of the summary comes from."""
+    if not visible.shows_derived or PartKind.SUMMARY.value not in explained.record.tokens:
+        return []
+    return [
+        {
+            "text": each.source.text,
+            "turns": [] if each.source.sentence is None else list(each.source.sentence.turn_seqs),
+        }
+        for each in explained.summary
+    ]

@@ -1,0 +1,234 @@
+"""The open rooms, and the events that open pages get of them.
+
+Each event has a number. The last ones are kept, so that a page that lost its connection gets what it missed; if they
+are gone, it is told to read everything anew. A page that does not keep up is dropped. When words are forgotten or
+withheld, all kept events of that room go, and its pages read anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+import structlog
+
+from bot import events
+from bot.dashboard.live_room import LiveRoom
+from bot.dashboard.messages import server_sent_event
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from types import TracebackType
+
+    from bot.channel.port import Place
+    from bot.clock import Clock
+    from bot.dashboard.access import Access
+    from bot.participation.guild_participation import GuildParticipation
+    from bot.web.dashboard_port import Json
+    from compaction.model import SessionId
+    from compaction.session import SessionMemory
+
+log = structlog.get_logger()
+
+# What a page may have missed: some minutes of a lively room.
+KEPT_EVENTS: Final = 1_000
+# What may wait for one page. A snapshot of a burst; a page that is further behind is dropped and connects again.
+WAITING_EVENTS: Final = 300
+LOOK_EVERY_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEvent:
+    """One event for the pages that may see the channel. `text`: as it is sent."""
+
+    number: int
+    session_id: SessionId
+    guild_id: int
+    channel_id: int
+    text: str
+
+
+class Follower:
+    """One page's events. Implements `bot.web.dashboard_port.LiveFeed`.
+
+    `access`: returns what its viewer may see now.
+    """
+
+    def __init__(self, access: Callable[[], Awaitable[Access]]) -> None:
+        self._access = access
+        self._waiting: deque[LiveEvent | str] = deque()
+        self._added = asyncio.Event()
+        self._over = False
+
+    async def next(self) -> str | None:
+        """See `LiveFeed.next`."""
+        while True:
+            while self._waiting:
+                # Before the event is taken: a cancelled call loses none.
+                access = await self._access()
+                if not self._waiting:
+                    break
+                event = self._waiting.popleft()
+                if isinstance(event, str):
+                    return event
+                if access.sees(event.guild_id, event.channel_id):
+                    return event.text
+            if self._over:
+                return None
+            self._added.clear()
+            await self._added.wait()
+
+    def add(self, event: LiveEvent | str) -> None:
+        """Queue an event. If too many wait, the feed is over."""
+        if self._over:
+            return
+        if len(self._waiting) >= WAITING_EVENTS:
+            log.info("dashboard_page_dropped", reason="slow")
+            self.end()
+            return
+        self._waiting.append(event)
+        self._added.set()
+
+    def drop(self, session_id: SessionId) -> None:
+        """Drop the waiting events of a session."""
+        self._waiting = deque(each for each in self._waiting if isinstance(each, str) or each.session_id != session_id)
+
+    def end(self) -> None:
+        """End the feed without what waits."""
+        self._waiting.clear()
+        self._over = True
+        self._added.set()
+
+
+class LiveRooms:
+    """All open rooms and all followers. An async context manager.
+
+    *Ownership*: owns the task that looks at the rooms.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rooms: dict[SessionId, LiveRoom] = {}
+        self._kept: deque[LiveEvent] = deque(maxlen=KEPT_EVENTS)
+        self._followers: set[Follower] = set()
+        self._count = 0
+        # Numbers of an earlier process mean nothing here.
+        self._boot = secrets.token_hex(4)
+        self._looking: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._looking = asyncio.create_task(self._look(), name="dashboard-look")
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        assert self._looking is not None, "entered"
+        self._looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._looking
+        for follower in list(self._followers):
+            follower.end()
+
+    # -- the rooms' side ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def show(
+        self, session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
+    ) -> Iterator[events.Observer]:
+        """Show a room while the block runs. Yields what takes the room's events."""
+        room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish)
+        self._rooms[session_id] = room
+        self._publish(room, "opened", {"room": room.brief()})
+
+        def observe(event: events.Event) -> None:
+            room.observe(event)
+            if isinstance(event, events.CompactionLanded):
+                # The memory is still reporting the compaction; ask it when it has finished.
+                asyncio.get_running_loop().call_soon(room.tell_fold)
+
+        try:
+            yield observe
+        finally:
+            del self._rooms[session_id]
+            self._forget(room)
+            self._publish(room, "closed", {"session": session_id})
+
+    # -- the pages' side ----------------------------------------------------------------------------------------------
+
+    @property
+    def mark(self) -> str:
+        """Return the id of the last event."""
+        return f"{self._boot}-{self._count}"
+
+    def rooms(self, access: Access) -> list[LiveRoom]:
+        """Return the open rooms that somebody may see."""
+        return [room for room in self._rooms.values() if access.sees(room.place.guild_id, room.place.channel_id)]
+
+    @contextmanager
+    def follow(self, access: Callable[[], Awaitable[Access]], last_event_id: str) -> Iterator[Follower]:
+        """Follow what happens from `last_event_id` on. `access`: returns what the page's viewer may see now."""
+        follower = Follower(access)
+        missed = self._since(last_event_id)
+        if missed is None:
+            follower.add(server_sent_event(self.mark, "again", {}))
+        else:
+            # Makes the page's connection known as open.
+            follower.add("retry: 2000\n\n")
+            for event in missed:
+                follower.add(event)
+        self._followers.add(follower)
+        try:
+            yield follower
+        finally:
+            self._followers.discard(follower)
+            follower.end()
+
+    def _since(self, last_event_id: str) -> list[LiveEvent] | None:
+        """Return the events after the one with this id; None if they are not known any more."""
+        if not last_event_id:
+            return []
+        boot, _, number = last_event_id.partition("-")
+        if boot != self._boot or not number.isascii() or not number.isdecimal() or len(number) > 15:
+            return None
+        missed = [event for event in self._kept if event.number > int(number)]
+        if int(number) > self._count or len(missed) > WAITING_EVENTS // 2:
+            return None
+        oldest = self._kept[0].number if self._kept else self._count + 1
+        return missed if int(number) >= min(oldest - 1, self._count) else None
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def _publish(self, room: LiveRoom, kind: str, data: Json) -> None:
+        self._count += 1
+        text = server_sent_event(self.mark, kind, data)
+        event = LiveEvent(self._count, room.session_id, room.place.guild_id, room.place.channel_id, text)
+        self._kept.append(event)
+        for follower in self._followers:
+            follower.add(event)
+
+    def _forget(self, room: LiveRoom) -> None:
+        """Drop every kept and waiting event of a room: it may have words that nobody shall see any more."""
+        self._kept = deque((each for each in self._kept if each.session_id != room.session_id), maxlen=KEPT_EVENTS)
+        for follower in self._followers:
+            follower.drop(room.session_id)
+
+    def reset(self) -> None:
+        """Have the pages of all rooms read anew, because words were forgotten."""
+        for room in list(self._rooms.values()):
+            self._reset(room)
+
+    def _reset(self, room: LiveRoom) -> None:
+        self._forget(room)
+        self._publish(room, "reset", {"session": room.session_id})
+
+    async def _look(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_EVERY_S)
+            for room in list(self._rooms.values()):
+                if room.look():
+                    self._reset(room)

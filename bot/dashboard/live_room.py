@@ -1,0 +1,274 @@
+"""What the dashboard knows of one open room: the figures of its charts, from the room's events.
+
+Words are not kept here: a page that opens reads them from the session's memory and store, so that nothing outlives its
+deletion.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Final
+
+from bot import events
+from bot.dashboard.messages import note_json, turn_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from bot.channel.port import Place
+    from bot.clock import Clock
+    from bot.participation.guild_participation import GuildParticipation
+    from bot.web.dashboard_port import Json
+    from compaction.model import SessionId
+    from compaction.session import SessionMemory
+
+# The charts: this many replies, ten minutes of packets and queues (every 5 s), and two hours of costs (every minute).
+REPLIES_SHOWN: Final = 24
+MEASURED: Final = 120
+COSTS: Final = 120
+COST_EVERY_S: Final = 60.0
+FOLDS: Final = 200
+PROBLEMS: Final = 5
+# Utterances whose stages are waited for by a reply.
+_STAGES: Final = 32
+
+
+class LiveRoom:
+    """One open room. `publish`: sends a kind of event with its data to the pages. Not thread-safe."""
+
+    def __init__(
+        self,
+        session_id: SessionId,
+        place: Place,
+        memory: SessionMemory,
+        guild: GuildParticipation,
+        *,
+        clock: Clock,
+        publish: Callable[[LiveRoom, str, Json], None],
+    ) -> None:
+        self.session_id = session_id
+        self.place = place
+        self.memory = memory
+        self.guild = guild
+        self.opened_at = clock.now()
+        self._clock = clock
+        self._publish = publish
+        self._stages: dict[str, Mapping[str, float]] = {}
+        self._replies: deque[Json] = deque(maxlen=REPLIES_SHOWN)
+        self._packets: deque[Json] = deque(maxlen=MEASURED)
+        self._queues: deque[Json] = deque(maxlen=MEASURED)
+        self._costs: deque[Json] = deque(maxlen=COSTS)
+        self._folds: deque[Json] = deque(maxlen=FOLDS)
+        self._problems: deque[Json] = deque(maxlen=PROBLEMS)
+        self._dropped: Counter[str] = Counter()
+        self._link = ""
+        self._people: Json = {}
+        self._cost_at = float("-inf")
+        # Who has spoken in the session, as far as anybody had to know.
+        self._speakers: set[str] = set()
+        self._withheld = guild.opted_out_ids()
+        self._changes = memory.external_changes
+
+    # -- what happens -----------------------------------------------------------------------------------------------
+
+    def observe(self, event: events.Event) -> None:
+        """Take one of the room's events."""
+        match event:
+            case events.UtteranceTranscribed() if not self.guild.excludes(event.speaker_id):
+                speaker, who = str(event.speaker_id), self._name(event.speaker_id)
+                self._tell("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})
+            case events.TurnRecorded():
+                for spoken in event.utterances:
+                    self._remember_stages(spoken)
+                self.add_speakers(part.speaker_id for part in event.turn.parts)
+                heard = [spoken.utterance.id for spoken in event.utterances]
+                turn = turn_json(self.memory.allowed_part(event.turn))
+                self._tell("turn", {"turn": turn, "heard": heard, "total": self.memory.total_turns})
+            case events.ScreenNoted():
+                if self.shows_notes:
+                    self._tell("note", {"note": note_json(event.note)})
+            case events.ReplySpoken():
+                self._add_reply(event)
+            case events.LinkChanged():
+                self._link = event.state
+                figures = {"at": self._clock.now(), **event.counters}
+                self._packets.append(figures)
+                self._tell("packets", {"packets": figures, "link": event.state})
+            case _:
+                self._observe_rest(event)
+
+    def _observe_rest(self, event: events.Event) -> None:
+        match event:
+            case events.SpeechDropped():
+                self._dropped[event.reason] += 1
+                self._tell("dropped", {"id": event.utterance_id, "dropped": dict(self._dropped)})
+            case events.ContextBuilt():
+                tokens: Counter[str] = Counter()
+                for part in event.parts:
+                    tokens[part.kind.value] += part.tokens
+                self._tell("prompt", {"answer_to": event.answer_to, "tokens": dict(tokens)})
+            case events.QueuesMeasured():
+                figures = {"at": self._clock.now(), **event.lengths, "unfolded": len(self.memory.window)}
+                self._queues.append(figures)
+                self._tell("queues", {"queues": figures})
+            case events.CompactionLanded():
+                self._folds.append(
+                    {
+                        "at": self._clock.now(),
+                        "from": event.old_cursor,
+                        "to": event.new_cursor,
+                        "ms": round(event.latency_ms),
+                        "degraded": event.degraded,
+                    }
+                )
+            case events.CompactionFailed():
+                self._add_problem("memory", event.reason)
+            case events.Problem():
+                self._add_problem(event.where, event.sentence)
+            case _:
+                pass
+
+    def tell_fold(self) -> None:
+        """Tell the pages where the cursor is. Call it after the memory has finished a compaction."""
+        self._tell("fold", self.memory_json())
+
+    def look(self) -> bool:
+        """Tell the pages what changed without an event: people, modes, costs. Call it every few seconds.
+
+        Returns whether words were forgotten or withheld since the last call, so that pages must be read anew.
+        """
+        people = self.people_json()
+        if people != self._people:
+            self._people = people
+            self._tell("people", people)
+        now = self._clock.monotonic()
+        if now - self._cost_at >= COST_EVERY_S:
+            self._cost_at = now
+            self._costs.append(self._cost(now))
+            self._tell("cost", {"cost": self._costs[-1]})
+        withheld, changes = self.guild.opted_out_ids(), self.memory.external_changes
+        changed = (withheld, changes) != (self._withheld, self._changes)
+        self._withheld, self._changes = withheld, changes
+        return changed
+
+    # -- what a page reads -------------------------------------------------------------------------------------------
+
+    @property
+    def shows_notes(self) -> bool:
+        """Return whether screen notes may be shown: nobody who spoke here has opted out."""
+        return not self._speakers & self.guild.opted_out_ids()
+
+    def add_speakers(self, ids: Iterable[str]) -> None:
+        """Note who has spoken in the session, also in an earlier room of it."""
+        self._speakers.update(ids)
+
+    def brief(self) -> Json:
+        """Return the room for a list of rooms."""
+        return {
+            "session": self.session_id,
+            "guild": self.place.guild_name,
+            "room": self.place.name,
+            "opened_at": self.opened_at,
+            "people": sum(not person.is_bot for person in self.place.members()),
+            "turns": self.memory.total_turns,
+        }
+
+    def figures(self) -> Json:
+        """Return the charts, and what they are about, without anything that people said."""
+        return {
+            **self.brief(),
+            "link": self._link,
+            "present": self.people_json(),
+            "replies": list(self._replies),
+            "packets": list(self._packets),
+            "queues": list(self._queues),
+            "costs": [*self._costs, self._cost(self._clock.monotonic())],
+            "ceiling": {
+                "calls": self.guild.costs.ceiling.calls,
+                "tokens": self.guild.costs.ceiling.tokens,
+                "spoken_s": self.guild.costs.ceiling.spoken_s,
+            },
+            "folds": list(self._folds),
+            "problems": list(self._problems),
+            "dropped": dict(self._dropped),
+        }
+
+    def memory_json(self) -> Json:
+        """Return the session's memory: where its cursor is, and its summary."""
+        memory = self.memory
+        # Also looks who is withheld.
+        window = memory.window
+        summary = memory.summary
+        return {
+            "mode": memory.mode.value,
+            "total": memory.total_turns,
+            "cursor": memory.cursor,
+            "window_from": window[0].seq if window else memory.total_turns,
+            "summary": "" if summary is None else summary.text,
+            "folds": list(self._folds),
+        }
+
+    def people_json(self) -> Json:
+        """Return who is in the channel, and how the bot takes part there."""
+        return {
+            "mode": self.guild.voice_mode.value,
+            "silent": self.guild.silence.applies(self.session_id, now=self._clock.now()),
+            "people": [
+                {
+                    "id": str(person.id),
+                    "name": person.name,
+                    "bot": person.is_bot,
+                    "heard": not person.is_bot and not self.guild.excludes(person.id),
+                }
+                for person in self.place.members()
+            ],
+        }
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _tell(self, kind: str, data: Json) -> None:
+        self._publish(self, kind, {"session": self.session_id, **data})
+
+    def _name(self, user_id: int) -> str:
+        return next((person.name for person in self.place.members() if person.id == user_id), "Somebody")
+
+    def _cost(self, now: float) -> Json:
+        cost = self.guild.costs.last_hour(now)
+        return {
+            "at": self._clock.now(),
+            "calls": cost.calls,
+            "tokens": cost.tokens,
+            "spoken_s": round(cost.spoken_s, 1),
+        }
+
+    def _add_problem(self, where: str, sentence: str) -> None:
+        self._problems.append({"at": self._clock.now(), "where": where, "sentence": sentence})
+        self._tell("problem", {"problem": self._problems[-1]})
+
+    def _remember_stages(self, spoken: events.SpokenText) -> None:
+        while len(self._stages) >= _STAGES:
+            del self._stages[next(iter(self._stages))]
+        figures = {"ended_at": spoken.ended_at}
+        for name in ("endpoint_ms", "queue_ms", "recognise_ms"):
+            figures[name] = float(spoken.stages_ms[name])
+        self._stages[spoken.utterance.id] = figures
+
+    def _add_reply(self, event: events.ReplySpoken) -> None:
+        """Add a reply's latencies. Without an utterance, nobody waited for it."""
+        stages = self._stages.get(event.utterance_id or "")
+        if stages is None or event.first_audio_at is None:
+            return
+        total = 1000 * (event.first_audio_at - stages["ended_at"])
+        model = event.model_first_token_ms
+        voice = event.synthesis_first_audio_ms
+        reply: Json = {
+            "turn": event.answer_to,
+            "total": round(total),
+            "endpoint": round(stages["endpoint_ms"]),
+            "recognise": round(stages["queue_ms"] + stages["recognise_ms"]),
+            "model": None if model is None else round(model),
+            "voice": None if voice is None else round(voice - (model or 0.0)),
+            "interrupted": event.interrupted,
+        }
+        self._replies.append(reply)
+        self._tell("reply", {"reply": reply})

@@ -1,0 +1,258 @@
+"""Answers the dashboard's pages: checks what a viewer may see, then reads it. Implements `bot.web.dashboard_port`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory
+from bot.dashboard.history import HITS, hit_json
+from bot.dashboard.messages import turn_json
+from bot.web.dashboard_port import LoginRefusedError, LoginStart, NotShownError
+from compaction.memory.passage import Scope
+from compaction.model import SessionId
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from bot.clock import Clock
+    from bot.dashboard.discord_login import DiscordLogin
+    from bot.dashboard.history import StoredHistory
+    from bot.dashboard.live import LiveRooms
+    from bot.dashboard.visible import SpeechFilter
+    from bot.participation.guild_participation import GuildParticipations
+    from bot.store.sessions import Sessions, StoredSession
+    from bot.web.dashboard_port import Json, LiveFeed
+    from bot.web.viewer import Viewer
+    from compaction.memory.recall import RecallHit
+
+SESSIONS_AT_ONCE: Final = 30
+# Turns of an open room that a page gets: enough to scroll back a while.
+LIVE_TURNS: Final = 120
+# How long it is believed what somebody may see. Discord allows few requests.
+ACCESS_S: Final = 30.0
+MAX_KNOWN: Final = 256
+
+NO_ROOM: Final = "There is no such room, or it is over, or you may not see it."
+NO_SESSION: Final = "There is no such session, or you may not see it."
+
+
+class DashboardService:
+    """The dashboard of one process. `history` and `directory` come later: before, only open rooms are shown.
+
+    `discord_login`: logs people in with Discord; None: only login links work.
+    """
+
+    def __init__(
+        self,
+        live: LiveRooms,
+        sessions: Sessions,
+        participation: GuildParticipations,
+        *,
+        clock: Clock,
+        discord_login: DiscordLogin | None = None,
+    ) -> None:
+        self.live = live
+        self.history: StoredHistory | None = None
+        self.directory: Directory | None = None
+        self._sessions = sessions
+        self._participation = participation
+        self._clock = clock
+        self._discord_login = discord_login
+        self._known: dict[int, tuple[float, Access]] = {}
+
+    # -- login ------------------------------------------------------------------------------------------------------
+
+    @property
+    def discord_login(self) -> bool:
+        """See `Dashboard.discord_login`."""
+        return self._discord_login is not None and self.directory is not None and self.directory.client_id is not None
+
+    def start_login(self, redirect_uri: str) -> LoginStart:
+        """See `Dashboard.start_login`."""
+        login, client_id = self._login()
+        return login.start(client_id, redirect_uri)
+
+    async def finish_login(self, proof: str, state: str, code: str) -> Viewer:
+        """See `Dashboard.finish_login`."""
+        login, client_id = self._login()
+        viewer = await login.finish(client_id, proof, state, code)
+        if await self._access(viewer) == NOTHING:
+            raise LoginRefusedError(
+                "You are logged in at Discord, but there is no server where you may see my rooms. Moderators may, and "
+                "members with one of the roles that I serve."
+            )
+        return viewer
+
+    def _login(self) -> tuple[DiscordLogin, int]:
+        client_id = None if self.directory is None else self.directory.client_id
+        if self._discord_login is None or client_id is None:
+            raise LoginRefusedError("Logging in with Discord is not set up here. Use the login link that I printed.")
+        return self._discord_login, client_id
+
+    async def _access(self, viewer: Viewer) -> Access:
+        """Return what a viewer may see now, at most `ACCESS_S` old."""
+        if viewer.user_id is None:
+            return EVERYTHING
+        if self.directory is None:
+            return NOTHING
+        now = self._clock.monotonic()
+        known = self._known.get(viewer.user_id)
+        if known is None or now - known[0] >= ACCESS_S:
+            known = now, await self.directory.access_of(viewer.user_id)
+            self._known.pop(viewer.user_id, None)
+            self._known[viewer.user_id] = known
+            while len(self._known) > MAX_KNOWN:
+                del self._known[next(iter(self._known))]
+        return known[1]
+
+    # -- open rooms -------------------------------------------------------------------------------------------------
+
+    async def rooms(self, viewer: Viewer) -> Json:
+        """See `Dashboard.rooms`."""
+        shown = self.live.rooms(await self._access(viewer))
+        return {"rooms": [room.brief() for room in shown]}
+
+    async def room(self, viewer: Viewer, session_id: str) -> Json:
+        """See `Dashboard.room`."""
+        shown = self.live.rooms(await self._access(viewer))
+        room = next((each for each in shown if each.session_id == session_id), None)
+        if room is None:
+            raise NotShownError(NO_ROOM)
+        # Before reading: an event that comes meanwhile is sent again, which does no harm.
+        mark = self.live.mark
+        history = self._history()
+        withheld = await self._withheld(room.place.guild_id)
+        visible = await history.filter_of(room.session_id, withheld)
+        room.add_speakers(visible.speakers)
+        turns = await history.turns(room.session_id, room.memory.total_turns, most=LIVE_TURNS)
+        return {
+            **room.figures(),
+            "mark": mark,
+            "now": self._clock.now(),
+            "memory": {
+                **room.memory_json(),
+                **await history.folds_json(room.session_id, visible, room.memory.total_turns),
+            },
+            "turns": [turn_json(room.memory.allowed_part(turn)) for turn in turns],
+            "notes": await history.notes_json(room.session_id, visible),
+        }
+
+    def follow(self, viewer: Viewer, last_event_id: str) -> AbstractContextManager[LiveFeed]:
+        """See `Dashboard.follow`."""
+        return self.live.follow(lambda: self._access(viewer), last_event_id)
+
+    # -- stored sessions ---------------------------------------------------------------------------------------------
+
+    async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
+        """See `Dashboard.sessions`."""
+        access = await self._access(viewer)
+        channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
+        found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
+        shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
+        return {
+            "sessions": [self._session_json(each) for each in shown],
+            "more": len(found) > SESSIONS_AT_ONCE,
+        }
+
+    async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
+        """See `Dashboard.session`."""
+        stored, access = await self._stored(viewer, session_id)
+        visible = await self._visible(stored)
+        return {
+            **self._session_json(stored),
+            **await self._history().session_json(stored, visible, first=first),
+            "prompts": access.sees_prompts(stored.guild_id),
+        }
+
+    async def search(self, viewer: Viewer, query: str) -> Json:
+        """See `Dashboard.search`."""
+        access = await self._access(viewer)
+        scopes = [Scope(archived=True)]
+        if access.channels is not None:
+            scopes = [
+                Scope(guild_id=guild_id, channels=channels, archived=True)
+                for guild_id, channels in access.channels.items()
+                if channels
+            ]
+        hits: list[RecallHit] = []
+        if query.strip():
+            for scope in scopes:
+                hits += await self._history().search(query, scope)
+        hits.sort(key=lambda hit: -hit.score)
+        return {"hits": await self._hits_json(hits[:HITS], access)}
+
+    async def replies(self, viewer: Viewer, session_id: str) -> Json:
+        """See `Dashboard.replies`."""
+        stored = await self._with_prompts(viewer, session_id)
+        return {"replies": await self._history().replies_json(stored.id)}
+
+    async def reply(self, viewer: Viewer, session_id: str, turn: int) -> Json:
+        """See `Dashboard.reply`."""
+        stored = await self._with_prompts(viewer, session_id)
+        visible = await self._visible(stored)
+        found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)
+        if found is None:
+            raise NotShownError("The log does not know what the model saw for this reply. Old logs are rotated away.")
+        return found
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    async def _stored(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
+        access = await self._access(viewer)
+        stored = await self._sessions.find(SessionId(session_id))
+        if stored is None or not access.sees(stored.guild_id, stored.channel_id):
+            raise NotShownError(NO_SESSION)
+        return stored, access
+
+    async def _with_prompts(self, viewer: Viewer, session_id: str) -> StoredSession:
+        stored, access = await self._stored(viewer, session_id)
+        if not access.sees_prompts(stored.guild_id):
+            raise NotShownError("What the model saw is shown to members who may manage the server.")
+        return stored
+
+    async def _withheld(self, guild_id: int | None) -> frozenset[str]:
+        if guild_id is None:
+            return frozenset()
+        return (await self._participation.of_guild(guild_id)).opted_out_ids()
+
+    async def _visible(self, stored: StoredSession) -> SpeechFilter:
+        return await self._history().filter_of(stored.id, await self._withheld(stored.guild_id))
+
+    async def _hits_json(self, hits: Sequence[RecallHit], access: Access) -> list[Json]:
+        known: dict[SessionId, tuple[Json, SpeechFilter] | None] = {}
+        shown: list[Json] = []
+        for hit in hits:
+            if hit.session_id not in known:
+                stored = await self._sessions.find(hit.session_id)
+                # The search was within these bounds; a session may have been deleted since.
+                known[hit.session_id] = (
+                    None
+                    if stored is None or not access.sees(stored.guild_id, stored.channel_id)
+                    else (self._session_json(stored), await self._visible(stored))
+                )
+            found = known[hit.session_id]
+            if found is not None and (hit_shown := hit_json(hit, found[1])) is not None:
+                shown.append({**hit_shown, "where": found[0]})
+        return shown
+
+    def _session_json(self, stored: StoredSession) -> Json:
+        names = None
+        if self.directory is not None and stored.guild_id is not None and stored.channel_id is not None:
+            names = self.directory.names(stored.guild_id, stored.channel_id)
+        guild, room = names if names is not None else ("", "")
+        return {
+            "session": stored.id,
+            "guild": guild,
+            "room": room,
+            "started_at": stored.started_at,
+            "ended_at": stored.ended_at,
+            "last_at": stored.last_turn_at,
+            "turn_count": stored.turn_count,
+            "live": any(room.session_id == stored.id for room in self.live.rooms(EVERYTHING)),
+        }
+
+    def _history(self) -> StoredHistory:
+        if self.history is None:
+            raise NotShownError("I am still starting. Try again in a moment.")
+        return self.history

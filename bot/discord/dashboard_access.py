@@ -1,0 +1,89 @@
+"""Finds out what somebody may see on the dashboard, by their roles and permissions on the bot's servers.
+
+Implements `bot.dashboard.access.Directory`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import discord
+import structlog
+
+from bot.dashboard.access import Access
+from bot.discord.access import CommandUser
+
+if TYPE_CHECKING:
+    from bot.discord.client import RoomtoneClient
+    from bot.server_settings import ServerSettingsBook
+    from bot.settings import DiscordSettings
+
+log = structlog.get_logger()
+
+# To ask Discord about one person on one server.
+MEMBER_TIMEOUT_S: Final = 5.0
+
+
+class DiscordDirectory:
+    """The servers of the connected client. `servers`: what each of them has chosen."""
+
+    def __init__(self, client: RoomtoneClient, settings: DiscordSettings, servers: ServerSettingsBook) -> None:
+        self._servers = servers
+        self._client = client
+        self._settings = settings
+
+    @property
+    def client_id(self) -> int | None:
+        """See `Directory.client_id`."""
+        return self._client.application_id
+
+    def names(self, guild_id: int, channel_id: int) -> tuple[str, str] | None:
+        """See `Directory.names`."""
+        guild = self._client.get_guild(guild_id)
+        channel = None if guild is None else guild.get_channel(channel_id)
+        return None if guild is None or channel is None else (guild.name, channel.name)
+
+    async def access_of(self, user_id: int) -> Access:
+        """See `Directory.access_of`."""
+        channels: dict[int, frozenset[int]] = {}
+        prompts: set[int] = set()
+        members = await asyncio.gather(*(_member(guild, user_id) for guild in self._client.guilds))
+        for member in members:
+            if member is None:
+                continue
+            user = self._user(member)
+            if user.is_moderator or user.has_role:
+                channels[member.guild.id] = _may_enter(member)
+            if user.is_manager:
+                prompts.add(member.guild.id)
+        return Access(channels, frozenset(prompts))
+
+    def _user(self, member: discord.Member) -> CommandUser:
+        """Return a member as commands see them, except that nobody has a role if no roles are named."""
+        held = {role.id for role in member.roles}
+        named = [each for each in (self._settings.roles, self._servers.of(member.guild.id).roles) if each]
+        return CommandUser(
+            member.guild_permissions,
+            is_owner=member.id in self._client.admission.owners,
+            has_role=bool(named) and all(held & set(each) for each in named),
+        )
+
+
+async def _member(guild: discord.Guild, user_id: int) -> discord.Member | None:
+    """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
+    try:
+        async with asyncio.timeout(MEMBER_TIMEOUT_S):
+            return await guild.fetch_member(user_id)
+    except discord.NotFound:
+        return None
+    except (discord.DiscordException, OSError, TimeoutError) as error:
+        log.warning("member_not_checked", guild_id=guild.id, error_class=type(error).__name__)
+        return None
+
+
+def _may_enter(member: discord.Member) -> frozenset[int]:
+    """Return the voice channels that a member may enter."""
+    rooms = (*member.guild.voice_channels, *member.guild.stage_channels)
+    allowed = ((room, room.permissions_for(member)) for room in rooms)
+    return frozenset(room.id for room, may in allowed if may.view_channel and may.connect)

@@ -1,0 +1,301 @@
+"""The addresses of the dashboard: its files, login, the JSON that its page reads, and the live events.
+
+What a browser may see is decided by `bot.dashboard`; here is decided only who it is. Requests that change something
+must come from our own page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from aiohttp import web
+
+from bot.web.connection import WebConnection
+from bot.web.dashboard_port import LoginRefusedError, NotShownError
+from bot.web.refusals import WebRefusal
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.web.dashboard_port import Dashboard, Json
+    from bot.web.open_pages import OpenPages
+    from bot.web.security import ClientAddress, Site
+    from bot.web.viewer import Logins, Viewer
+
+log = structlog.get_logger()
+
+LOGIN_PATH: Final = "/login"
+FILES: Final = {
+    "/": ("dashboard.html", "text/html"),
+    LOGIN_PATH: ("dashboard.html", "text/html"),
+    "/dashboard/dashboard.css": ("dashboard.css", "text/css"),
+    "/dashboard/app.js": ("dashboard_app.js", "text/javascript"),
+    "/dashboard/dom.js": ("dashboard_dom.js", "text/javascript"),
+    "/dashboard/live.js": ("dashboard_live.js", "text/javascript"),
+    "/dashboard/charts.js": ("dashboard_charts.js", "text/javascript"),
+    "/dashboard/history.js": ("dashboard_history.js", "text/javascript"),
+}
+
+_COOKIE: Final = "roomtone-dashboard"
+# Only while a browser is at Discord.
+_PROOF_COOKIE: Final = "roomtone-login"
+_PROOF_S: Final = 600
+# A login request is one short JSON object.
+MAX_BODY_BYTES: Final = 4_096
+BODY_TIMEOUT_S: Final = 10.0
+# Reading a long session takes a second; a stalled disk ends in its own error before this.
+ANSWER_TIMEOUT_S: Final = 45.0
+# A silent connection is closed by some proxies after half a minute.
+HEARTBEAT_S: Final = 15.0
+# A page that takes no event for so long is dropped; it connects again.
+WRITE_TIMEOUT_S: Final = 10.0
+# Open pages with live events. Browsers have six connections to one address anyway.
+MAX_FEEDS: Final = 64
+MAX_FEEDS_OF_ONE_LOGIN: Final = 6
+
+
+class DashboardRoutes:
+    """The dashboard's handlers on one web server. `site`: returns its address. `count`: counts a refusal."""
+
+    def __init__(
+        self,
+        dashboard: Dashboard,
+        logins: Logins,
+        *,
+        site: Callable[[], Site],
+        pages: OpenPages[WebConnection],
+        client: Callable[[web.Request], ClientAddress],
+        count: Callable[[str], None],
+    ) -> None:
+        self._dashboard = dashboard
+        self._logins = logins
+        self._site = site
+        self._pages = pages
+        self._client = client
+        self._count = count
+        self._feeds: dict[asyncio.Task[Any], str] = {}
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes."""
+        routes = app.router
+        routes.add_get("/api/me", self._me)
+        routes.add_post("/api/login", self._log_in)
+        routes.add_post("/api/login/discord", self._begin_discord)
+        routes.add_post("/api/login/discord/back", self._back_from_discord)
+        routes.add_post("/api/logout", self._log_out)
+        routes.add_get("/api/events", self._events)
+        routes.add_get("/api/rooms", self._answer(lambda viewer, _: self._dashboard.rooms(viewer)))
+        routes.add_get("/api/rooms/{session}", self._answer(self._room))
+        routes.add_get("/api/sessions", self._answer(self._sessions))
+        routes.add_get("/api/sessions/{session}", self._answer(self._session))
+        routes.add_get("/api/sessions/{session}/replies", self._answer(self._replies))
+        routes.add_get("/api/sessions/{session}/replies/{turn}", self._answer(self._reply))
+        routes.add_get("/api/search", self._answer(self._search))
+
+    def close(self) -> None:
+        """End the live events of every page."""
+        for task in self._feeds:
+            task.cancel()
+
+    # -- login ----------------------------------------------------------------------------------------------------
+
+    async def _me(self, request: web.Request) -> web.Response:
+        viewer = self._viewer(request)
+        if viewer is None:
+            # No error: a browser writes those into its console.
+            return _json({"discord": self._dashboard.discord_login})
+        return _json({"name": viewer.name, "operator": viewer.is_operator})
+
+    async def _log_in(self, request: web.Request) -> web.Response:
+        body = await self._body(request)
+        cookie = self._logins.redeem(str(body.get("token", "")))
+        if cookie is None:
+            self._count("login_link")
+            return _json({"error": "This login link has been used already, or the bot was started again since."}, 403)
+        log.info("dashboard_login", how="link")
+        return self._logged_in(cookie)
+
+    async def _begin_discord(self, request: web.Request) -> web.Response:
+        await self._body(request)
+        try:
+            begun = self._dashboard.start_login(self._redirect_uri)
+        except LoginRefusedError as error:
+            return _json({"error": str(error)}, 403)
+        response = _json({"url": begun.url})
+        self._set_cookie(response, _PROOF_COOKIE, begun.proof, max_age=_PROOF_S)
+        return response
+
+    async def _back_from_discord(self, request: web.Request) -> web.Response:
+        """Log in the browser that Discord sent back.
+
+        The page asks for this by itself: browsers send no strict cookie with the way back from another site.
+        """
+        body = await self._body(request)
+        proof = request.cookies.get(_PROOF_COOKIE, "")
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                state, code = str(body.get("state", "")), str(body.get("code", ""))
+                viewer = await self._dashboard.finish_login(proof, state, code)
+        except LoginRefusedError as error:
+            self._count("discord_login")
+            return _json({"error": str(error)}, 403)
+        except TimeoutError:
+            return _json({"error": "Discord did not answer in time. Try again."}, 503)
+        log.info("dashboard_login", how="discord", user_id=viewer.user_id)
+        response = self._logged_in(self._logins.log_in(viewer))
+        response.del_cookie(_PROOF_COOKIE, path="/")
+        return response
+
+    async def _log_out(self, request: web.Request) -> web.Response:
+        await self._body(request)
+        self._logins.log_out(request.cookies.get(_COOKIE))
+        response = _json({})
+        response.del_cookie(_COOKIE, path="/")
+        return response
+
+    @property
+    def _redirect_uri(self) -> str:
+        return f"{self._site().origin}{LOGIN_PATH}"
+
+    def _logged_in(self, cookie: str) -> web.Response:
+        response = _json({})
+        self._set_cookie(response, _COOKIE, cookie, max_age=None)
+        return response
+
+    def _set_cookie(self, response: web.Response, name: str, value: str, *, max_age: int | None) -> None:
+        secure = self._site().origin.startswith("https:")
+        response.set_cookie(name, value, max_age=max_age, path="/", secure=secure, httponly=True, samesite="Strict")
+
+    def _viewer(self, request: web.Request) -> Viewer | None:
+        return self._logins.viewer(request.cookies.get(_COOKIE))
+
+    async def _body(self, request: web.Request) -> Json:
+        """Return the JSON object of a request of our own page. Raises HTTP errors."""
+        if not self._site().admits(request.headers.get("Origin")):
+            self._count(WebRefusal.FOREIGN_PAGE)
+            raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                body = json.loads(await request.text())
+        except (TimeoutError, ValueError, RecursionError):
+            raise web.HTTPBadRequest(text="This is not a valid request.") from None
+        if not isinstance(body, dict):
+            raise web.HTTPBadRequest(text="This is not a valid request.")
+        return body
+
+    # -- what the page reads ---------------------------------------------------------------------------------------
+
+    def _answer(
+        self, read: Callable[[Viewer, web.Request], Awaitable[Json]]
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Return the handler that answers with what `read` returns for the viewer."""
+
+        async def handle(request: web.Request) -> web.Response:
+            viewer = self._viewer(request)
+            if viewer is None:
+                return _json({"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
+            try:
+                async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                    return _json(await read(viewer, request))
+            except NotShownError as error:
+                return _json({"error": str(error)}, HTTPStatus.NOT_FOUND)
+            except StoreError as error:
+                return _json({"error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
+            except TimeoutError:
+                return _json({"error": "Reading this took too long. Try again."}, HTTPStatus.SERVICE_UNAVAILABLE)
+
+        return handle
+
+    def _room(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+        return self._dashboard.room(viewer, request.match_info["session"])
+
+    def _sessions(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+        return self._dashboard.sessions(viewer, before=_number(request.query.get("before")))
+
+    def _session(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+        first = _number(request.query.get("first"))
+        return self._dashboard.session(
+            viewer, request.match_info["session"], first=None if first is None else int(first)
+        )
+
+    def _replies(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+        return self._dashboard.replies(viewer, request.match_info["session"])
+
+    def _reply(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+        turn = _number(request.match_info["turn"])
+        if turn is None:
+            raise NotShownError("A reply is named by the number of its turn.")
+        return self._dashboard.reply(viewer, request.match_info["session"], int(turn))
+
+    def _search(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+        return self._dashboard.search(viewer, request.query.get("q", "")[:400])
+
+    # -- live events -----------------------------------------------------------------------------------------------
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Send server-sent events until the page leaves, is too slow, or is logged out."""
+        cookie = request.cookies.get(_COOKIE, "")
+        viewer = self._viewer(request)
+        if viewer is None:
+            return _json({"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
+        client = self._client(request)
+        of_login = sum(other == cookie for other in self._feeds.values())
+        full = len(self._feeds) >= MAX_FEEDS or of_login >= MAX_FEEDS_OF_ONE_LOGIN or not self._pages.has_room(client)
+        if full:
+            self._count(WebRefusal.CROWDED)
+            return _json({"error": "Too many pages are open. Close one and load this page again."}, 429)
+        connection, task = request.protocol, asyncio.current_task()
+        assert isinstance(connection, WebConnection), "made by the server"
+        assert task is not None, "in a request's task"
+        self._feeds[task] = cookie
+        self._pages.opened(connection, client)
+        try:
+            response = web.StreamResponse()
+            response.content_type = "text/event-stream"
+            # nginx would gather the events.
+            response.headers["X-Accel-Buffering"] = "no"
+            await response.prepare(request)
+            # Known to be somebody, so that it does not make room for a stranger's connection.
+            self._pages.admitted(connection, f"dashboard {id(task)}")
+            await self._send_events(response, viewer, cookie, request.headers.get("Last-Event-ID", ""))
+            return response
+        finally:
+            self._pages.closed(connection)
+            del self._feeds[task]
+
+    async def _send_events(self, response: web.StreamResponse, viewer: Viewer, cookie: str, last_event_id: str) -> None:
+        with self._dashboard.follow(viewer, last_event_id) as feed:
+            while self._logins.viewer(cookie) == viewer:
+                try:
+                    async with asyncio.timeout(HEARTBEAT_S):
+                        event = await feed.next()
+                except TimeoutError:
+                    event = ": still here\n\n"
+                if event is None:
+                    return
+                try:
+                    async with asyncio.timeout(WRITE_TIMEOUT_S):
+                        await response.write(event.encode("utf-8", "replace"))
+                except (ConnectionError, TimeoutError):
+                    log.info("dashboard_page_lost")
+                    return
+
+
+def _json(body: Json, status: int = HTTPStatus.OK) -> web.Response:
+    return web.json_response(body, status=status)
+
+
+def _number(text: str | None) -> float | None:
+    """Return a number of at most 15 digits, or None."""
+    if text is None or len(text) > 20:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < 1e12 else None

@@ -1,0 +1,140 @@
+/* The dashboard's page: login, and which view is shown. The part after # in the address names the view.
+
+   A login link's secret is after # too, where no server and no log sees it. */
+import { ask, at, el } from "./dom.js";
+import { showSearch, showSession, showSessions } from "./history.js";
+import { showRoom, showRooms, stopFollowing } from "./live.js";
+
+const main = at("main");
+let shown = 0;
+
+function banner(text) {
+  at("banner").textContent = text;
+  at("banner").hidden = !text;
+}
+
+function view(name, page, title) {
+  document.body.dataset.view = name;
+  document.title = title ? `${title} · Roomtone` : "Roomtone";
+  for (const link of document.querySelectorAll("[data-page]")) {
+    if (link.dataset.page === page) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/* Show the view that the address names. `byPerson`: they came here within the page, so that the focus moves too. */
+async function route(byPerson) {
+  const mine = shown += 1;
+  stopFollowing();
+  banner("");
+  delete document.body.dataset.room;
+  const parts = location.hash.replace(/^#\/?/, "").split("/").map(decode);
+  document.body.dataset.view = "opening";
+  try {
+    const name = await draw(parts);
+    if (mine !== shown) return;
+    view(name, name === "live" ? "live" : "history", name === "live" ? "Live" : "History");
+  } catch (failure) {
+    if (mine !== shown) return;
+    if (failure.status === 401) return open();
+    main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: failure.status === 404 ? "Not found" : "This does not work now" }), el("p", { text: failure.message })));
+    view("problem", "", "Problem");
+  }
+  const heading = main.querySelector("h1");
+  if (byPerson && heading) heading.focus({ preventScroll: !location.hash.includes("/reply/") });
+  return undefined;
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+async function draw([page, name, what, number]) {
+  const seq = /^\d{1,9}$/.test(number || "") ? Number(number) : undefined;
+  if (page === "room" && name) await showRoom(main, name, banner);
+  else if (page === "search" && name) await showSearch(main, name);
+  else if (page === "history" && name) await showSession(main, name, { turn: what === "turn" ? seq : undefined, reply: what === "reply" ? seq : undefined });
+  else if (page === "history") await showSessions(main);
+  else {
+    await showRooms(main, banner);
+    return "live";
+  }
+  return page === "room" ? "live" : page;
+}
+
+// -- login ----------------------------------------------------------------------------------------------------------
+
+function showLogin(answer, problem) {
+  view("login", "", "Log in");
+  at("pages").hidden = at("viewer").hidden = true;
+  stopFollowing();
+  const withDiscord = answer && answer.discord;
+  main.replaceChildren(el("section", { class: "card login" },
+    el("h1", { tabindex: "-1", text: "Log in" }),
+    problem ? el("p", { class: "problem", role: "alert", text: problem }) : null,
+    withDiscord ? el("p", { text: "See the rooms of the servers where you are a moderator or have a role that the bot serves. Discord tells the bot who you are, and nothing else." }) : null,
+    withDiscord ? el("p", {}, el("button", { type: "button", class: "primary", id: "discord", text: "Log in with Discord", onclick: toDiscord })) : null,
+    el("h2", { text: withDiscord ? "If you run the bot" : "Follow the bot's login link" }),
+    el("p", { text: "The bot prints it when it starts. Each link logs one browser in; the next one is in the file dashboard-link in its data folder." })));
+  main.querySelector("h1").focus();
+}
+
+async function toDiscord() {
+  at("discord").disabled = true;
+  try {
+    location.assign((await ask("/api/login/discord", {})).url);
+  } catch (failure) {
+    showLogin({ discord: true }, failure.message);
+  }
+}
+
+/* Use a login link, or what Discord sent back. Returns a sentence if it does not work. */
+async function useLogin() {
+  const back = new URLSearchParams(location.search);
+  const token = location.hash.slice(1);
+  if (!back.has("code") && !back.has("error") && !token) return "";
+  // Secrets leave the address and the browser's history.
+  history.replaceState(null, "", "/");
+  try {
+    if (back.has("error")) return "Discord did not log you in. Try again.";
+    if (back.has("code")) await ask("/api/login/discord/back", { code: back.get("code"), state: back.get("state") || "" });
+    else await ask("/api/login", { token });
+    return "";
+  } catch (failure) {
+    return failure.message;
+  }
+}
+
+async function open() {
+  let problem = "";
+  if (location.pathname === "/login") {
+    problem = await useLogin();
+    if (location.pathname === "/login") history.replaceState(null, "", "/");
+  }
+  try {
+    const me = await ask("/api/me");
+    if (!me.name) return showLogin(me, problem);
+    at("viewer-name").textContent = me.operator ? "Operator" : me.name;
+    at("pages").hidden = at("viewer").hidden = false;
+  } catch (failure) {
+    main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: "This does not work now" }), el("p", { text: failure.message })));
+    return view("problem", "", "Problem");
+  }
+  return route(false);
+}
+
+at("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+at("logout").addEventListener("click", async () => {
+  await ask("/api/logout", {}).catch(() => undefined);
+  location.hash = "";
+  await open();
+});
+addEventListener("hashchange", () => route(true));
+open();

@@ -1,0 +1,250 @@
+/* Stored sessions: the list, full-text search, one session's transcript, and what the model saw at each reply. */
+import { MemoryPicture } from "./charts.js";
+import { ask, Colours, count, duration, el, put, time, turnItem } from "./dom.js";
+
+const PARTS = {
+  system: "Instructions", continuity: "Earlier sessions", summary: "Summary", participants: "About the people",
+  eviction_note: "What was left out", turn: "Turn", tool: "Tool", note: "Screen note", recall: "Quote from earlier",
+  current: "The question",
+};
+
+function searchForm(query) {
+  const input = el("input", { type: "search", id: "query", name: "q", value: query || "", maxlength: 400, autocomplete: "off" });
+  return el("form", {
+    class: "search", role: "search",
+    onsubmit: (event) => {
+      event.preventDefault();
+      location.hash = input.value.trim() ? `#/search/${encodeURIComponent(input.value.trim())}` : "#/history";
+    },
+  }, el("label", { for: "query", text: "Search what was said" }), el("div", {}, input, el("button", { type: "submit", class: "primary", text: "Search" })));
+}
+
+function place(session) {
+  return session.room ? `${session.room} · ${session.guild}` : "A channel that is not there any more";
+}
+
+function address(session, seq) {
+  const turn = seq === null || seq === undefined ? "" : `/turn/${seq}`;
+  return `#/history/${encodeURIComponent(session)}${turn}`;
+}
+
+export async function showSessions(main) {
+  const list = el("ol", { class: "sessions" });
+  const more = el("button", { type: "button", class: "plain", text: "Earlier sessions" });
+  let oldest = null;
+  const add = async () => {
+    const found = await ask(`/api/sessions${oldest === null ? "" : `?before=${oldest}`}`);
+    for (const session of found.sessions) {
+      oldest = session.started_at;
+      const took = (session.ended_at || session.last_at) - session.started_at;
+      list.append(el("li", { class: "card" },
+        el("a", { class: "row", href: address(session.session) }, el("b", {}, time(session.started_at, "day")),
+          session.live ? el("span", { class: "tag live", text: "live" }) : null),
+        el("p", { class: "quiet", text: place(session) }),
+        el("p", { class: "quiet", text: `${count(session.turn_count, "turn", "turns")}, ${duration(took)}` })));
+    }
+    more.hidden = !found.more;
+    return found.sessions.length;
+  };
+  more.addEventListener("click", add);
+  main.replaceChildren(el("h1", { text: "History", tabindex: "-1" }), searchForm(), list, more);
+  if (!await add()) list.replaceWith(el("p", { class: "card", text: "No session is stored yet. One begins when the bot joins a voice channel." }));
+}
+
+export async function showSearch(main, query) {
+  const results = el("ol", { class: "hits" });
+  const said = el("p", { class: "quiet", role: "status", text: "Searching…" });
+  main.replaceChildren(el("h1", { text: "Search", tabindex: "-1" }), searchForm(query), said, results);
+  const { hits } = await ask(`/api/search?q=${encodeURIComponent(query)}`);
+  said.textContent = hits.length ? `${count(hits.length, "result", "results")}, best first` : "Nothing was found. Try fewer or other words.";
+  const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2);
+  results.replaceChildren(...hits.map((hit) => el("li", { class: "card" },
+    el("a", { class: "row", href: address(hit.session, hit.seq) }, time(hit.at, "day"), ` · ${place(hit.where)}`),
+    hit.turns.length
+      ? el("div", { class: "around" }, hit.turns.filter((turn) => !turn.gone).map((turn) => turn.parts.map((part) => el("p", { class: turn.seq === hit.seq ? "found" : "near" },
+        el("b", { text: part.who }), " ", marked(part.text, words)))))
+      : el("p", { class: "found" }, hit.who ? el("b", { text: `${hit.who} ` }) : null, marked(hit.text, words)),
+    el("p", { class: "quiet" }, hit.kind === "turn" ? null : el("span", { class: "tag", text: hit.kind === "note" ? "screen note" : "summary of turns" }),
+      hit.corrected ? el("span", { class: "tag", text: "corrected later" }) : null))));
+}
+
+/* Return the text with the words that were searched for marked. */
+function marked(text, words) {
+  const piece = el("span", {});
+  if (!words.length) return el("span", { text });
+  const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const pattern = new RegExp(`(${escaped.join("|")})`, "giu");
+  text.split(pattern).forEach((each, place) => piece.append(place % 2 ? el("mark", { text: each }) : document.createTextNode(each)));
+  return piece;
+}
+
+export async function showSession(main, session, { turn, reply }) {
+  const page = new Session(main, session);
+  await page.open(turn, reply);
+}
+
+class Session {
+  constructor(main, session) {
+    this.main = main;
+    this.session = session;
+    this.colours = new Colours();
+    this.speakers = new Map();
+    this.replies = [];
+  }
+
+  path(rest = "") {
+    return `/api/sessions/${encodeURIComponent(this.session)}${rest}`;
+  }
+
+  async open(turn, reply) {
+    const wanted = turn ?? reply;
+    const first = wanted === undefined ? 0 : Math.max(0, wanted - 20);
+    this.data = await ask(this.path(`?first=${first}`));
+    this.first = first;
+    this.end = first;
+    const data = this.data;
+    this.colours.meet(data.speakers);
+    data.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(data.speakers[speaker] ?? "")));
+    this.turns = el("ol", { class: "turns tall", "aria-label": "The transcript", tabindex: "0" });
+    this.earlier = el("button", { type: "button", class: "plain", text: "Earlier turns", onclick: () => this.more(false) });
+    this.later = el("button", { type: "button", class: "plain", text: "Later turns", onclick: () => this.more(true) });
+    this.seen = el("section", { class: "card seen", "aria-labelledby": "seen-title" });
+    this.picture = new MemoryPicture();
+    const took = (data.ended_at || data.last_at) - data.started_at;
+    this.main.replaceChildren(
+      el("p", { class: "back" }, el("a", { href: "#/history", text: "← History" })),
+      el("div", { class: "head" }, el("h1", { tabindex: "-1" }, time(data.started_at, "day")),
+        el("p", { class: "quiet place", text: `${place(data)} · ${count(data.turn_count, "turn", "turns")}, ${duration(took)}${data.live ? " · live now" : ""}` })),
+      el("div", { class: "room" },
+        el("div", { class: "column wide" },
+          el("section", { class: "card", "aria-labelledby": "memory-title" }, el("h2", { id: "memory-title", text: "Memory" }), this.picture.root,
+            el("details", { class: "summary-box" }, el("summary", { text: "Summary at the end" }), el("p", { class: "summary", text: data.summary || "Nothing was folded." }))),
+          el("section", { class: "card", "aria-labelledby": "transcript-title" }, el("h2", { id: "transcript-title", text: "Transcript" }), this.earlier, this.turns, this.later)),
+        el("div", { class: "column seen-column" }, this.seen)));
+    await this.readReplies();
+    this.addTurns(data.turns, true);
+    this.drawMemory();
+    if (reply !== undefined) await this.showReply(reply);
+    else this.seenIntroduction();
+    if (wanted !== undefined) this.point(wanted);
+  }
+
+  async readReplies() {
+    if (!this.data.prompts) return;
+    this.replies = (await ask(this.path("/replies"))).replies;
+  }
+
+  drawMemory(at, mark) {
+    const cursor = at === undefined ? Math.max(0, ...this.data.segments.map((each) => each.end)) : at;
+    const segments = this.data.segments.filter((each) => each.end <= cursor);
+    const chapters = this.data.chapters.filter((each) => each.end <= cursor);
+    const total = mark === undefined ? this.data.total : Math.max(mark + 1, cursor);
+    this.picture.show({ total, cursor, window_from: cursor, segments, chapters }, (seq) => this.speakers.get(seq) ?? "none", mark);
+  }
+
+  // -- the transcript -------------------------------------------------------------------------------------------------
+
+  addTurns(turns, later) {
+    const answered = new Map(this.replies.map((each) => [each.turn, each]));
+    const items = turns.map((turn) => {
+      const asked = turn.kind === "assistant" ? turn.answers : null;
+      const link = asked !== null && asked !== undefined && answered.has(asked)
+        ? el("p", { class: "why" }, el("a", { href: `#/history/${encodeURIComponent(this.session)}/reply/${asked}`, text: "What the model saw" })) : null;
+      return turnItem(turn, this.colours, link);
+    });
+    if (later) this.turns.append(...items);
+    else this.turns.prepend(...items);
+    if (turns.length) {
+      if (later) this.end = turns[turns.length - 1].seq + 1;
+      else this.first = turns[0].seq;
+    }
+    this.earlier.hidden = this.first <= 0;
+    this.later.hidden = this.end >= this.data.total;
+  }
+
+  async more(later) {
+    const first = later ? this.end : Math.max(0, this.first - 100);
+    const found = await ask(this.path(`?first=${first}`));
+    this.addTurns(later ? found.turns : found.turns.filter((turn) => turn.seq < this.first), later);
+  }
+
+  point(seq) {
+    const item = this.turns.querySelector(`[data-seq="${seq}"]`);
+    for (const each of this.turns.querySelectorAll(".pointed")) each.classList.remove("pointed");
+    if (!item) return;
+    item.classList.add("pointed");
+    // Only the list is scrolled, not the page.
+    this.turns.scrollTop = item.offsetTop - this.turns.offsetTop - this.turns.clientHeight / 3;
+  }
+
+  // -- what the model saw ---------------------------------------------------------------------------------------------
+
+  seenIntroduction() {
+    const head = el("h2", { id: "seen-title", text: "What the model saw" });
+    if (!this.data.prompts) {
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: "Shown to members who may manage the server." }));
+    } else if (!this.replies.length) {
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: "The log knows no reply of this session: the bot said nothing, has no language model, or old logs were rotated away." }));
+    } else {
+      this.seen.replaceChildren(head, el("p", { text: `${count(this.replies.length, "reply", "replies")} of this session can be replayed.` }),
+        el("p", {}, el("a", { class: "button primary", href: `#/history/${encodeURIComponent(this.session)}/reply/${this.replies[0].turn}`, text: "Begin with the first" })));
+    }
+  }
+
+  async showReply(turn) {
+    const place = this.replies.findIndex((each) => each.turn === turn);
+    const step = (index, words, id) => el("a", {
+      id, class: "button plain", "aria-disabled": this.replies[index] ? null : "true",
+      href: this.replies[index] ? `#/history/${encodeURIComponent(this.session)}/reply/${this.replies[index].turn}` : null, text: words,
+    });
+    const found = await ask(this.path(`/replies/${turn}`));
+    this.drawMemory(found.cursor ?? undefined, turn);
+    const most = found.max_tokens;
+    put(this.seen,
+      el("h2", { id: "seen-title", text: `What the model saw for turn ${turn}` }),
+      el("div", { class: "steps" }, step(place - 1, "← Reply before", "reply-before"),
+        el("span", { class: "quiet", text: place < 0 ? "" : `${place + 1} of ${this.replies.length}` }), step(place + 1, "Next reply →", "reply-next")),
+      el("p", {}, el("b", { text: `${found.total_tokens.toLocaleString()} tokens` }), most ? ` of ${most.toLocaleString()}, at ` : ", at ", time(found.at)),
+      tokenBar(found.tokens),
+      el("p", { class: found.exact ? "quiet good" : "quiet bad", text: verdict(found) }),
+      ...found.lost.map((sentence) => el("p", { class: "quiet bad", text: sentence })),
+      el("ol", { class: "parts" }, found.parts.map(part)),
+      found.sources.length ? el("details", {}, el("summary", { text: "Where the summary comes from" }), el("ol", { class: "sources" }, found.sources.map((each) => this.source(each)))) : null,
+      ...found.calls.map((call, number) => el("details", {}, el("summary", { text: `Call ${number + 1}: ${count(call.same, "message", "messages")} as above, ${call.others.length} more` }),
+        call.exact ? null : el("p", { class: "quiet bad", text: "Not every message is stored any more." }), call.others.map((text) => el("pre", { text, tabindex: "0" })))));
+  }
+
+  source(each) {
+    return el("li", {}, el("p", { text: each.text }), el("p", { class: "quiet" }, each.turns.length ? "turns " : "no stored turn says this any more",
+      each.turns.map((seq, place) => [place ? ", " : "", el("a", { href: address(this.session, seq), text: seq })])));
+  }
+}
+
+function verdict(found) {
+  if (found.exact === true) return "The prompt was made of exactly these parts: the digest in the log matches.";
+  if (found.exact === false) return "The prompt was not made of exactly these parts. Something was forgotten or renamed since.";
+  return "It is not known whether these were exactly the parts.";
+}
+
+/* The tokens of a prompt by kind of part, as one bar. */
+function tokenBar(tokens) {
+  const total = Object.values(tokens).reduce((sum, each) => sum + each, 0) || 1;
+  const words = Object.entries(tokens).map(([kind, each]) => `${PARTS[kind] || kind} ${each.toLocaleString()}`).join(", ");
+  const bar = el("div", { class: "token-bar", role: "img", "aria-label": words });
+  for (const [kind, each] of Object.entries(tokens)) {
+    const piece = el("span", { class: `kind-${kind}`, title: `${PARTS[kind] || kind}: ${each.toLocaleString()} tokens` });
+    piece.style.flexGrow = each / total;
+    bar.append(piece);
+  }
+  return bar;
+}
+
+function part(each) {
+  const where = each.from === null ? "" : each.from === each.to ? ` ${each.from}` : ` ${each.from} to ${each.to}`;
+  const head = el("span", { class: "meta" }, el("span", { class: `swatch kind-${each.kind}`, "aria-hidden": "true" }), el("b", { text: `${PARTS[each.kind] || each.kind}${where}` }),
+    el("span", { class: "quiet", text: ` ${each.tokens.toLocaleString()} tokens` }));
+  const body = el("pre", { class: each.withheld ? "withheld" : null, text: each.content });
+  // Instructions are long and the same each time.
+  if (each.kind === "system" || each.content.length > 1500) return el("li", {}, el("details", {}, el("summary", {}, head), body));
+  return el("li", {}, head, body);
+}

@@ -1,0 +1,334 @@
+/* The page of the open rooms, and of one room as it lives.
+
+   One connection of server-sent events tells of all rooms. A room's page is read once as a whole and then moved by
+   events; when the bot says that words were forgotten or events were missed, it is read anew. */
+import { costChart, latencyChart, MemoryPicture, packetChart, queueChart } from "./charts.js";
+import { ask, at, Colours, count, duration, el, time, turnItem } from "./dom.js";
+
+const MOST_TURNS = 300;
+const MOST_NOTES = 40;
+const MOST_MEASURED = 120;
+const MOST_REPLIES = 24;
+const WHY = {
+  share_start: "a share began", cut: "the picture changed", text: "a new text", interval: "time passed",
+  asked: "somebody asked",
+};
+const SOURCE = { ocr: "read as text", model: "seen by the model" };
+const KINDS = [
+  "heard", "turn", "note", "reply", "packets", "queues", "people", "cost", "fold", "dropped", "prompt", "problem",
+  "opened", "closed", "reset", "again",
+];
+
+let events = null;
+
+/* Follow the rooms; `listener(kind, data, id)` gets every event. Returns a function that ends it. */
+export function follow(listener, onState) {
+  stopFollowing();
+  const source = new EventSource("/api/events");
+  events = source;
+  source.addEventListener("open", () => onState(""));
+  source.addEventListener("error", async () => {
+    if (source !== events) return;
+    if (source.readyState !== EventSource.CLOSED) {
+      onState("The connection to the bot is lost. Trying again…");
+      return;
+    }
+    // The browser does not try again after an error of the server: logged out, or too many pages.
+    const failure = await ask("/api/rooms").then(() => null, (error) => error);
+    if (failure && failure.status === 401) location.reload();
+    onState(failure ? failure.message : "Live events have stopped. Too many pages may be open: close one, and load this page again.");
+  });
+  for (const kind of KINDS) source.addEventListener(kind, (event) => listener(kind, JSON.parse(event.data), event.lastEventId));
+  return stopFollowing;
+}
+
+export function stopFollowing() {
+  if (events) events.close();
+  events = null;
+}
+
+addEventListener("pagehide", stopFollowing);
+
+/* The list of rooms. If there is one room only, it is shown itself. */
+export async function showRooms(main, onState) {
+  const { rooms } = await ask("/api/rooms");
+  if (rooms.length === 1) return showRoom(main, rooms[0].session, onState);
+  const list = el("ul", { class: "cards" });
+  const draw = (shown) => {
+    list.replaceChildren(...shown.map((room) => el("li", { class: "card" },
+      el("h2", {}, el("a", { href: `#/room/${encodeURIComponent(room.session)}`, text: room.room })),
+      el("p", { class: "quiet", text: room.guild }),
+      el("p", { text: `${count(room.people, "person", "people")}, ${count(room.turns, "turn", "turns")}` }))));
+    empty.hidden = shown.length > 0;
+  };
+  const empty = el("section", { class: "card empty" }, el("h2", { text: "The bot is in no voice channel" }),
+    el("p", {}, "Type ", el("kbd", { text: "/join" }), " in Discord from a voice channel. What is said then appears here at once."),
+    el("p", {}, "What was said before is in the ", el("a", { href: "#/history", text: "history" }), "."));
+  main.replaceChildren(el("h1", { text: "Live", tabindex: "-1" }), empty, list);
+  draw(rooms);
+  const current = location.hash;
+  return follow(async (kind) => {
+    if (!["opened", "closed", "again"].includes(kind)) return;
+    const now = (await ask("/api/rooms")).rooms;
+    if (location.hash !== current) return;
+    if (now.length === 1) await showRoom(main, now[0].session, onState);
+    else draw(now);
+  }, onState);
+}
+
+export async function showRoom(main, session, onState) {
+  const room = new Room(main, session, onState);
+  await room.read();
+  return follow((kind, data, id) => room.on(kind, data, id), onState);
+}
+
+class Room {
+  constructor(main, session, onState) {
+    this.session = session;
+    this.main = main;
+    this.onState = onState;
+    this.colours = new Colours();
+    this.speakers = new Map();
+    this.heard = new Map();
+    this.picture = new MemoryPicture();
+    this.reading = null;
+    this.over = false;
+    this.build();
+  }
+
+  build() {
+    const panel = (id, title, ...content) => el("section", { class: `card ${id}`, "aria-labelledby": `${id}-title` },
+      el("h2", { id: `${id}-title`, text: title }), ...content);
+    this.title = el("h1", { tabindex: "-1", text: "Live" });
+    this.place = el("p", { class: "quiet place" });
+    this.turns = el("ol", { class: "turns", role: "log", "aria-live": "off", "aria-label": "The conversation", tabindex: "0" });
+    this.nothing = el("p", { class: "quiet", text: "Nobody has said anything yet." });
+    this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.turns.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
+    this.people = el("ul", { class: "people" });
+    this.mode = el("p", { class: "quiet" });
+    this.summary = el("p", { class: "summary", tabindex: "0", "aria-label": "Summary" });
+    this.summaryChars = el("p", { class: "quiet" });
+    this.lastFold = el("p", { class: "quiet", role: "status" });
+    this.notes = el("ol", { class: "notes" });
+    this.noNotes = el("p", { class: "quiet", text: "Nobody shares a screen." });
+    this.problems = el("ul", { class: "problems", role: "status" });
+    this.charts = Object.fromEntries(["latency", "packets", "queues", "cost"].map((name) => [name, el("div")]));
+    this.dropped = el("p", { class: "quiet" });
+    this.prompt = el("p", { class: "quiet" });
+    this.main.replaceChildren(
+      el("div", { class: "head" }, this.title, this.place), this.problems,
+      el("div", { class: "room" },
+        el("div", { class: "column wide" },
+          panel("memory", "Memory", this.picture.root, this.lastFold, el("details", { class: "summary-box", open: true }, el("summary", { text: "Summary" }), this.summary, this.summaryChars)),
+          panel("conversation", "Conversation", el("label", { class: "aloud", for: "aloud" }, this.aloud, " Let a screen reader speak new lines"),
+            this.nothing, this.turns),
+          panel("screens", "Screen notes", this.noNotes, this.notes)),
+        el("div", { class: "column" },
+          panel("present", "In the channel", this.people, this.mode),
+          panel("latency", "Time to an answer", this.charts.latency, this.prompt),
+          panel("cost", "Cost", this.charts.cost),
+          panel("packets", "Packets", this.charts.packets, this.dropped),
+          panel("queues", "Queues", this.charts.queues))));
+  }
+
+  /* Read everything anew. */
+  async read() {
+    if (this.reading) return this.reading;
+    this.reading = this.readNow().finally(() => { this.reading = null; });
+    return this.reading;
+  }
+
+  async readNow() {
+    let found;
+    try {
+      found = await ask(`/api/rooms/${encodeURIComponent(this.session)}`);
+    } catch (failure) {
+      if (failure.status !== 404) throw failure;
+      this.close();
+      return;
+    }
+    this.data = found;
+    this.speakers = new Map();
+    this.colours.meet(found.memory.speakers);
+    found.memory.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(found.memory.speakers[speaker] ?? "")));
+    this.heard.clear();
+    this.title.textContent = found.room;
+    this.place.textContent = `${found.guild} · for ${duration(found.now - found.opened_at)}`;
+    this.turns.replaceChildren();
+    for (const turn of found.turns) this.addTurn(turn);
+    this.turns.scrollTop = this.turns.scrollHeight;
+    this.notes.replaceChildren();
+    for (const note of found.notes) this.addNote(note);
+    this.noNotes.hidden = found.notes.length > 0;
+    this.showPeople(found.present);
+    this.showFold(found.memory);
+    this.problems.replaceChildren();
+    for (const problem of found.problems) this.addProblem(problem);
+    this.showDropped(found.dropped);
+    this.drawCharts();
+    document.body.dataset.room = this.session;
+  }
+
+  on(kind, data) {
+    if (kind === "again") {
+      this.over = false;
+      this.read().catch((failure) => this.onState(failure.message));
+      return;
+    }
+    if (data.session !== this.session || this.over || !this.data) return;
+    switch (kind) {
+      case "reset": this.read().catch((failure) => this.onState(failure.message)); break;
+      case "closed": this.close(); break;
+      case "heard": this.addHeard(data); break;
+      case "turn": this.onTurn(data); break;
+      case "note": this.addNote(data.note); this.noNotes.hidden = true; break;
+      case "people": this.showPeople(data); break;
+      case "fold": this.onFold(data); break;
+      case "dropped": this.showDropped(data.dropped); this.dropHeard(data.id); break;
+      case "prompt": this.showPrompt(data.tokens); break;
+      case "problem": this.addProblem(data.problem); break;
+      case "reply": this.measure(this.data.replies, data.reply, MOST_REPLIES); break;
+      case "packets": this.data.link = data.link; this.measure(this.data.packets, data.packets, MOST_MEASURED); break;
+      case "queues": this.measure(this.data.queues, data.queues, MOST_MEASURED); break;
+      case "cost": this.measure(this.data.costs, data.cost, MOST_MEASURED); break;
+      default: break;
+    }
+  }
+
+  close() {
+    this.over = true;
+    this.problems.replaceChildren(el("li", { class: "over" }, "The bot has left this channel. The session is in the ",
+      el("a", { href: `#/history/${encodeURIComponent(this.session)}`, text: "history" }), "."));
+  }
+
+  // -- the conversation ---------------------------------------------------------------------------------------------
+
+  /* Change the list of turns; stay at its end if the reader was there. */
+  atEnd(change) {
+    const list = this.turns;
+    const follows = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+    change();
+    this.nothing.hidden = list.childElementCount > 0;
+    if (follows) list.scrollTop = list.scrollHeight;
+  }
+
+  addHeard(data) {
+    this.atEnd(() => {
+      const item = el("li", { class: "turn heard" }, el("div", { class: "meta" }, el("span", { text: "hearing…" })),
+        el("div", { class: "words" }, el("p", {}, el("b", { class: "who", "data-colour": this.colours.of(data.speaker), text: data.who }), " ", el("span", { class: "said", text: data.text }))));
+      this.heard.set(data.id, item);
+      this.turns.append(item);
+      if (this.heard.size > 40) this.dropHeard(this.heard.keys().next().value);
+    });
+  }
+
+  dropHeard(id) {
+    const item = this.heard.get(id);
+    if (item) item.remove();
+    this.heard.delete(id);
+  }
+
+  onTurn(data) {
+    this.atEnd(() => {
+      for (const id of data.heard) this.dropHeard(id);
+      const before = this.turns.querySelector(`[data-seq="${data.turn.seq}"]`);
+      if (before) before.remove();
+      this.addTurn(data.turn);
+    });
+    const memory = this.data.memory;
+    memory.total = Math.max(data.total, memory.total);
+    this.drawMemory();
+  }
+
+  addTurn(turn) {
+    const item = turnItem(turn, this.colours);
+    this.speakers.set(turn.seq, turn.parts.length ? this.colours.of(turn.parts[0].id) : "none");
+    const later = [...this.heard.values()][0];
+    if (later && later.parentNode) later.before(item);
+    else this.turns.append(item);
+    while (this.turns.childElementCount > MOST_TURNS) this.turns.firstElementChild.remove();
+    this.nothing.hidden = true;
+  }
+
+  // -- memory -------------------------------------------------------------------------------------------------------
+
+  drawMemory() {
+    this.picture.show(this.data.memory, (seq) => this.speakers.get(seq) ?? "none");
+  }
+
+  showFold(memory) {
+    this.data.memory = memory;
+    this.summary.textContent = memory.summary || "Nothing is folded yet: the model gets every turn word for word.";
+    this.summaryChars.textContent = memory.summary ? `${memory.summary.length.toLocaleString()} of at most 1,200 characters` : "";
+    this.drawMemory();
+    this.showLastFold(memory.folds.at(-1));
+  }
+
+  onFold(data) {
+    const before = this.data.memory;
+    const made = data.folds.at(-1);
+    const segments = [...before.segments];
+    if (made && made.to > made.from && !segments.some((each) => each.start === made.from)) {
+      segments.push({ start: made.from, end: made.to, facts: 0, degraded: made.degraded, gist: "" });
+    }
+    this.showFold({ ...before, ...data, segments });
+  }
+
+  showLastFold(made) {
+    if (made) this.lastFold.replaceChildren("Last fold at ", time(made.at), made.to > made.from
+      ? `: turns ${made.from} to ${made.to - 1}, in ${(made.ms / 1000).toFixed(1)} s.` : ": the summary was improved.");
+  }
+
+  // -- beside it ----------------------------------------------------------------------------------------------------
+
+  showPeople(present) {
+    this.people.replaceChildren(...present.people.map((person) => el("li", {},
+      el("b", { class: "who", "data-colour": person.bot ? "bot" : this.colours.of(person.id), text: person.name }),
+      person.bot ? el("span", { class: "tag", text: "bot" }) : null,
+      person.heard || person.bot ? null : el("span", { class: "tag", text: "not heard" }))));
+    const modes = {
+      name: "The bot speaks when it is called by name.",
+      engaged: "The bot speaks when it is called by name, and when somebody goes on talking with it.",
+      free: "The bot speaks when it is called, talked with, or when somebody asks the room.",
+    };
+    this.mode.textContent = present.silent ? "The bot is silenced." : modes[present.mode] || `The bot speaks in the mode ${present.mode}.`;
+  }
+
+  addNote(note) {
+    if ([...this.notes.children].some((each) => each.dataset.note === note.id)) return;
+    this.notes.prepend(el("li", { "data-note": note.id }, el("div", { class: "meta" }, time(note.at),
+      el("span", { class: "tag", text: WHY[note.why] || note.why }), el("span", { class: "tag", text: SOURCE[note.source] || note.source })),
+    el("p", {}, el("b", { text: note.who }), " ", el("span", { text: note.what }))));
+    while (this.notes.childElementCount > MOST_NOTES) this.notes.lastElementChild.remove();
+  }
+
+  addProblem(problem) {
+    this.problems.append(el("li", {}, time(problem.at), ` ${problem.sentence}`));
+    while (this.problems.childElementCount > 3) this.problems.firstElementChild.remove();
+  }
+
+  showDropped(dropped) {
+    const reasons = Object.entries(dropped).map(([reason, number]) => `${number} ${reason.replaceAll("_", " ")}`);
+    this.dropped.textContent = reasons.length ? `Sounds left out: ${reasons.join(", ")}.` : "";
+  }
+
+  showPrompt(tokens) {
+    const total = Object.values(tokens).reduce((sum, each) => sum + each, 0);
+    const parts = Object.entries(tokens).map(([kind, each]) => `${kind.replaceAll("_", " ")} ${each.toLocaleString()}`);
+    this.prompt.textContent = `Last prompt: ${total.toLocaleString()} tokens (${parts.join(", ")}).`;
+  }
+
+  measure(samples, sample, most) {
+    samples.push(sample);
+    while (samples.length > most) samples.shift();
+    this.drawCharts();
+  }
+
+  drawCharts() {
+    const { replies, packets, queues, costs, ceiling, link } = this.data;
+    this.charts.latency.replaceChildren(latencyChart(replies));
+    this.charts.packets.replaceChildren(packetChart(packets, link));
+    this.charts.queues.replaceChildren(queueChart(queues));
+    this.charts.cost.replaceChildren(costChart(costs, ceiling));
+  }
+}

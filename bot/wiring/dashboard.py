@@ -1,0 +1,53 @@
+"""Opens the dashboard: live rooms, the history behind it, and the file with the login link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.brain.system_prompt import SystemPrompt
+from bot.dashboard.history import StoredHistory
+from bot.dashboard.live import LiveRooms
+from bot.dashboard.service import DashboardService
+from bot.logs import log_path
+from bot.private_files import write_private_text
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+    from pathlib import Path
+
+    from bot.clock import Clock
+    from bot.memory.recall import Recall
+    from bot.participation.guild_participation import GuildParticipations
+    from bot.store.database import Database
+    from bot.store.sessions import Sessions
+    from bot.wiring.settings import BotSettings
+    from compaction.ports import TurnStore
+
+log = structlog.get_logger()
+
+# In the data folder: the login link that works now. Each works once, and a bot may run for months.
+LINK_FILE = "dashboard-link"
+
+
+async def open_dashboard(
+    stack: AsyncExitStack, sessions: Sessions, participation: GuildParticipations, clock: Clock
+) -> DashboardService:
+    """Open the dashboard on `stack`. `history_for` gives it the stored sessions later."""
+    live = await stack.enter_async_context(LiveRooms(clock))
+    return DashboardService(live, sessions, participation, clock=clock)
+
+
+def history_for(settings: BotSettings, database: Database, turns: TurnStore, recall: Recall) -> StoredHistory:
+    """Return the stored sessions for the dashboard."""
+    prompt = SystemPrompt(settings.brain.name, settings.brain.instructions).text()
+    return StoredHistory(database, turns, recall, log=log_path(settings.storage.data_dir), prompt=prompt)
+
+
+def write_link(folder: Path, link: str) -> None:
+    """Write the login link where only the user who runs the bot can read it."""
+    try:
+        write_private_text(folder / LINK_FILE, f"{link}\n")
+    except OSError as error:
+        log.warning("dashboard_link_not_written", error_class=type(error).__name__)

@@ -1,0 +1,272 @@
+"""A dashboard with its web server, over a session with real memory, store and log. Nobody speaks by sound.
+
+What people say is the bundled evening (`rehearsal/scenarios/evening/history.jsonl`), or what a test wants.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bot import events
+from bot.brain.context import build_context_messages
+from bot.brain.system_prompt import SystemPrompt
+from bot.channel.port import Person
+from bot.dashboard.access import Access
+from bot.dashboard.history import StoredHistory
+from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
+from bot.dashboard.service import DashboardService
+from bot.logs import configured_logging, log_path
+from bot.memory.recall import Recall
+from bot.participation.costs import Cost
+from bot.participation.guild_participation import GuildParticipations
+from bot.participation.settings import ParticipationSettings
+from bot.room.prompt import record_call
+from bot.settings import LogsSettings, WebSettings
+from bot.store.search import SqlRecallIndex
+from bot.store.sessions import Sessions
+from bot.store.vector_store import VectorStore
+from bot.web.port import NotAdmittedError
+from bot.web.server import WebServer
+from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
+from tests.bot.evening import CHANNEL, GUILD, Evening
+from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.place import FakePlace
+from voice.asr.port import Recognition
+from voice.listening.utterance import Utterance
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.dashboard.discord_login import DiscordLogin
+    from bot.web.port import PageConnection
+    from compaction.model import Turn
+
+ADA, BEN, CHLOE = Person(2001, "Ada", False), Person(2002, "Ben", False), Person(2003, "Chloe", False)
+PEOPLE = {person.name: person for person in (ADA, BEN, CHLOE)}
+PROMPT = SystemPrompt("Roomtone").text()
+# What each stage of a reply took, in ms: endpoint, recognition, first token, first sound.
+_STAGES = ((420, 310, 380, 610), (380, 290, 640, 900), (510, 360, 300, 520), (400, 330, 450, 700))
+
+
+class NoShares:
+    """Admits no page that shares a screen."""
+
+    async def admit(self, token: str) -> PageConnection:
+        """Refuse the page."""
+        raise NotAdmittedError("used", "This link has been used already.")
+
+    async def readmit(self, resume_secret: str) -> PageConnection:
+        """Refuse the page."""
+        raise NotAdmittedError("used", "This link has been used already.")
+
+
+class FakeDirectory:
+    """The bot's servers: one, with a lounge. `access`: what people may see, by id."""
+
+    def __init__(self) -> None:
+        self.client_id: int | None = 4242
+        self.access: dict[int, Access] = {}
+        self.asked: list[int] = []
+
+    def names(self, guild_id: int, channel_id: int) -> tuple[str, str] | None:
+        """Return the names of the lounge."""
+        return ("The Lantern Society", "Lounge") if (guild_id, channel_id) == (GUILD, CHANNEL) else None
+
+    async def access_of(self, user_id: int) -> Access:
+        """Return what the test says."""
+        self.asked.append(user_id)
+        return self.access.get(user_id, Access())
+
+
+class House:
+    """The session (`evening`), its room, and the dashboard. `web`: the web server."""
+
+    def __init__(self, evening: Evening, folder: Path) -> None:
+        self.evening = evening
+        self.clock = evening.clock
+        self.memory = evening.memory
+        self.place = FakePlace(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
+        self.directory = FakeDirectory()
+        self.opt_outs = FakeOptOuts()
+        self.participation = GuildParticipations(
+            FakeGuildChoices(), self.opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=self.clock
+        )
+        self.live = LiveRooms(self.clock)
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+        self.history = StoredHistory(evening.database, evening.store, recall, log=log_path(folder), prompt=PROMPT)
+        self.web: WebServer
+        self.links: list[str] = []
+        self.service: DashboardService
+        self.observe: events.Observer = events.ignore_event
+        self._counters = dict.fromkeys(("received", "decoded", "lost", "late", "recovered", "concealed"), 0)
+        self._number = 0
+        self._ended_at = 0.0
+
+    @property
+    def base(self) -> str:
+        """Return the origin of the pages."""
+        return f"http://127.0.0.1:{self.web.port}"
+
+    # -- what happens in the room -----------------------------------------------------------------------------------
+
+    async def say(self, text: str, who: Person = ADA) -> Turn:
+        """Let somebody say something, as a room does: it is heard, then it becomes a turn."""
+        self.clock.advance(3.0)
+        stages = _STAGES[self._number % len(_STAGES)]
+        self._number += 1
+        ended = self._ended_at = self.clock.monotonic()
+        sound = Utterance(f"u{self._number}", who.id, ended - 2, ended, ended + stages[0] / 1000, np.zeros(1, np.int16))
+        begun, text_at = sound.closed_at, sound.closed_at + stages[1] / 1000
+        spoken = events.SpokenText(sound, Recognition(text, "en", -0.2, 1.0, 0.0, 2.0, 0.2), begun, text_at)
+        self.observe(events.UtteranceTranscribed(sound.id, who.id, text, ended - 2, ended, text_at))
+        turn = await self.append(TurnKind.SPEECH, TurnPart(str(who.id), who.name, text))
+        self.observe(events.TurnRecorded(turn, text_at, (spoken,)))
+        return turn
+
+    async def answer(self, turn: Turn, text: str) -> Turn:
+        """Let the bot answer the last turn: the prompt is built and logged as for a real reply."""
+        first, sound = _STAGES[turn.seq % len(_STAGES)][2:]
+        context = build_context_messages(
+            self.memory,
+            turn,
+            system=(PROMPT,),
+            max_input_tokens=self.evening.max_input_tokens,
+            now=self.clock.now(),
+            zone=UTC,
+        )
+        self.evening.keeper.on_payload_sent(context.parts)
+        record_call(self.memory, self.evening.keeper, context, context.messages)
+        self.observe(events.ContextBuilt(tuple(context.parts), turn.seq, self.clock.monotonic()))
+        await self.fold()
+        asked_at = self._ended_at
+        self.clock.advance(2.0)
+        part = TurnPart("assistant", "Roomtone", text)
+        said = await self.append(TurnKind.ASSISTANT, part, answers=turn)
+        self.observe(events.TurnRecorded(said, self.clock.monotonic()))
+        stages = _STAGES[(self._number - 1) % len(_STAGES)]
+        heard_at = asked_at + (stages[0] + stages[1] + sound) / 1000 + 0.08
+        self.observe(
+            events.ReplySpoken(
+                text, turn.seq, f"u{self._number}", heard_at, heard_at + 2, False, float(first), float(sound)
+            )
+        )
+        guild = await self.participation.of_guild(GUILD)
+        guild.costs.add(
+            Cost(calls=1, tokens=sum(part.tokens for part in context.parts), spoken_s=2.4), now=self.clock.monotonic()
+        )
+        return said
+
+    async def append(self, kind: TurnKind, part: TurnPart, *, answers: Turn | None = None) -> Turn:
+        """Append a turn to the memory."""
+        now = self.clock.now()
+        seq = None if answers is None else answers.seq
+        return await self.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0, answers=seq)
+
+    async def fold(self) -> None:
+        """Fold what is due, and tell of it."""
+        before = self.memory.cursor
+        self.memory.context(max_input_tokens=self.evening.max_input_tokens)
+        await self.memory.settle()
+        if self.memory.cursor != before:
+            summary = "" if self.memory.summary is None else self.memory.summary.text
+            self.observe(
+                events.CompactionLanded(
+                    before, self.memory.cursor, self.memory.cursor - 1, summary, 840.0, False, self.clock.monotonic()
+                )
+            )
+
+    async def note(self, what: str, who: Person = ADA, *, why: NoteReason = NoteReason.TEXT) -> Note:
+        """Take a note about a shared screen."""
+        self._number += 1
+        note = Note(NoteId(f"n{self._number}"), self.clock.now(), who.name, what, why, NoteSource.OCR)
+        await self.memory.add_note(note)
+        self.observe(events.ScreenNoted(note, self.clock.monotonic()))
+        return note
+
+    def measure(self, packets: int = 240, *, lost: int = 0, recognise: int = 0) -> None:
+        """Let five seconds pass, and measure packets and queues."""
+        self.clock.advance(5.0)
+        self._counters["received"] += packets
+        self._counters["decoded"] += packets - 3
+        self._counters["lost"] += lost
+        self._counters["recovered"] += lost // 2
+        now = self.clock.monotonic()
+        self.observe(events.LinkChanged("connected", dict(self._counters), now))
+        self.observe(
+            events.QueuesMeasured({"recognise": recognise, "record": 0, "answer": 0, "play": recognise // 2}, now)
+        )
+
+    async def play(self, turns: int = 58) -> None:
+        """Let people say the bundled evening, again if it is too short, and fold what is due.
+
+        Whatever the bot says there answers the turn before it.
+        """
+        talk = resources.files("rehearsal.scenarios") / "evening" / "history.jsonl"
+        last: Turn | None = None
+        lines = talk.read_text("utf-8").splitlines()
+        for number, line in enumerate((lines * (turns // len(lines) + 1))[:turns]):
+            said = json.loads(line)
+            if said.get("kind") == "assistant" and last is not None:
+                last = await self.answer(last, said["text"])
+            else:
+                last = await self.say(said["text"], PEOPLE[said["speaker"]])
+            if number % 2:
+                self.measure(200 + 37 * number % 120, lost=number % 5 == 1, recognise=number % 7 == 3)
+        await self.fold()
+
+    async def look(self) -> None:
+        """Let the dashboard look at its rooms, as it does every few seconds."""
+        self.clock.advance(LOOK_EVERY_S)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def opt_out(self, who: Person) -> None:
+        """Let somebody opt out of being heard."""
+        await self.participation.set_opt_out(GUILD, who.id, out=True)
+        await self.look()
+
+
+@asynccontextmanager
+async def open_house(
+    folder: Path, *, settings: WebSettings | None = None, discord_login: DiscordLogin | None = None, shown: bool = True
+) -> AsyncIterator[House]:
+    """Open the house. `shown`: its room is open; else there is only history."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()))
+        evening = await stack.enter_async_context(Evening(folder / "roomtone.db"))
+        house = House(evening, folder)
+        await stack.enter_async_context(house.live)
+        guild = await house.participation.of_guild(GUILD)
+        house.memory.withhold(guild.opted_out_ids)
+        await evening.prompts.store_prompts([PROMPT])
+        house.service = DashboardService(
+            house.live,
+            Sessions(evening.database, evening.clock),
+            house.participation,
+            clock=evening.clock,
+            discord_login=discord_login,
+        )
+        house.service.history = house.history
+        house.service.directory = house.directory
+        house.web = await stack.enter_async_context(
+            WebServer(
+                settings or WebSettings(port=0),
+                NoShares(),
+                dashboard=house.service,
+                on_login_link=house.links.append,
+                monotonic=evening.clock.monotonic,
+            )
+        )
+        await house.web.start()
+        if shown:
+            house.observe = stack.enter_context(house.live.show(evening.session_id, house.place, evening.memory, guild))
+        yield house

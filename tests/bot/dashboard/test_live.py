@@ -1,0 +1,204 @@
+"""The live events of the rooms: what pages get, what they get again, and what they never get."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from bot.dashboard.access import EVERYTHING, NOTHING, Access
+from bot.dashboard.live import WAITING_EVENTS, Follower, LiveRooms
+from bot.store.forgetting import SpeechForgetter
+from compaction.model import NoteReason
+from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.bot.evening import CHANNEL, GUILD
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+SECRET = "My locker code is 4711."
+
+
+async def everything() -> Access:
+    """Return the operator's access."""
+    return EVERYTHING
+
+
+async def waiting(feed: Follower, *, with_looks: bool = False) -> list[tuple[str, str, Any]]:
+    """Return id, kind and data of every event that waits. `with_looks`: also those that come with time alone."""
+    events: list[tuple[str, str, Any]] = []
+    while True:
+        try:
+            async with asyncio.timeout(0.01):
+                text = await feed.next()
+        except TimeoutError:
+            return events
+        if text is None:
+            return [*events, ("", "over", None)]
+        fields = dict(line.split(": ", 1) for line in text.strip().split("\n"))
+        if "event" in fields and (with_looks or fields["event"] not in {"people", "cost"}):
+            events.append((fields["id"], fields["event"], json.loads(fields["data"])))
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """A room that is shown."""
+    async with open_house(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.asyncio
+async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
+    """Words come when they are heard and again as a turn; then the prompt, the reply and its latency, and the fold."""
+    with house.live.follow(everything, "") as feed:
+        await house.say("Shall we visit Lisbon?")
+        turn = await house.say("Roomtone, when is the train?", BEN)
+        await house.answer(turn, "At nine.")
+        await house.note("A map", why=NoteReason.SHARE_START)
+        events = await waiting(feed)
+        kinds = [kind for _, kind, _ in events]
+        assert kinds == ["heard", "turn", "heard", "turn", "prompt", "turn", "reply", "note"]
+        heard = {"id": "u1", "speaker": "2001", "who": "Ada", "text": "Shall we visit Lisbon?"}
+        assert events[0][2] == {"session": "evening", **heard}
+        assert events[1][2]["heard"] == ["u1"]
+        reply = events[6][2]["reply"]
+        assert reply["endpoint"] + reply["recognise"] + reply["model"] + reply["voice"] <= reply["total"]
+        await house.play(70)
+        fold, *_ = [data for _, kind, data in await waiting(feed) if kind == "fold"]
+        assert 0 < fold["cursor"] <= house.memory.cursor
+        assert fold["summary"]
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_comes_back_gets_what_it_missed(house: House) -> None:
+    """With the id of its last event it gets the later ones; with an unknown id it is told to read anew."""
+    with house.live.follow(everything, "") as feed:
+        await house.say("One.")
+        last = (await waiting(feed))[-1][0]
+    await house.say("Two.")
+    with house.live.follow(everything, last) as feed:
+        assert [data["text"] for _, kind, data in await waiting(feed) if kind == "heard"] == ["Two."]
+    boot = last.partition("-")[0]
+    for unknown in ("elsewhere-1", f"{boot}-99999", f"{boot}-x", f"{boot}-", "²-²", "\n\nevent: turn", "9" * 500):
+        with house.live.follow(everything, unknown) as feed:
+            assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_missed_too_much_reads_anew(house: House) -> None:
+    """Events that are not kept any more are replaced by one that says so."""
+    with house.live.follow(everything, "") as feed:
+        await house.say("One.")
+        last = (await waiting(feed))[0][0]
+    for number in range(WAITING_EVENTS):
+        await house.say(f"And {number}.")
+    with house.live.follow(everything, last) as feed:
+        assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
+
+
+@pytest.mark.asyncio
+async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House) -> None:
+    """What waits for a page is bounded. Beyond it, the feed ends."""
+    with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
+        for number in range(WAITING_EVENTS):
+            await house.say(f"Number {number}.")
+            await waiting(quick)
+        assert await slow.next() is None
+        await house.say("Still here.")
+        assert [kind for _, kind, _ in await waiting(quick)] == ["heard", "turn"]
+
+
+@pytest.mark.asyncio
+async def test_a_page_gets_only_the_rooms_that_its_viewer_may_see(house: House) -> None:
+    """Access is asked anew for each event: who loses a role gets nothing from then on."""
+    access = Access({GUILD: frozenset({CHANNEL})})
+
+    async def now() -> Access:
+        return access
+
+    with house.live.follow(now, "") as feed:
+        await house.say("For members.")
+        assert len(await waiting(feed)) == 2
+        access = NOTHING
+        await house.say("Not for you.")
+        assert await waiting(feed) == []
+    assert house.live.rooms(Access({GUILD: frozenset({CHANNEL + 1})})) == []
+    assert house.live.rooms(Access({GUILD + 1: frozenset({CHANNEL})})) == []
+    assert len(house.live.rooms(EVERYTHING)) == 1
+
+
+@pytest.mark.asyncio
+async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
+    """Kept and waiting events of the room are dropped, and its pages read anew. Their later words do not come."""
+    with house.live.follow(everything, "") as feed:
+        await house.say("Hello.", BEN)
+        mark = (await waiting(feed))[-1][0]
+        await house.say(SECRET, ADA)
+        await house.opt_out(ADA)
+        events = await waiting(feed)
+        assert "4711" not in str(events)
+        assert "reset" in [kind for _, kind, _ in events]
+        await house.say(SECRET, ADA)
+        assert "4711" not in str(await waiting(feed))
+    with house.live.follow(everything, mark) as feed:
+        events = await waiting(feed)
+        assert "4711" not in str(events)
+        assert [kind for _, kind, _ in events][:1] in (["reset"], ["again"])
+
+
+@pytest.mark.asyncio
+async def test_forgotten_words_leave_every_feed(house: House) -> None:
+    """As soon as the memory has taken over what somebody forgot elsewhere, pages read anew."""
+    with house.live.follow(everything, "") as feed:
+        await house.say(SECRET, ADA)
+        forgetter = SpeechForgetter(house.evening.database, house.clock)
+        (person,) = await forgetter.find("Ada")
+        await forgetter.forget(person)
+        await house.memory.refresh()
+        await house.look()
+        events = await waiting(feed)
+        assert "4711" not in str(events)
+        assert "reset" in [kind for _, kind, _ in events]
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> None:
+    """After the end only the end is told, and nobody is kept waiting."""
+    async with open_house(tmp_path, shown=False) as house:
+        guild = await house.participation.of_guild(GUILD)
+        with house.live.follow(everything, "") as feed:
+            with house.live.show(house.evening.session_id, house.place, house.memory, guild) as house.observe:
+                await house.say(SECRET)
+            assert [kind for _, kind, _ in await waiting(feed)] == ["closed"]
+    assert await feed.next() is None
+
+
+@pytest.mark.asyncio
+async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
+    """Every few seconds the dashboard looks who is there; what did not change is not told again."""
+    with house.live.follow(everything, "") as feed:
+        await house.look()
+        assert [kind for _, kind, _ in await waiting(feed, with_looks=True)] == ["people", "cost"]
+        await house.look()
+        assert await waiting(feed, with_looks=True) == []
+        house.place.people = [ADA]
+        await house.look()
+        ((_, kind, data),) = await waiting(feed, with_looks=True)
+        assert kind == "people"
+        assert [person["name"] for person in data["people"]] == ["Ada"]
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_kept_of_a_room_that_nobody_watches(house: House) -> None:
+    """A room's figures have no words in them, however long it lives."""
+    await house.say(SECRET)
+    await house.play(60)
+    (room,) = house.live.rooms(EVERYTHING)
+    figures = json.dumps(room.figures())
+    assert "4711" not in figures
+    assert "Lisbon" not in figures
+    assert isinstance(house.live, LiveRooms)

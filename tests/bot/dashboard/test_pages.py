@@ -1,0 +1,309 @@
+"""The dashboard over real HTTP: who is let in, what each address shows, and what it never shows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from bot.settings import WebSettings
+from bot.store.forgetting import SpeechForgetter
+from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_LOGIN
+from tests.bot.dashboard.house import ADA, BEN, House, open_house
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+SECRET = "My locker code is 4711."
+READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/evening/replies", "search?q=locker+code")
+
+
+class Browser:
+    """A browser without a page."""
+
+    def __init__(self, house: House, http: aiohttp.ClientSession) -> None:
+        self.house = house
+        self.http = http
+
+    async def post(self, path: str, body: object = None, *, origin: str | None = None) -> tuple[int, Any]:
+        """Send JSON as our page does, or as a page of another origin."""
+        headers = {"Origin": self.house.base if origin is None else origin}
+        async with self.http.post(self.house.base + path, json=body or {}, headers=headers) as answer:
+            return answer.status, await answer.json() if "json" in answer.content_type else await answer.text()
+
+    async def get(self, path: str) -> tuple[int, Any]:
+        """Read JSON."""
+        async with self.http.get(f"{self.house.base}/api/{path}") as answer:
+            return answer.status, await answer.json()
+
+    async def log_in(self) -> None:
+        """Use the login link."""
+        assert (await self.post("/api/login", {"token": self.house.links[-1].partition("#")[2]}))[0] == 200
+
+    async def everything(self) -> str:
+        """Return all that can be read, as one text."""
+        texts = [json.dumps((await self.get(path))[1]) for path in READ]
+        replies = (await self.get("sessions/evening/replies"))[1]["replies"]
+        texts += [json.dumps((await self.get(f"sessions/evening/replies/{each['turn']}"))[1]) for each in replies]
+        return "\n".join(texts)
+
+
+@asynccontextmanager
+async def browsing(house: House) -> AsyncIterator[Browser]:
+    """Open a browser with cookies of its own."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+        yield Browser(house, http)
+
+
+@pytest_asyncio.fixture
+async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
+    """A browser at the dashboard of an open room."""
+    async with open_house(tmp_path) as house, browsing(house) as opened:
+        yield opened
+
+
+@pytest.mark.asyncio
+async def test_the_login_link_lets_one_browser_in(browser: Browser) -> None:
+    """The link is on this machine, works once, and sets a cookie that no script and no other site can use."""
+    house = browser.house
+    (link,) = house.links
+    assert link.startswith(f"{house.base}/login#")
+    token = link.partition("#")[2]
+    async with browser.http.post(
+        f"{house.base}/api/login", json={"token": token}, headers={"Origin": house.base}
+    ) as answer:
+        assert answer.status == 200
+        cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert "Path=/" in cookie
+    assert await browser.get("me") == (200, {"name": "Operator", "operator": True})
+    async with browsing(house) as other:
+        status, refused = await other.post("/api/login", {"token": token})
+        assert status == 403
+        assert "used already" in refused["error"]
+    assert len(house.links) == 2
+    assert house.links[1] != link
+
+
+@pytest.mark.asyncio
+async def test_nobody_reads_anything_without_a_login(browser: Browser) -> None:
+    """Every address with something in it answers 401; the page itself has nothing in it."""
+    await browser.house.say(SECRET)
+    for path in (*READ, "sessions/evening/replies/0", "events"):
+        status, answer = await browser.get(path)
+        assert (status, answer) == (401, {"discord": False}), path
+    assert await browser.get("me") == (200, {"discord": False})
+    async with browser.http.get(browser.house.base + "/") as page:
+        assert page.status == 200
+        assert "4711" not in await page.text()
+    await browser.log_in()
+    assert "4711" in await browser.everything()
+    await browser.post("/api/logout")
+    assert (await browser.get("rooms"))[0] == 401
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", ["/api/login", "/api/login/discord", "/api/login/discord/back", "/api/logout"])
+async def test_requests_of_other_pages_change_nothing(browser: Browser, path: str) -> None:
+    """A page of another origin can neither log a browser in nor out, and a broken request is only refused."""
+    await browser.log_in()
+    for origin in ("https://evil.example", "null", ""):
+        assert (await browser.post(path, {"token": "x"}, origin=origin))[0] == 403
+    headers = {"Origin": browser.house.base}
+    for body in (b"", b"[]", b"\xff", b"{", b"[" * 4_000):
+        async with browser.http.post(browser.house.base + path, data=body, headers=headers) as answer:
+            assert answer.status == 400
+    async with browser.http.post(browser.house.base + path, data=b"x" * 10_000, headers=headers) as answer:
+        assert answer.status == 413
+    assert (await browser.get("rooms"))[0] == 200
+
+
+@pytest.mark.asyncio
+async def test_every_answer_has_the_strict_policy(browser: Browser) -> None:
+    """Pages, JSON and events alike forbid scripts of others, and nothing of them is cached."""
+    await browser.log_in()
+    for path in ("/", "/login", "/dashboard/app.js", "/dashboard/dashboard.css", "/api/me", "/api/events", "/api/x"):
+        async with browser.http.get(browser.house.base + path) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+            assert "script-src 'self';" in policy
+            assert "unsafe" not in policy
+            assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.asyncio
+async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
+    """One answer has the conversation, the people, the memory, the notes and the charts of a room."""
+    house = browser.house
+    await house.play(80)
+    await house.note("A map of Lisbon")
+    await browser.log_in()
+    ((room,),) = ((await browser.get("rooms"))[1]["rooms"],)
+    assert (room["room"], room["guild"], room["people"], room["turns"]) == ("Lounge", "The Lantern Society", 3, 80)
+    found = (await browser.get(f"rooms/{room['session']}"))[1]
+    assert [turn["seq"] for turn in found["turns"]] == list(range(80))
+    assert found["memory"]["cursor"] == found["memory"]["segments"][-1]["end"] == house.memory.cursor > 0
+    assert found["memory"]["summary"] == (house.memory.summary.text if house.memory.summary else "")
+    assert len(found["memory"]["by_turn"]) == 80
+    assert [note["what"] for note in found["notes"]] == ["A map of Lisbon"]
+    assert found["replies"]
+    assert found["packets"][-1]["received"] > 0
+    assert found["costs"][-1]["calls"] == len(found["replies"])
+    assert (await browser.get("rooms/another"))[0] == 404
+
+
+@pytest.mark.asyncio
+async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
+    """Sessions have their names and turns; a search finds the words with where they were said."""
+    await browser.house.play()
+    await browser.log_in()
+    listed = (await browser.get("sessions"))[1]
+    (only,) = listed["sessions"]
+    assert (only["session"], only["room"], only["live"]) == ("evening", "Lounge", True)
+    assert not listed["more"]
+    assert (await browser.get(f"sessions?before={listed['sessions'][0]['started_at']}"))[1]["sessions"] == []
+    later = (await browser.get("sessions/evening?first=40"))[1]
+    assert [turn["seq"] for turn in later["turns"]] == list(range(40, later["total"]))
+    assert (await browser.get("sessions/evening?first=99999"))[1]["turns"] == []
+    assert (await browser.get("sessions/another"))[0] == 404
+    hits = (await browser.get("search?q=who+has+a+Leica"))[1]["hits"]
+    assert "Leica" in json.dumps(hits[0])
+    assert hits[0]["where"]["room"] == "Lounge"
+    assert (await browser.get("search?q="))[1]["hits"] == []
+
+
+@pytest.mark.asyncio
+async def test_what_the_model_saw_is_shown_for_each_reply(browser: Browser) -> None:
+    """Every reply of the session has its prompt, part by part, verified by the digest in the log."""
+    await browser.house.play()
+    await browser.log_in()
+    replies = (await browser.get("sessions/evening/replies"))[1]["replies"]
+    assert len(replies) == 2
+    found = (await browser.get(f"sessions/evening/replies/{replies[-1]['turn']}"))[1]
+    assert found["exact"] is True
+    assert found["parts"][0]["kind"] == "system"
+    assert found["parts"][-1]["to"] == replies[-1]["turn"]
+    assert sum(part["tokens"] for part in found["parts"]) == found["total_tokens"]
+    assert len(found["calls"]) == 1
+    assert found["calls"][0]["exact"]
+    for unknown in ("1", "99999", "x", "-1", "9" * 30):
+        assert (await browser.get(f"sessions/evening/replies/{unknown}"))[0] == 404
+
+
+@pytest.mark.asyncio
+async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
+    """After an opt-out no address has the person's words, nor what the bot said with them; others' words stay."""
+    house = browser.house
+    await house.say("The weather is fine.", BEN)
+    asked = await house.say(f"{SECRET} Roomtone, repeat it.", ADA)
+    await house.answer(asked, "The code is 4711.")
+    await house.note("A locker with the number 4711", ADA)
+    await house.play(50)
+    asked = await house.say("Roomtone, what is the code?", BEN)
+    await house.answer(asked, "4711, as Ada said.")
+    await browser.log_in()
+    assert (await browser.everything()).count("4711") > 8
+    await house.opt_out(ADA)
+    shown = await browser.everything()
+    assert "4711" not in shown
+    assert "The weather is fine." in shown
+
+
+@pytest.mark.asyncio
+async def test_forgotten_words_are_shown_nowhere(browser: Browser) -> None:
+    """After somebody was forgotten no address has their words."""
+    house = browser.house
+    await house.say("The weather is fine.", BEN)
+    asked = await house.say(f"{SECRET} Roomtone, repeat it.", ADA)
+    await house.answer(asked, "Ada's code is 4711.")
+    await browser.log_in()
+    assert "4711" in await browser.everything()
+    forgetter = SpeechForgetter(house.evening.database, house.clock)
+    (person,) = await forgetter.find("Ada")
+    await forgetter.forget(person)
+    await house.memory.refresh()
+    shown = await browser.everything()
+    assert "4711" not in shown
+    assert "The weather is fine." in shown
+
+
+async def _events(answer: aiohttp.ClientResponse, most: int) -> list[str]:
+    """Return the kinds of the next events of a stream."""
+    kinds: list[str] = []
+    while len(kinds) < most:
+        line = (await answer.content.readline()).decode()
+        kind = line.removeprefix("event: ").strip()
+        # People and costs come with time alone.
+        if line.startswith("event: ") and kind not in {"people", "cost"}:
+            kinds.append(kind)
+    return kinds
+
+
+@pytest.mark.asyncio
+async def test_events_are_sent_as_they_happen_and_missed_ones_again(browser: Browser) -> None:
+    """The stream is made of server-sent events; a browser that comes back with Last-Event-ID gets what it missed."""
+    house = browser.house
+    await browser.log_in()
+    async with browser.http.get(f"{house.base}/api/events") as answer:
+        assert answer.content_type == "text/event-stream"
+        assert await answer.content.readline() == b"retry: 2000\n"
+        await house.say("One.")
+        assert await _events(answer, 2) == ["heard", "turn"]
+        mark = house.live.mark
+    await house.say("Two.")
+    async with browser.http.get(f"{house.base}/api/events", headers={"Last-Event-ID": mark}) as answer:
+        assert await _events(answer, 2) == ["heard", "turn"]
+
+
+@pytest.mark.asyncio
+async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> None:
+    """The stream ends with the next event after the login."""
+    await browser.log_in()
+    async with browser.http.get(f"{browser.house.base}/api/events") as answer:
+        await answer.content.readline()
+        await browser.post("/api/logout")
+        await browser.house.say("One.")
+        await browser.house.say("Two.")
+        async with asyncio.timeout(10):
+            rest = (await answer.content.read()).decode()
+    assert "Two." not in rest
+
+
+@pytest.mark.asyncio
+async def test_streams_of_one_browser_are_bounded(browser: Browser) -> None:
+    """Too many open pages of one login are refused with a sentence, and a closed one makes room."""
+    await browser.log_in()
+    url = f"{browser.house.base}/api/events"
+    opened = [await browser.http.get(url) for _ in range(MAX_FEEDS_OF_ONE_LOGIN)]
+    async with browser.http.get(url) as refused:
+        assert refused.status == 429
+        assert "Too many pages" in (await refused.json())["error"]
+    opened.pop().close()
+    async with asyncio.timeout(10):
+        while True:
+            async with browser.http.get(url) as answer:
+                if answer.status == 200:
+                    break
+            await browser.house.say("The server notices that the page is gone.")
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.asyncio
+async def test_a_public_address_has_secure_cookies_and_its_own_link(tmp_path: Path) -> None:
+    """Behind a proxy the link has the public address, and the cookie is sent over https only."""
+    settings = WebSettings(port=0, public_url="https://watch.example.org")
+    async with open_house(tmp_path, settings=settings) as house, browsing(house) as browser:
+        assert house.links[0].startswith("https://watch.example.org/login#")
+        token = house.links[0].partition("#")[2]
+        assert (await browser.post("/api/login", {"token": token}))[0] == 403
+        headers = {"Origin": "https://watch.example.org"}
+        async with browser.http.post(f"{house.base}/api/login", json={"token": token}, headers=headers) as answer:
+            assert answer.status == 200
+            assert "Secure" in answer.headers["Set-Cookie"]

@@ -1,0 +1,72 @@
+"""Login links and logged-in browsers, on a clock of the test."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.web.viewer import IDLE_S, LONGEST_S, MAX_LOGINS, OPERATOR, Logins, Viewer
+
+ADA = Viewer("Ada", 2001)
+
+
+class Time:
+    """Seconds that the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return the seconds."""
+        return self.now
+
+
+def test_a_login_link_works_once_and_the_next_one_is_announced() -> None:
+    """The first browser becomes the operator's; the same link then works for nobody, and the next one does."""
+    announced: list[str] = []
+    logins = Logins(Time(), on_new_link=lambda: announced.append(logins.link_token))
+    token = logins.link_token
+    cookie = logins.redeem(token)
+    assert logins.viewer(cookie) == OPERATOR
+    assert OPERATOR.is_operator
+    assert logins.redeem(token) is None
+    assert announced == [logins.link_token]
+    assert logins.redeem(logins.link_token) is not None
+
+
+@given(st.text())
+def test_no_other_text_is_a_link_or_a_cookie(text: str) -> None:
+    """Whatever is not the link's secret logs nobody in, and whatever is not a cookie is nobody."""
+    logins = Logins(Time())
+    cookie = logins.log_in(ADA)
+    assert logins.redeem(text) is None
+    assert logins.viewer(text) is None
+    assert logins.viewer(None) is None
+    assert logins.viewer(cookie) == ADA
+
+
+def test_a_browser_is_logged_out_when_it_asks_or_was_silent_or_after_a_week() -> None:
+    """A browser stays logged in while it is used, at most for a week."""
+    time = Time()
+    logins = Logins(time)
+    asked, silent, used = (logins.log_in(ADA) for _ in range(3))
+    logins.log_out(asked)
+    assert logins.viewer(asked) is None
+    while time.now + IDLE_S / 2 < LONGEST_S:
+        time.now += IDLE_S / 2
+        assert logins.viewer(used) == ADA
+    assert logins.viewer(silent) is None
+    time.now = LONGEST_S
+    assert logins.viewer(used) is None
+
+
+def test_the_browser_that_was_silent_for_longest_makes_room() -> None:
+    """There are never more logins than the limit, and those in use stay."""
+    logins = Logins(Time())
+    first, second = logins.log_in(ADA), logins.log_in(ADA)
+    for _ in range(MAX_LOGINS - 1):
+        assert logins.viewer(first) == ADA
+        last = logins.log_in(OPERATOR)
+    assert logins.viewer(first) == ADA
+    assert logins.viewer(second) is None
+    assert logins.viewer(last) == OPERATOR

@@ -1,0 +1,228 @@
+"""The dashboard in a real browser: login, a room as it lives, history, and what the model saw; hostile words included.
+
+One browser serves all tests of this file. `tests.browser.dashboard_pictures` takes the pictures for people.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.browser.chromium import browser
+from tests.browser.evening import LAPTOP, PATIENCE_S, PHONE, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from playwright.async_api import Browser, Page
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HOSTILE = (
+    "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script> "
+    "${1} {{1}} \u202e javascript:"
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    """One browser for all tests."""
+    async with browser() as started:
+        yield started
+
+
+class Tab:
+    """A page of the dashboard. `complaints`: errors in the browser's console."""
+
+    def __init__(self, house: House, page: Page) -> None:
+        self.house = house
+        self.page = page
+        self.complaints: list[str] = []
+        page.set_default_timeout(1000 * PATIENCE_S)
+        page.on("console", lambda message: self._complain(message.type, message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _complain(self, kind: str, text: str) -> None:
+        # The end of a stream is an error to the console, but an ordinary event to the page.
+        if kind == "error" and "ERR_" not in text:
+            self.complaints.append(text)
+
+    async def go(self, address: str) -> str:
+        """Follow a link within the page and return what is shown."""
+        await self.page.evaluate(
+            "(address) => { document.body.dataset.view = 'opening'; location.hash = address }", address
+        )
+        return await self.shown()
+
+    async def shown(self) -> str:
+        """Wait until a view is complete and return its text."""
+        await self.page.wait_for_selector("body:not([data-view=opening])")
+        return await self.page.inner_text("main")
+
+    async def says(self, text: str) -> None:
+        """Wait until the page has this text."""
+        await self.page.wait_for_function("(text) => document.querySelector('main').innerText.includes(text)", arg=text)
+
+    async def until_gone(self, text: str) -> None:
+        """Wait until the page does not have this text."""
+        await self.page.wait_for_function(
+            "(text) => !document.querySelector('main').innerText.includes(text)", arg=text
+        )
+
+
+@asynccontextmanager
+async def dashboard(chromium: Browser, folder: Path, *, log_in: bool = True) -> AsyncIterator[Tab]:
+    """Open a house and a page of its dashboard."""
+    async with open_house(folder) as house:
+        size = {"width": LAPTOP[0], "height": LAPTOP[1]}
+        async with await chromium.new_context(viewport=size) as context:  # type: ignore[arg-type]
+            tab = Tab(house, await context.new_page())
+            await tab.page.goto(house.links[0] if log_in else house.base)
+            await tab.shown()
+            yield tab
+            assert tab.complaints == []
+            assert await tab.page.title() != "broken"
+
+
+async def test_the_printed_link_logs_in_once(chromium: Browser, tmp_path: Path) -> None:
+    """Without a login the page says where the link is. The link's secret leaves the address; it works once."""
+    async with dashboard(chromium, tmp_path, log_in=False) as tab:
+        assert "Follow the bot’s login link" in (await tab.shown()).replace("'", "’")
+        await tab.page.goto(tab.house.links[0])
+        await tab.page.wait_for_selector("body[data-room]")
+        assert tab.page.url == tab.house.base + "/"
+        assert "roomtone" not in await tab.page.evaluate("document.cookie")
+        await tab.page.click("#logout")
+        await tab.page.wait_for_selector("body[data-view=login]")
+        await tab.page.goto(tab.house.links[0])
+        await tab.says("used already")
+        # The browser's console has the refusal too.
+        assert len(tab.complaints) == 1
+        tab.complaints.clear()
+
+
+async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) -> None:
+    """Words appear when they are heard and become turns. People, notes, charts and the cursor follow."""
+    async with dashboard(chromium, tmp_path) as tab:
+        house = tab.house
+        assert "Nobody has said anything yet." in await tab.shown()
+        await house.say("Shall we visit Lisbon in April?")
+        await tab.says("Shall we visit Lisbon in April?")
+        assert await tab.page.locator(".turn").count() == 1
+        await house.play(70)
+        await tab.says("Last fold at")
+        moved = await tab.page.evaluate("document.querySelector('.cursor').style.transform")
+        assert moved != "translateX(0px)"
+        assert await tab.page.locator(".fold").count() >= 1
+        assert await tab.page.locator("rect.stage").count() > 4
+        await house.note("Round 2 of 3", ADA)
+        await tab.says("Round 2 of 3")
+        house.place.people.remove(ADA)
+        await house.look()
+        await tab.page.wait_for_function("document.querySelector('.people').innerText.includes('Ben')")
+        assert "Ada" not in await tab.page.inner_text(".people")
+
+
+async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path) -> None:
+    """Hostile words, names and notes are shown as they are, in every view."""
+    async with dashboard(chromium, tmp_path) as tab:
+        house = tab.house
+        asked = await house.say(HOSTILE, BEN)
+        await house.answer(asked, HOSTILE)
+        await house.note(HOSTILE)
+        await tab.page.wait_for_function("document.querySelectorAll('.turn.assistant').length === 1")
+        addresses = ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/0", "#/search/script")
+        views = [await tab.go(address) for address in addresses]
+        assert sum("<script>" in view for view in views) == 4
+        assert await tab.page.locator("main img, main script").count() == 0
+        for address in (
+            "#/history/%3Cimg%20src=x%3E",
+            "#/search/%3Cb%3E",
+            "#/room/../../x",
+            "#/%",
+            "#/history/evening/turn/x",
+        ):
+            await tab.go(address)
+            assert await tab.page.locator("main img, main b:not(.who):not(.found *)").count() < 9
+        # Sessions and rooms that do not exist are errors to the console.
+        tab.complaints = [text for text in tab.complaints if "404" not in text]
+
+
+async def test_opted_out_words_leave_the_open_page(chromium: Browser, tmp_path: Path) -> None:
+    """When somebody opts out, their words vanish from pages that are open."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.house.say("My locker code is 4711.", ADA)
+        await tab.house.say("Thank you.", BEN)
+        await tab.says("4711")
+        await tab.house.opt_out(ADA)
+        await tab.until_gone("4711")
+        assert "Thank you." in await tab.shown()
+
+
+async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp_path: Path) -> None:
+    """When the stream breaks, the browser connects again by itself and shows what was missed."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.house.say("Before.")
+        await tab.says("Before.")
+        routes = tab.house.web._dashboard
+        assert routes is not None
+        routes.close()
+        await until(lambda: not routes._feeds)
+        await tab.house.say("Meanwhile.")
+        await tab.says("Meanwhile.")
+        await tab.house.say("After.")
+        await tab.says("After.")
+        assert await tab.page.locator(".turn").count() == 3
+
+
+async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:
+    """From the list to a session, through a search to a turn, and step by step through the replies."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.house.play(80)
+        assert "Lounge · The Lantern Society" in await tab.go("#/history")
+        await tab.page.fill("#query", "who has a Leica")
+        await tab.page.keyboard.press("Enter")
+        await tab.says("best first")
+        assert await tab.page.locator("mark", has_text="Leica").count() >= 1
+        await tab.page.click(".hits a >> nth=0")
+        await tab.page.wait_for_selector(".pointed")
+        assert "Leica" in await tab.page.inner_text(".pointed")
+        await tab.page.click("text=Begin with the first")
+        await tab.says("1 of 3")
+        assert "exactly these parts" in await tab.shown()
+        await tab.page.click("#reply-next")
+        await tab.says("2 of 3")
+        await tab.page.keyboard.press("Tab")
+        assert await tab.page.evaluate("document.activeElement !== document.body")
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE])
+async def test_every_view_fits_and_can_be_read(chromium: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
+    """Nothing is wider than the screen; every view has one h1, every picture a text, every button a name."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.house.play(70)
+        await tab.house.note("A" * 220)
+        await tab.house.say("B" * 400)
+        await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
+        for address in ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/5", "#/search/train"):
+            await tab.go(address)
+            wide = await tab.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= size[0], address
+            problems = await tab.page.evaluate(_UNNAMED)
+            assert problems == [], address
+
+
+# What a screen reader could not tell about.
+_UNNAMED = """() => [
+  ...[...document.querySelectorAll('[role=img], svg.chart')].filter((each) => !each.getAttribute('aria-label')),
+  ...[...document.querySelectorAll('button, a')].filter((each) => !each.innerText.trim() && !each.closest('[hidden]')),
+  ...[...document.querySelectorAll('input')].filter((each) => !each.labels.length),
+  ...[...document.querySelectorAll('section')].filter((each) => each.getAttribute('aria-labelledby')
+    && !document.getElementById(each.getAttribute('aria-labelledby'))),
+  ...(document.querySelectorAll('main h1').length === 1 ? [] : ['h1']),
+].map(String)"""
