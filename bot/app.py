@@ -21,6 +21,7 @@ from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.settings import OperatorSettings, add_settings_command
+from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.health import DegradedPart, Health
@@ -28,6 +29,7 @@ from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.personal_data import PersonalData
 from bot.memory.retention import Retention
+from bot.memory.session_reader import SessionReader
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.room.notice import ListeningNotice
@@ -135,6 +137,7 @@ async def running_bot(
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
             health.add_check(partial(_metronome_problems, metronome))
+        reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
@@ -145,6 +148,7 @@ async def running_bot(
             partial(
                 add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
             ),
+            partial(add_transcript, reader=reader, zone=zone),
         ]
         client = await stack.enter_async_context(
             connected(settings.discord, supervisor, commands, metronome, participation, stores.servers)

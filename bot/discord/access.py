@@ -100,6 +100,7 @@ RULES: Mapping[str, Rule] = {
     "settings retention": Rule(Who.MANAGERS, default=_MANAGE),
     "settings recap": Rule(Who.MANAGERS, default=_MANAGE),
     "settings live-message": Rule(Who.MANAGERS, default=_MANAGE),
+    "transcript": Rule(Who.EVERYBODY),
     "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
     "watch stop": Rule(Who.EVERYBODY, options={"everybody": Who.MODERATORS}, default=_CONNECT),
     "watch status": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),

@@ -12,6 +12,7 @@ import structlog
 
 from bot.channel.port import Person
 from bot.discord.answers import MESSAGE_CHARS
+from bot.discord.audience import may_enter
 from bot.discord.chat import DiscordChat
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
@@ -141,7 +142,7 @@ class DiscordPlace:
         if not known or len(known) < len(present):
             return frozenset({channel.id})
         others = (*guild.voice_channels, *guild.stage_channels)
-        shared = {other.id for other in others if all(_may_enter(other, member) for member in known)}
+        shared = {other.id for other in others if all(may_enter(other, member) for member in known)}
         return frozenset({channel.id, *shared})
 
     async def write(self, sentence: str) -> None:
@@ -238,11 +239,6 @@ def _log_event(event: LinkEvent) -> None:
         fields["reason"] = LinkError(fields["reason"])
     name = f"link_{type(event).__name__.lower()}"
     log.info(name, **fields)
-
-
-def _may_enter(channel: discord.abc.GuildChannel, member: discord.Member) -> bool:
-    allowed = channel.permissions_for(member)
-    return allowed.view_channel and allowed.connect
 
 
 def person_of(member: discord.Member) -> Person:

@@ -234,6 +234,10 @@ class GuildParticipations:
         guild = None if guild_id is None else self._guilds.get(guild_id)
         return frozenset() if guild is None else guild.opted_out_ids()
 
+    async def withheld_on(self, guild_id: int) -> frozenset[str]:
+        """Return the ids of the people who opted out there, also before a room was there. Raises `StoreError`."""
+        return (await self.of_guild(guild_id)).opted_out_ids()
+
     def on_forgetting(self, person_id: int) -> None:
         """Drop what a person has said until now and that is not recorded yet, in all rooms."""
         for guild in self._guilds.values():

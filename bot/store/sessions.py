@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, func, select, update
+from sqlalchemy import case, delete, exists, func, select, update
 
 from bot.store.tables import add_once, sessions, turns
 from compaction.errors import StoreError
@@ -123,6 +123,19 @@ class Sessions:
             wanted = wanted.where(sessions.c.started_at < before)
         if channels is not None:
             wanted = wanted.where(sessions.c.channel_id.in_(sorted(channels)))
+        async with self._database.reading() as connection:
+            found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
+            return tuple(map(_session, found))
+
+    async def in_channels(
+        self, guild_id: int, channels: Collection[int], *, limit: int = 20
+    ) -> tuple[StoredSession, ...]:
+        """Return the newest sessions of these channels of a guild that have a turn, newest first."""
+        wanted = _select_sessions().where(
+            sessions.c.guild_id == guild_id,
+            sessions.c.channel_id.in_(sorted(channels)),
+            exists().where(turns.c.session_id == sessions.c.id),
+        )
         async with self._database.reading() as connection:
             found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(map(_session, found))

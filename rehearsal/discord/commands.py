@@ -64,12 +64,7 @@ def build_invocation(
     Raises `LocalDiscordError` for an unknown command, a command that the member may not use, or wrong options.
     """
     words = name.removeprefix("/").split()
-    known = [each for each in registered if each[1]["type"] == _CHAT_INPUT]
-    found = next((each for each in known if words and each[1]["name"] == words[0]), None)
-    if found is None:
-        there = ", ".join(sorted({f"/{command['name']}" for _, command in known})) or "none yet"
-        raise LocalDiscordError(f"No bot has registered /{' '.join(words)}. Registered commands: {there}.")
-    application_id, command = found
+    application_id, command = _registered(registered, words)
     _check_permission(guild, command, user_id)
     resolved: dict[str, dict[str, Json]] = {}
     data: Json = {
@@ -83,6 +78,41 @@ def build_invocation(
     if resolved:
         data["resolved"] = resolved
     return Invocation(application_id=application_id, data=data)
+
+
+def build_suggestion(
+    guild: GuildSpec,
+    registered: Iterable[tuple[int, Json]],
+    *,
+    user_id: int,
+    name: str,
+    option: str,
+    typed: str,
+) -> Invocation:
+    """Return what Discord sends while a member types into an option of `/name`. Raises `LocalDiscordError`."""
+    words = name.removeprefix("/").split()
+    application_id, command = _registered(registered, words)
+    _check_permission(guild, command, user_id)
+    declared: Json = command
+    for word in words[1:]:
+        declared = next((each for each in declared.get("options") or [] if each["name"] == word), {})
+    typing: Json = next((each for each in declared.get("options") or [] if each["name"] == option), {})
+    if not typing.get("autocomplete"):
+        raise LocalDiscordError(f"/{name} suggests nothing for the option {option!r}.")
+    options: list[Json] = [{"name": option, "type": typing["type"], "value": typed, "focused": True}]
+    for word in reversed(words[1:]):
+        options = [{"name": word, "type": OptionType.SUB_COMMAND, "options": options}]
+    data: Json = {"id": command["id"], "name": command["name"], "type": _CHAT_INPUT, "options": options}
+    return Invocation(application_id=application_id, data=data)
+
+
+def _registered(registered: Iterable[tuple[int, Json]], words: list[str]) -> tuple[int, Json]:
+    known = [each for each in registered if each[1]["type"] == _CHAT_INPUT]
+    found = next((each for each in known if words and each[1]["name"] == words[0]), None)
+    if found is None:
+        there = ", ".join(sorted({f"/{command['name']}" for _, command in known})) or "none yet"
+        raise LocalDiscordError(f"No bot has registered /{' '.join(words)}. Registered commands: {there}.")
+    return found
 
 
 def _check_permission(guild: GuildSpec, command: Json, user_id: int) -> None:

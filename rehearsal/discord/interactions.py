@@ -14,7 +14,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from rehearsal.discord import payloads
-from rehearsal.discord.commands import build_invocation
+from rehearsal.discord.commands import build_invocation, build_suggestion
+from rehearsal.discord.message_limits import RefusedError, check_choices, check_content, check_embeds
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ TOKEN_LIFETIME_S = 15 * 60.0
 # How long `invoke` waits for the text after a deferred answer.
 REPLY_TIMEOUT_S = 30.0
 EPHEMERAL = 1 << 6
-_COMMAND = 2
+_COMMAND, _COMPONENT, _AUTOCOMPLETE = 2, 3, 4
 _GUILD_CONTEXT = 0
 _INTERACTIONS_KEPT = 200
 
@@ -44,15 +45,6 @@ class CallbackType(IntEnum):
     UPDATE_MESSAGE = 7
     AUTOCOMPLETE = 8
     MODAL = 9
-
-
-class RefusedError(LocalDiscordError):
-    """Refuses a bot's request with Discord's HTTP status and error code."""
-
-    def __init__(self, status: int, code: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +66,8 @@ class InteractionResult:
     user_id: int
     deferred: bool = False
     replies: list[InteractionReply] = field(default_factory=list)
+    # What the bot suggests for an option that the person is typing.
+    choices: list[Json] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     @property
@@ -119,6 +113,7 @@ class InteractionResult:
 
 @dataclass(slots=True)
 class _Interaction:
+    kind: int
     token: str
     application_id: int
     channel_id: int
@@ -130,6 +125,8 @@ class _Interaction:
     loading: bool = False
     original_id: int | None = None
     messages: dict[int, Json] = field(default_factory=dict)
+    # The message whose button was pressed.
+    source: Json | None = None
 
 
 class Interactions:
@@ -158,7 +155,7 @@ class Interactions:
         found = build_invocation(self._state.guild, registered, user_id=user_id, name=command, options=options)
         if not self._gateway.online(found.application_id):
             raise LocalDiscordError(f"The bot with /{command} is offline. Start it first.")
-        interaction = self._begin(user_id, command, found.application_id, channel_id)
+        interaction = self._begin(_COMMAND, user_id, command, found.application_id, channel_id)
         event = self._event(interaction, user_id, found.data)
         self._gateway.send_to(found.application_id, "INTERACTION_CREATE", event)
         result = interaction.result
@@ -166,11 +163,65 @@ class Interactions:
         await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
         return result
 
-    def _begin(self, user_id: int, command: str, application_id: int, channel_id: int) -> _Interaction:
+    async def suggest(
+        self, user_id: int, command: str, option: str, typed: str, *, channel_id: int
+    ) -> list[tuple[str, Any]]:
+        """Type into an option as a member. Returns the names and values that the bot suggests.
+
+        Raises `LocalDiscordError` as `invoke` does, and for an option that suggests nothing.
+        """
+        registered = self._state.all_commands()
+        found = build_suggestion(
+            self._state.guild, registered, user_id=user_id, name=command, option=option, typed=typed
+        )
+        interaction = self._begin(_AUTOCOMPLETE, user_id, command, found.application_id, channel_id)
+        event = self._event(interaction, user_id, found.data)
+        self._gateway.send_to(found.application_id, "INTERACTION_CREATE", event)
+        await interaction.result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
+        return [(choice["name"], choice["value"]) for choice in interaction.result.choices]
+
+    async def press(
+        self, user_id: int, message_id: int, custom_id: str, *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> InteractionResult:
+        """Press a button below a message as a member. Return once the bot has answered.
+
+        The bot answers with a message, or by editing the one with the button. Raises `LocalDiscordError` if there is no
+        such button, it is disabled, or the member does not see the message; and as `invoke` does.
+        """
+        source, owner = self._find_message(message_id)
+        if owner is not None and source["flags"] & EPHEMERAL and owner.result.user_id != user_id:
+            raise LocalDiscordError(f"Only user {owner.result.user_id} sees message {message_id}.")
+        buttons = {each["custom_id"]: each for row in source["components"] for each in row["components"]}
+        button = buttons.get(custom_id)
+        if button is None or button.get("disabled"):
+            there = ", ".join(key for key, each in buttons.items() if not each.get("disabled")) or "none"
+            raise LocalDiscordError(f"Message {message_id} has no button {custom_id!r} to press. It has {there}.")
+        application_id = int(source["author"]["id"])
+        interaction = self._begin(_COMPONENT, user_id, custom_id, application_id, int(source["channel_id"]))
+        interaction.source = source
+        data: Json = {"custom_id": custom_id, "component_type": button["type"]}
+        event = self._event(interaction, user_id, data) | {"message": source}
+        self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
+        result = interaction.result
+        await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
+        await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
+        return result
+
+    def _find_message(self, message_id: int) -> tuple[Json, _Interaction | None]:
+        for interaction in self._by_token.values():
+            if message_id in interaction.messages:
+                return interaction.messages[message_id], interaction
+        for posted in self._state.messages():
+            if posted.id == message_id:
+                return posted.payload, None
+        raise LocalDiscordError(f"There is no message {message_id}.")
+
+    def _begin(self, kind: int, user_id: int, command: str, application_id: int, channel_id: int) -> _Interaction:
         while len(self._by_token) >= _INTERACTIONS_KEPT:
             del self._by_token[next(iter(self._by_token))]
         result = InteractionResult(id=self._state.snowflake(), command=command, user_id=user_id)
         interaction = _Interaction(
+            kind=kind,
             token=secrets.token_urlsafe(32),
             application_id=application_id,
             channel_id=channel_id,
@@ -187,7 +238,7 @@ class Interactions:
         return {
             "id": str(interaction.result.id),
             "application_id": str(interaction.application_id),
-            "type": _COMMAND,
+            "type": interaction.kind,
             "token": interaction.token,
             "version": 1,
             "data": data,
@@ -230,13 +281,24 @@ class Interactions:
             interaction.result.deferred = True
             interaction.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
             resource = {"type": kind}
+        elif kind is CallbackType.AUTOCOMPLETE and interaction.kind == _AUTOCOMPLETE:
+            interaction.result.choices += check_choices(data.get("choices"))
+            resource = {"type": kind}
+        elif kind in (CallbackType.DEFERRED_UPDATE, CallbackType.UPDATE_MESSAGE) and interaction.source is not None:
+            source = interaction.source
+            interaction.original_id = int(source["id"])
+            interaction.messages[interaction.original_id] = source
+            interaction.ephemeral = bool(source["flags"] & EPHEMERAL)
+            if kind is CallbackType.UPDATE_MESSAGE:
+                self._change(interaction, source, data)
+            resource = {"type": kind, "message": source}
         else:
-            raise RefusedError(400, 50035, f"A slash command cannot be answered with {kind.name.lower()} here.")
+            raise RefusedError(400, 50035, f"This interaction cannot be answered with {kind.name.lower()} here.")
         interaction.answered = True
         interaction.result.note(None)
         described: Json = {
             "id": str(interaction_id),
-            "type": _COMMAND,
+            "type": interaction.kind,
             "response_message_loading": interaction.loading,
             "response_message_ephemeral": interaction.ephemeral,
         }
@@ -261,13 +323,17 @@ class Interactions:
             interaction.original_id = int(message["id"])
             return message
         message = self.message(application_id, token, which)
+        self._change(interaction, message, data)
+        return message
+
+    def _change(self, interaction: _Interaction, message: Json, data: Json) -> None:
         check_content(data.get("content"))
+        check_embeds(data.get("embeds"))
         for key in ("content", "embeds", "components", "attachments"):
             if data.get(key) is not None:
                 message[key] = data[key]
         message["edited_timestamp"] = payloads.now()
         self._note(interaction, "edit", message)
-        return message
 
     def message(self, application_id: int, token: str, which: str) -> Json:
         """Return the first answer (`@original`) or a follow-up."""
@@ -294,6 +360,7 @@ class Interactions:
 
     def _write(self, interaction: _Interaction, data: Json, kind: Literal["initial", "followup"]) -> Json:
         check_content(data.get("content"))
+        check_embeds(data.get("embeds"))
         extra = {key: data[key] for key in ("embeds", "components", "attachments", "flags") if data.get(key)}
         if not data.get("content") and not extra.keys() - {"flags"}:
             raise RefusedError(400, 50006, "Cannot send an empty message")
@@ -322,14 +389,3 @@ class Interactions:
             payload=dict(message),
         )
         interaction.result.note(reply)
-
-
-_MAX_CHARACTERS = 2000
-
-
-def check_content(content: object) -> None:
-    """Raise `RefusedError` for a text that Discord would refuse."""
-    if content is None:
-        return
-    if not isinstance(content, str) or len(content) > _MAX_CHARACTERS:
-        raise RefusedError(400, 50035, f"Invalid Form Body: content must be {_MAX_CHARACTERS} or fewer in length.")

@@ -13,7 +13,7 @@ from aiohttp import BodyPartReader, web
 
 from rehearsal.discord import payloads
 from rehearsal.discord.gateway import bot_of_token
-from rehearsal.discord.interactions import RefusedError, check_content
+from rehearsal.discord.message_limits import RefusedError, check_content, check_embeds
 from rehearsal.discord.permissions import DiscordPermission
 
 if TYPE_CHECKING:
@@ -235,6 +235,7 @@ class RestApi:
         channel_id = self._channel(request)
         data = await _message_body(request)
         check_content(data.get("content"))
+        check_embeds(data.get("embeds"))
         extra = {key: data[key] for key in ("embeds", "components", "attachments", "flags") if data.get(key)}
         if not data.get("content") and not extra.keys() - {"flags"}:
             raise RefusedError(400, 50006, "Cannot send an empty message")
@@ -259,6 +260,7 @@ class RestApi:
         message = self._own_message(request, bot_id)
         data = await _message_body(request)
         check_content(data.get("content"))
+        check_embeds(data.get("embeds"))
         for key in ("content", "embeds", "components", "attachments", "flags"):
             if data.get(key) is not None:
                 message[key] = data[key]

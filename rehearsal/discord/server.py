@@ -187,6 +187,23 @@ class LocalDiscord:
             user_id, command_name, options or {}, channel_id=channel, timeout_s=timeout_s
         )
 
+    async def suggest(
+        self, user_id: int, command_name: str, option: str, typed: str = "", *, channel_id: int | None = None
+    ) -> list[tuple[str, Any]]:
+        """Type into an option of a command as a member; return the names and values that the bot suggests.
+
+        Raises `LocalDiscordError` as `invoke` does, and for an option that suggests nothing.
+        """
+        channel = channel_id or self.guild.text_channel.id
+        return await self._interactions.suggest(user_id, command_name, option, typed, channel_id=channel)
+
+    async def press(self, user_id: int, message_id: int, custom_id: str) -> InteractionResult:
+        """Press a button below a message as a member. Return once the bot has answered or changed the message.
+
+        Raises `LocalDiscordError` if the member sees no such button or may not press it, and as `invoke` does.
+        """
+        return await self._interactions.press(user_id, message_id, custom_id)
+
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).
 

@@ -58,8 +58,10 @@ class Evening:
         compaction: CompactionSettings | None = None,
         summariser: Summariser | None = None,
         channel: int = CHANNEL,
+        guild: int = GUILD,
     ) -> None:
         self._path = path
+        self._guild = guild
         self._channel = channel
         self.session_id = SessionId(name)
         self.clock = FakeClock() if clock is None else clock
@@ -82,7 +84,7 @@ class Evening:
     async def __aenter__(self) -> Self:
         self.database = await self._stack.enter_async_context(open_database(self._path, synchronous="normal"))
         await Sessions(self.database, self.clock).open(
-            guild_id=GUILD, channel_id=self._channel, resume_within_s=1e9, session_id=self.session_id
+            guild_id=self._guild, channel_id=self._channel, resume_within_s=1e9, session_id=self.session_id
         )
         self.store = SqlTurnStore(self.database, self.clock)
         self.shelf = TierStore(self.database)
@@ -99,7 +101,7 @@ class Evening:
                 settings=self._compaction,
                 mode=Mode.SUMMARY,
                 clock=self.clock,
-                guild_id=str(GUILD),
+                guild_id=str(self._guild),
                 rng=Random(7),
             )
         )
@@ -115,7 +117,7 @@ class Evening:
         """Return a new `MemoryUpkeep` on the same data, as after a restart of the bot."""
         return MemoryUpkeep(
             self.session_id,
-            GUILD,
+            self._guild,
             memory=self.memory,
             turns=self.store,
             tiers=self.shelf,

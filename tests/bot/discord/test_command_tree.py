@@ -20,6 +20,7 @@ from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.rolling_context import add_rolling_context
 from bot.discord.commands.settings import add_settings_command
+from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.watch import add_watch_commands
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
@@ -172,6 +173,7 @@ def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
         partial(add_watch_commands, watching=NOTHING),
         partial(add_persona, choices=NOTHING),
         partial(add_settings_command, servers=NOTHING, participation=NOTHING, operator=NOTHING),
+        partial(add_transcript, reader=NOTHING, zone=NOTHING),
     ]
     for command in RoomtoneClient(DiscordSettings(), FakeHousehold(), more).tree.walk_commands():
         if isinstance(command, app_commands.Command):

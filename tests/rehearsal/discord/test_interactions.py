@@ -145,3 +145,74 @@ async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
         await until(lambda: not any(member["online"] for member in local.status()["members"]), "the bot's end")
         with pytest.raises(LocalDiscordError, match="The bot with /greet is offline"):
             await local.invoke(ADA, "greet", {"who": BEN, "times": 1})
+
+
+class _Pages(discord.ui.View):
+    """Two buttons: one turns the page, the other answers anew and is gone then."""
+
+    @discord.ui.button(label="Next", custom_id="next")
+    async def turn(self, interaction: discord.Interaction, _: discord.ui.Button[_Pages]) -> None:
+        """Show the second page."""
+        self.tell.disabled = True
+        await interaction.response.edit_message(content="page 2", view=self)
+
+    @discord.ui.button(label="Tell", custom_id="tell")
+    async def tell(self, interaction: discord.Interaction, _: discord.ui.Button[_Pages]) -> None:
+        """Answer with a message."""
+        await interaction.response.send_message("told", ephemeral=True)
+
+
+def _paged(bot: StockBot) -> None:
+    @bot.tree.command(name="pages", description="Has buttons.")
+    async def pages(interaction: discord.Interaction) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await interaction.followup.send("page 1", view=_Pages())
+
+    @bot.tree.command(name="find", description="Suggests.")
+    async def find(interaction: discord.Interaction, what: str) -> None:
+        await interaction.response.send_message(what)
+
+    @find.autocomplete("what")
+    async def suggestions(_: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        return [app_commands.Choice(name=f"{typed} {number}", value=str(number)) for number in range(2)]
+
+    @bot.tree.command(name="wide", description="Shows too much.")
+    async def wide(interaction: discord.Interaction) -> None:
+        embed = discord.Embed(description="x" * 4097)
+        try:
+            await interaction.response.send_message(embed=embed)
+        except discord.HTTPException as error:
+            await interaction.response.send_message(error.text)
+
+
+@pytest.mark.asyncio
+async def test_buttons_turn_pages_for_the_person_who_sees_them() -> None:
+    """A press edits the message or answers anew; a button that is disabled, unknown or not seen cannot be pressed."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
+        shown = await local.invoke(ADA, "pages")
+        number = int(shown.replies[0].payload["id"])
+        assert (await local.press(ADA, number, "tell")).content == "told"
+        with pytest.raises(LocalDiscordError, match="Only user 2001"):
+            await local.press(BEN, number, "next")
+        turned = await local.press(ADA, number, "next")
+        assert [(reply.kind, reply.content, reply.ephemeral) for reply in turned.replies] == [("edit", "page 2", True)]
+        with pytest.raises(LocalDiscordError, match=r"no button 'tell' to press\. It has next"):
+            await local.press(ADA, number, "tell")
+        with pytest.raises(LocalDiscordError, match="no message 5"):
+            await local.press(ADA, 5, "next")
+
+
+@pytest.mark.asyncio
+async def test_a_bot_suggests_values_while_somebody_types() -> None:
+    """What the bot suggests comes back with names and values; other options suggest nothing."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
+        assert await local.suggest(ADA, "find", "what", "cab") == [("cab 0", "0"), ("cab 1", "1")]
+        with pytest.raises(LocalDiscordError, match="suggests nothing"):
+            await local.suggest(ADA, "pages", "what")
+
+
+@pytest.mark.asyncio
+async def test_an_embed_that_discord_would_refuse_is_refused() -> None:
+    """The local Discord keeps Discord's limits for embeds."""
+    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
+        assert "description must be 4096" in (await local.invoke(ADA, "wide")).content

@@ -1,0 +1,104 @@
+"""Reads stored sessions for one person: only those of channels that they may enter, without withheld words.
+
+The commands that show what was said read here. What people said who opted out, and what the bot said while it could
+repeat them, is left out as it is from every prompt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.folding.withheld import WithheldPeople
+from compaction.model import Seq
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable
+
+    from bot.store.sessions import Sessions, StoredSession
+    from compaction.model import SessionId, Turn
+    from compaction.ports import TurnStore
+
+# So many turns of a session are read, the newest: two days of talk without a pause.
+MOST_TURNS = 30_000
+# So many sessions are offered: Discord shows no more choices of an option.
+MOST_SESSIONS = 25
+_END = Seq(2**31 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSession:
+    """A session as it may be told. `turns`: without withheld parts and without empty turns, in order.
+
+    `cut`: how many of its oldest turns are not in it, because they are too many or were deleted. `recorded`: all other
+    turns as they are stored, only to see who was there and when. `clean`: leaves out of segments and chapters what may
+    hold withheld words.
+    """
+
+    session: StoredSession
+    turns: tuple[Turn, ...]
+    recorded: tuple[Turn, ...]
+    clean: WithheldPeople
+    cut: int = 0
+
+
+class SessionReader:
+    """Reads the sessions of one database. `withheld`: returns the ids of the people of a guild who opted out.
+
+    All methods raise `StoreError`.
+    """
+
+    def __init__(
+        self, sessions: Sessions, turns: TurnStore, *, withheld: Callable[[int], Awaitable[frozenset[str]]]
+    ) -> None:
+        self._sessions = sessions
+        self._turns = turns
+        self._withheld = withheld
+
+    async def readable(self, guild_id: int, channels: Collection[int]) -> tuple[StoredSession, ...]:
+        """Return the newest sessions of a guild that somebody who may enter these channels may read, newest first."""
+        return await self._sessions.in_channels(guild_id, channels, limit=MOST_SESSIONS)
+
+    async def find(
+        self,
+        guild_id: int,
+        channels: Collection[int],
+        *,
+        session_id: SessionId | None = None,
+        nearest: Iterable[int] = (),
+    ) -> StoredSession | None:
+        """Return one such session: the one with this id, or the newest, in one of the `nearest` channels if possible.
+
+        None if there is none, and also if the person may not read it.
+        """
+        if session_id is not None:
+            found = await self._sessions.find(session_id)
+            may = found is not None and found.guild_id == guild_id and found.channel_id in channels
+            return found if may else None
+        for channel_id in nearest:
+            if channel_id in channels and (newest := await self._sessions.in_channels(guild_id, [channel_id], limit=1)):
+                return newest[0]
+        newest = await self._sessions.in_channels(guild_id, channels, limit=1)
+        return newest[0] if newest else None
+
+    async def read(self, session: StoredSession) -> ReadSession:
+        """Return the turns of a session that may be told."""
+        assert session.guild_id is not None, "only sessions of a guild are found"
+        stored = await self._turns.turns(session.id, Seq(0), _END)
+        # Asked after the turns were read, so that who opts out meanwhile is left out.
+        hidden = await self._withheld(session.guild_id)
+        return await asyncio.to_thread(_without_withheld, session, tuple(stored[-MOST_TURNS:]), hidden)
+
+
+def _without_withheld(session: StoredSession, recorded: tuple[Turn, ...], hidden: frozenset[str]) -> ReadSession:
+    cut = recorded[0].seq if recorded else 0
+    # Nobody knows who spoke in the turns that were not read.
+    clean = WithheldPeople((person, "") for person in hidden if cut)
+    for turn in recorded:
+        clean.note_turn(turn)
+    clean.withhold(lambda: hidden)
+    end = Seq(recorded[-1].seq + 1 if recorded else 0)
+    clean.update(said_until=end, folded_until=end)
+    allowed = (clean.turn(turn) for turn in recorded)
+    return ReadSession(session, tuple(turn for turn in allowed if turn.parts), recorded, clean, cut)

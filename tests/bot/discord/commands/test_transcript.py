@@ -1,0 +1,92 @@
+"""/transcript on the local Discord: who gets which session, in which format and language."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.commands.transcript import NOTHING_SAID, add_transcript
+from bot.discord.session_choice import NO_SESSION
+from compaction.errors import StoreError
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, LOUNGE, STAIRS, remembered, seen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bot.discord.client import AddCommands
+    from bot.memory.session_reader import SessionReader
+    from tests.bot.evening import Evening
+
+
+def commands(_: Evening, reader: SessionReader) -> Sequence[AddCommands]:
+    return [partial(add_transcript, reader=reader, zone=UTC)]
+
+
+@pytest.mark.asyncio
+async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
+    """Who may enter the channel gets a file that only they see, in each format; the sentence is in their language."""
+    async with remembered(tmp_path, commands) as here:
+        assert (await here.use(BEN, "transcript")).content == NO_SESSION
+        await here.say(ADA, "The gate code is 4411.")
+        await here.say(BEN, "Good.")
+        told = seen(await here.use(BEN, "transcript"))
+        assert told.startswith("The session in Evening that began <t:")
+        assert ": 2 lines. Only you see this message.\n(roomtone-evening.md)" in told
+        assert "2 Zeilen" in seen(await here.use(CHLOE, "transcript", format="json"))
+        for form, name in (("json", "evening.json"), ("srt", "evening.srt"), ("webvtt", "evening.vtt")):
+            assert name in seen(await here.use(ADA, "transcript", format=form))
+        assert here.local.messages == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("channel", [COMMITTEE, STAIRS])
+async def test_who_may_not_enter_the_channel_learns_nothing(tmp_path: Path, channel: int) -> None:
+    """Who may not connect to the channel, or not see it, neither gets its session nor finds it among the choices."""
+    async with remembered(tmp_path, commands, channel=channel) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        assert "(roomtone-evening.md)" in seen(await here.use(ADA, "transcript"))
+        assert len(await here.local.suggest(ADA, "transcript", "session")) == 1
+        for options in ({}, {"session": "evening"}, {"session": "nothing"}):
+            refused = await here.use(BEN, "transcript", channel_id=LOUNGE, **options)
+            assert (refused.content, refused.payload["attachments"]) == (NO_SESSION, [])
+        assert await here.local.suggest(BEN, "transcript", "session") == []
+
+
+@pytest.mark.asyncio
+async def test_sessions_are_suggested_by_day_and_channel(tmp_path: Path) -> None:
+    """Typing narrows the sessions down by what their name has."""
+    async with remembered(tmp_path, commands) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        ((name, value),) = await here.local.suggest(BEN, "transcript", "session", "even")
+        assert (name.endswith(" · Evening"), value) == (True, "evening")
+        assert await here.local.suggest(BEN, "transcript", "session", "stairs") == []
+
+
+@pytest.mark.asyncio
+async def test_withheld_and_forgotten_words_are_in_no_file(tmp_path: Path) -> None:
+    """A session in which only people spoke who opted out has nothing to show."""
+    async with remembered(tmp_path, commands) as here:
+        await here.say(BEN, "My aunt lives in Zanzibarq.")
+        await here.reply("Zanzibarq is far.")
+        assert ": 2 lines." in seen(await here.use(ADA, "transcript"))
+        here.withheld.add(str(BEN))
+        assert (await here.use(ADA, "transcript")).content == NOTHING_SAID
+
+
+@pytest.mark.asyncio
+async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person reads what failed; the choices are empty."""
+
+    async def fail(*_: object, **__: object) -> None:
+        raise StoreError("The disk is full.")
+
+    async with remembered(tmp_path, commands) as here:
+        await here.say(BEN, "Hello.")
+        for method in ("find", "readable"):
+            monkeypatch.setattr(f"bot.memory.session_reader.SessionReader.{method}", fail)
+        assert (await here.use(BEN, "transcript")).content.startswith("I could not read it now. The disk is full.")
+        assert await here.local.suggest(BEN, "transcript", "session") == []

@@ -1,0 +1,116 @@
+"""A local Discord with an evening that the bot remembers, for the commands that show what was said.
+
+Ada moderates, so she may enter every voice channel; Ben may enter all but the committee's.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bot.discord.client import connected
+from bot.memory.session_reader import SessionReader
+from bot.store.sessions import Sessions
+from compaction.model import TurnKind, TurnPart
+from rehearsal.discord.guild import Channel, GuildSpec, Member
+from rehearsal.discord.permissions import DiscordPermission
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import PATIENCE_S, FakeHousehold, settings_for
+from tests.bot.evening import Evening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from bot.discord.client import AddCommands, RoomtoneClient
+    from compaction.model import Turn
+    from rehearsal.discord.interactions import InteractionReply
+
+ADA, BEN, CHLOE = 2001, 2002, 2003
+LOUNGE, COMMITTEE, STAIRS = 600, 602, 603
+GUILD = GuildSpec(
+    voice_channels=(
+        Channel(LOUNGE, "Evening"),
+        Channel(COMMITTEE, "Committee", denied=int(DiscordPermission.CONNECT)),
+        Channel(STAIRS, "Stairs", denied=int(DiscordPermission.VIEW_CHANNEL)),
+    ),
+    people=(Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(CHLOE, "Chloe", locale="de")),
+)
+NAMES = {ADA: "Ada", BEN: "Ben", CHLOE: "Chloe"}
+
+
+@dataclass
+class Remembered:
+    """The local Discord, the evening, and the people whose words are withheld."""
+
+    local: LocalDiscord
+    client: RoomtoneClient
+    household: FakeHousehold
+    evening: Evening
+    withheld: set[str] = field(default_factory=set)
+
+    async def say(self, person: int, text: str, *, kind: TurnKind = TurnKind.SPEECH, after_s: float = 4.0) -> Turn:
+        """Let somebody say something, `after_s` after the last turn."""
+        self.evening.clock.advance(after_s)
+        now = self.evening.clock.now()
+        part = TurnPart(str(person), NAMES[person], text)
+        return await self.evening.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0)
+
+    async def reply(self, text: str) -> Turn:
+        """Let the bot say something."""
+        self.evening.clock.advance(4.0)
+        now = self.evening.clock.now()
+        part = TurnPart("assistant", "Roomtone", text)
+        return await self.evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0)
+
+    async def use(
+        self, person: int, command: str, *, channel_id: int | None = None, **options: Any
+    ) -> InteractionReply:
+        """Use a command and return the answer, which only this person sees."""
+        result = await self.local.invoke(person, command, options, channel_id=channel_id)
+        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        assert all(reply.ephemeral for reply in result.replies)
+        return result.replies[0]
+
+    async def press(self, person: int, reply: InteractionReply, custom_id: str) -> InteractionReply:
+        """Press a button below an answer, and return what it became, or the new answer."""
+        result = await self.local.press(person, int(reply.payload["id"]), custom_id)
+        return result.replies[0]
+
+
+@asynccontextmanager
+async def remembered(
+    folder: Path,
+    commands: Callable[[Evening, SessionReader], Sequence[AddCommands]],
+    *,
+    channel: int = LOUNGE,
+) -> AsyncIterator[Remembered]:
+    """Start a local Discord with the client, and an evening in `channel`. `commands`: returns those to add."""
+    withheld: set[str] = set()
+
+    async def who(_: int) -> frozenset[str]:
+        return frozenset(withheld)
+
+    async with Evening(folder / "roomtone.db", channel=channel, guild=GUILD.id) as evening:
+        reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
+        household = FakeHousehold()
+        async with (
+            LocalDiscord(guild=GUILD) as local,
+            connected(settings_for(local), household, commands(evening, reader)) as client,
+        ):
+            yield Remembered(local, client, household, evening, withheld)
+
+
+def seen(reply: InteractionReply) -> str:
+    """Return everything that Discord shows of an answer: its text, embeds, buttons and files."""
+    shown = [reply.content]
+    for embed in reply.payload.get("embeds", ()):
+        shown += [embed.get("title") or "", embed.get("description") or ""]
+        shown += [f"{each['name']}\n{each['value']}" for each in embed.get("fields", ())]
+        shown.append((embed.get("footer") or {}).get("text") or "")
+    for row in reply.payload.get("components", ()):
+        labels = [f"[{each.get('label')}{' off' if each.get('disabled') else ''}]" for each in row["components"]]
+        shown.append(" ".join(labels))
+    shown += [f"({file['filename']})" for file in reply.payload.get("attachments", ())]
+    return "\n".join(filter(None, shown))

@@ -1,0 +1,75 @@
+"""Reading sessions for one person: only those of their channels, and never withheld or forgotten words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.memory import session_reader
+from bot.memory.session_reader import SessionReader
+from bot.store.sessions import Sessions
+from compaction.model import SessionId, TurnKind
+from tests.bot.evening import CHANNEL, GUILD, Evening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def reader(evening: Evening, *withheld: str) -> SessionReader:
+    async def who(guild_id: int) -> frozenset[str]:
+        assert guild_id == GUILD
+        return frozenset(withheld)
+
+    return SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
+
+
+@pytest.mark.asyncio
+async def test_only_sessions_of_the_channels_are_found(tmp_path: Path) -> None:
+    """A session is found by its id or as the newest, but only on its server and in a channel that may be entered."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        sessions = reader(evening)
+        assert await sessions.readable(GUILD, [CHANNEL]) == ()
+        await evening.say("The gate code is 4411.")
+        (found,) = await sessions.readable(GUILD, [CHANNEL, 5])
+        assert found.id == evening.session_id
+        assert await sessions.readable(GUILD, [5]) == ()
+        assert await sessions.readable(GUILD, []) == ()
+        for guild_id, channels, there in ((GUILD, [CHANNEL], True), (GUILD, [5], False), (GUILD + 1, [CHANNEL], False)):
+            for wanted in (None, evening.session_id):
+                one = await sessions.find(guild_id, channels, session_id=wanted, nearest=[CHANNEL, 5])
+                assert (one is not None) is there
+        assert await sessions.find(GUILD, [CHANNEL], session_id=SessionId("other")) is None
+
+
+@pytest.mark.asyncio
+async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(tmp_path: Path) -> None:
+    """Their words are not read, nor the bot's answers from then on, which may repeat them; earlier ones are."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        await evening.say("Hello, everybody here.", "Ada")
+        await evening.say("Good evening.", "Roomtone", kind=TurnKind.ASSISTANT)
+        await evening.say("My aunt lives in Zanzibarq.", "Bob")
+        await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
+        await evening.say("Quite.", "Ada")
+        sessions = reader(evening, "id-Bob")
+        found = await sessions.find(GUILD, [CHANNEL])
+        assert found is not None
+        read = await sessions.read(found)
+        assert [turn.seq for turn in read.turns] == [0, 1, 4]
+        assert len(read.recorded) == 5
+        assert [turn.seq for turn in (await reader(evening).read(found)).turns] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.asyncio
+async def test_a_session_of_days_is_read_from_its_newest_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest turns are cut. What the bot said may repeat what somebody said there who has opted out since."""
+    monkeypatch.setattr(session_reader, "MOST_TURNS", 2)
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        await evening.say("My aunt lives in Zanzibarq.", "Bob")
+        await evening.say("Quite.", "Ada")
+        await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
+        sessions = reader(evening, "id-Bob")
+        found = await sessions.find(GUILD, [CHANNEL])
+        assert found is not None
+        read = await sessions.read(found)
+        assert ([turn.seq for turn in read.turns], read.cut) == ([1], 1)
