@@ -128,6 +128,10 @@ class PollingReader(SocketReader):
             return _NO_SOCKET_PAUSE_S
 
 
+# The largest numbers in a key change: versions and transitions have 16 bits, epochs 64 (DAVE's protocol.md).
+_LARGEST = {"protocol_version": 2**16 - 1, "transition_id": 2**16 - 1, "epoch": 2**64 - 1}
+
+
 class TolerantWebSocket(DiscordVoiceWebSocket):
     """The voice websocket. A bad message is dropped; the task that reads the messages goes on."""
 
@@ -159,6 +163,7 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
             await super().received_message(msg)
             return
         try:
+            self._check_numbers(msg)
             await self._start_encryption(msg)
             await super().received_message(msg)
         except _BAD_MESSAGE as error:
@@ -175,6 +180,15 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         except _BAD_MESSAGE as error:
             _log.warning("mls_message_refused", op=msg[2] if len(msg) > 2 else None, error_class=type(error).__name__)
             await self._connection.recover_group()
+
+    def _check_numbers(self, msg: dict[str, Any]) -> None:
+        """Raise ValueError for a key change whose version or id is no number: discord.py would keep it as it came."""
+        if msg.get("op") not in (self.DAVE_PREPARE_TRANSITION, self.DAVE_EXECUTE_TRANSITION, self.DAVE_PREPARE_EPOCH):
+            return
+        for name, largest in _LARGEST.items():
+            number = msg["d"].get(name, 0)
+            if type(number) is not int or not 0 <= number <= largest:
+                raise ValueError(f"{name} is no number")
 
     async def _start_encryption(self, msg: dict[str, Any]) -> None:
         """Create the session for op 24. discord.py handles op 24 only if a session exists already."""

@@ -298,6 +298,20 @@ async def test_json_that_makes_no_sense_costs_one_message(message: Any) -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("version", [{"x": 1}, None, True, -1, 1.5, 2**16, "1"])
+async def test_a_version_that_is_no_number_is_not_kept(version: object) -> None:
+    """After a key change with an odd version or id, the next bad MLS message still makes the bot join the group."""
+    async with websocket() as (ws, state, recorder):
+        for op in (21, 24):
+            await ws.received_message({"op": op, "d": {"epoch": 1, "transition_id": 3, "protocol_version": version}})
+        await ws.received_message({"op": 21, "d": {"transition_id": version, "protocol_version": 1}})
+        assert state.dave_protocol_version == 1
+        assert dict(state.dave_pending_transitions) == {}
+        await ws.received_binary_message(b"\x00\x07\x1b\x00\x01\x02")
+        assert recorder.sent
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("op", [25, 27, 29, 30])
 @pytest.mark.parametrize("body", [b"", b"\x00", b"\x00\x01\x02", bytes(range(64))])
 async def test_mls_that_makes_no_sense_is_answered_with_rejoining(op: int, body: bytes) -> None:
