@@ -15,6 +15,7 @@ import structlog
 
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
+from bot.discord.commands.help import add_help
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
@@ -149,6 +150,7 @@ async def running_bot(
                 add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
             ),
             partial(add_transcript, reader=reader, zone=zone),
+            add_help,
         ]
         client = await stack.enter_async_context(
             connected(settings.discord, supervisor, commands, metronome, participation, stores.servers)

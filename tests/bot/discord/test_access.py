@@ -67,6 +67,7 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("settings retention", None): (MANAGERS, MANAGERS),
     ("settings recap", None): (MANAGERS, MANAGERS),
     ("settings live-message", None): (MANAGERS, MANAGERS),
+    ("help", None): (ANYBODY, ANYBODY),
     ("transcript", None): (ANYBODY, ANYBODY),
     ("watch start", None): (WITH_ROLE, NOBODY),
     ("watch stop", None): (ANYBODY, ANYBODY),

@@ -14,6 +14,7 @@ from discord import app_commands
 
 from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient, connected
+from bot.discord.commands.help import add_help
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from bot.channel.port import Place
+    from bot.discord.client import AddCommands
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 MODERATORS_ROLE = 500 + payloads.MODERATOR_ROLE_OFFSET
@@ -163,9 +165,9 @@ async def test_a_command_without_a_rule_stops_the_bot() -> None:
         RoomtoneClient(DiscordSettings(), FakeHousehold(), [add])
 
 
-def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
-    """Yield all commands of the bot."""
-    more = [
+def all_command_adders() -> list[AddCommands]:
+    """Return the functions that add all commands of the bot but those of the room, which do nothing."""
+    return [
         partial(add_rolling_context, choices=NOTHING, defaults=NOTHING),
         partial(add_memory_commands, people=NOTHING),
         partial(add_privacy_commands, records=NOTHING, facts=NOTHING),
@@ -174,8 +176,13 @@ def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
         partial(add_persona, choices=NOTHING),
         partial(add_settings_command, servers=NOTHING, participation=NOTHING, operator=NOTHING),
         partial(add_transcript, reader=NOTHING, zone=NOTHING),
+        add_help,
     ]
-    for command in RoomtoneClient(DiscordSettings(), FakeHousehold(), more).tree.walk_commands():
+
+
+def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
+    """Yield all commands of the bot."""
+    for command in RoomtoneClient(DiscordSettings(), FakeHousehold(), all_command_adders()).tree.walk_commands():
         if isinstance(command, app_commands.Command):
             yield command
 

@@ -1,0 +1,69 @@
+"""/help on the local Discord: people of each kind read of the commands that they may use, in their language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.access import RULES
+from bot.discord.client import connected
+from rehearsal.discord.guild import GuildSpec, Member
+from rehearsal.discord.message_limits import check_embeds
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.remembered import seen
+from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
+from tests.bot.discord.test_command_tree import all_command_adders
+
+if TYPE_CHECKING:
+    from rehearsal.discord.interactions import InteractionReply
+
+ADA, BEN, CHLOE, DORA = 2001, 2002, 2003, 2004
+GUILD = GuildSpec(
+    people=(
+        Member(ADA, "Ada", moderator=True),
+        Member(BEN, "Ben"),
+        Member(CHLOE, "Chloe", locale="de"),
+        Member(DORA, "Dora", moderator=True, locale="de"),
+    )
+)
+
+
+@pytest.mark.asyncio
+async def test_people_read_of_what_they_may_do() -> None:
+    """Members are told of members' commands, moderators of all; who is in the channel also of those for people there.
+
+    All of it fits into Discord's limits, in German too, where texts are longest.
+    """
+    async with LocalDiscord(guild=GUILD) as local:
+        household = FakeHousehold()
+        async with connected(settings_for(local), household, all_command_adders()) as client:
+
+            async def helped(person: int) -> InteractionReply:
+                (reply,) = (await local.invoke(person, "help")).replies
+                assert reply.ephemeral
+                check_embeds(reply.payload["embeds"])
+                return reply
+
+            household.place = client.place(local.guild.id, 600)
+            member = seen(await helped(BEN))
+            assert "**/transcript**: Get what was said" in member
+            assert "/leave" not in member
+            assert "/settings" not in member
+            assert "`mode`" not in member
+            assert "more commands are for other people" in member
+            moderator = seen(await helped(ADA))
+            assert "**/leave** *(in my voice channel, and moderators)*: Send me away" in moderator
+            assert "**/settings** *(server managers)*: show, language" in moderator
+            assert "*`mode`: moderators*" in moderator
+            assert "/watch look" not in moderator
+            assert "**/mitschrift**: Hol dir" in seen(await helped(CHLOE))
+            before = len(household.movements)
+            for person in (BEN, DORA):
+                await local.join(person, channel_id=600)
+            await settle(lambda: len(household.movements) == before + 2)
+            assert "**/leave** *(in my voice channel, and moderators)*" in seen(await helped(BEN))
+            everything = seen(await helped(DORA))
+            assert "für andere" not in everything
+            everybody = seen(await helped(ADA))
+            assert [name for name in RULES if f"/{name.split()[0]}" not in everybody] == []
