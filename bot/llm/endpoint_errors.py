@@ -106,6 +106,9 @@ def _reason(error: Exception, key: str) -> str:
     which contains what people said. The sentence quotes it, so that the log leaves it out (bot/log_redaction.py).
     """
     body = getattr(error, "body", None)
+    if isinstance(body, list) and body and isinstance(body[0], dict):
+        # Gemini puts the error into a list.
+        body = body[0].get("error", body[0])
     candidates = [body.get(field) for field in ("message", "detail")] if isinstance(body, dict) else []
     if isinstance(error, openai.APIStatusError):
         candidates.append(f"status {error.status_code}")

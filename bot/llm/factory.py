@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bot.clock import SystemClock
 from bot.llm.budget import Budget
@@ -75,7 +76,15 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
     async with open_client(settings.base_url, key, timeout_s=timeout_s) as client:
         try:
             async with asyncio.timeout(timeout_s):
-                page = await client.models.list()
-                return tuple(model.id for model in page.data)
+                page = await client.models.list(extra_headers=_own_headers(settings.base_url, key))
+                # Gemini calls its models models/gemini-…, and takes both names.
+                return tuple(model.id.removeprefix("models/") for model in page.data)
         except Exception as error:
             raise translate_error(error, model=settings.model, where=address(settings.base_url), key=key) from error
+
+
+def _own_headers(base_url: str, key: str) -> dict[str, str]:
+    """Return the headers that Anthropic's list of models needs: it is no part of their OpenAI-compatible endpoint."""
+    if urlsplit(base_url).hostname != "api.anthropic.com":
+        return {}
+    return {"x-api-key": key, "anthropic-version": "2023-06-01"}

@@ -1,4 +1,4 @@
-"""Adapter for endpoints with OpenAI's chat completions API: OpenAI, Ollama, vLLM, llama.cpp.
+"""Adapter for endpoints with OpenAI's chat completions API: OpenAI, Anthropic, Gemini, Ollama, vLLM, llama.cpp.
 
 It streams replies, gives whole answers to the compactor (`Completion`), sets deadlines, and turns the library's errors
 into plain sentences.
@@ -44,6 +44,9 @@ _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, F
 # A model that misused tools this often gets none any more.
 MOST_TOOL_FAILURES = 3
 
+# Signatures of tool calls that are kept. A call is sent back within the same reply.
+MOST_SIGNATURES = 64
+
 
 class _NoAnswerError(ChatModelError):
     """The endpoint's response contains no answer."""
@@ -66,8 +69,13 @@ class OpenAIChat:
         # forms of structured output.
         self._limit_name = "max_tokens"
         self._reports_usage = True
+        self._takes_temperature = True
         self._supports_tools = True
+        self._plain_schemas = False
         self._tool_failures = 0
+        # What the endpoint sent with a tool call and wants back with it, by the call's id. Gemini 3 refuses a call
+        # without its signature: https://ai.google.dev/gemini-api/docs/thought-signatures
+        self._signatures: dict[str, object] = {}
         self._format_index = 0
 
     async def __aenter__(self) -> Self:
@@ -96,7 +104,7 @@ class OpenAIChat:
 
         A model that gives no usable answer with tools is asked again without them.
         """
-        body = [_to_api_message(message) for message in messages]
+        body = [_to_api_message(message, self._signatures) for message in messages]
         offered = tools if self._supports_tools else NO_TOOLS
         try:
             async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
@@ -133,6 +141,7 @@ class OpenAIChat:
         # The same limit holds for pauses within the stream.
         deadline, pause_limit_s = first_deadline, self._settings.first_token_timeout_s
         calls, written, reason = StreamedCalls(), WrittenCalls() if tools.offers else None, ""
+        signatures: list[object] = []
         try:
             chunks = response.__aiter__()
             while True:
@@ -145,9 +154,10 @@ class OpenAIChat:
                     if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
                         on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
                     piece = _read_chunk(chunk)
-                    for call in piece.calls:
+                    for call, signature in piece.calls:
                         called = True
                         calls.feed(call)
+                        signatures.append(signature)
                 except Exception as error:
                     raise self._translated(error) from error
                 reason = piece.finish_reason or reason
@@ -177,7 +187,9 @@ class OpenAIChat:
             )
         if rest:
             yield rest
-        yield self._ended(calls, asked, reason)
+        end = self._ended(calls, asked, reason)
+        self._keep_signatures(end, signatures)
+        yield end
 
     def _ended(self, calls: StreamedCalls, written: tuple[MessageToolCall, ...], reason: str) -> StreamEnd:
         """Build the end of a stream. Raises `ChatModelError` if its tool calls are malformed."""
@@ -190,12 +202,22 @@ class OpenAIChat:
         # A call that was cut off is incomplete and dropped.
         return StreamEnd(FinishReason(reason) if reason in _REPORTED_REASONS else FinishReason.STOP)
 
+    def _keep_signatures(self, end: StreamEnd, signatures: Sequence[object]) -> None:
+        """Remember what came with each call. Only calls that came whole have a signature."""
+        if len(signatures) != len(end.calls):
+            return
+        for call, signature in zip(end.calls, signatures, strict=True):
+            if signature is not None:
+                self._signatures[call.id] = signature
+        while len(self._signatures) > MOST_SIGNATURES:
+            del self._signatures[next(iter(self._signatures))]
+
     async def _open_stream(
         self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools
     ) -> openai.AsyncStream[ChatCompletionChunk]:
         while True:
             usage = {"stream_options": {"include_usage": True}} if self._reports_usage else {}
-            offered = _to_api_tools(tools) if self._supports_tools else {}
+            offered = _to_api_tools(tools, plain=self._plain_schemas) if self._supports_tools else {}
             try:
                 return await self._client.chat.completions.create(
                     model=self.model,
@@ -204,7 +226,7 @@ class OpenAIChat:
                     extra_body={self._limit_name: max_output_tokens} | usage | offered,
                 )
             except openai.APIStatusError as error:
-                if self._renames_limit(error) or self._refuses_usage(error):
+                if self._renames_limit(error) or self._refuses_usage(error) or self._refuses_schema_words(error):
                     continue
                 if not offered or not self._refuses_tools(error, learns=tools.callable_now):
                     raise
@@ -223,6 +245,20 @@ class OpenAIChat:
         """Remember if the endpoint can't report the usage of a stream. Return whether to repeat the call."""
         if error.status_code in REFUSED_STATUSES and self._reports_usage and "stream_options" in str(error):
             self._reports_usage = False
+            return True
+        return False
+
+    def _refuses_schema_words(self, error: openai.APIStatusError) -> bool:
+        """Remember if the endpoint knows only a part of JSON schema, as Gemini. Return whether to repeat the call."""
+        if error.status_code in REFUSED_STATUSES and not self._plain_schemas and "Unknown name" in str(error):
+            self._plain_schemas = True
+            return True
+        return False
+
+    def _refuses_temperature(self, error: openai.APIStatusError) -> bool:
+        """Remember if the model has no temperature, as later ones of OpenAI and Anthropic. Return whether to repeat."""
+        if error.status_code in REFUSED_STATUSES and self._takes_temperature and "temperature" in str(error):
+            self._takes_temperature = False
             return True
         return False
 
@@ -251,7 +287,7 @@ class OpenAIChat:
             try:
                 answer = await self._complete_once(request, formats[index])
             except openai.APIStatusError as error:
-                if self._renames_limit(error):
+                if self._renames_limit(error) or self._refuses_temperature(error):
                     continue
                 if error.status_code in REFUSED_STATUSES and index + 1 < len(formats):
                     log.info("structured_output_refused", model=self.model, status=error.status_code, form=index)
@@ -280,7 +316,7 @@ class OpenAIChat:
                     {"role": ChatRole.USER.value, "content": request.prompt},
                 ],
                 # As deterministic as the endpoint can be.
-                temperature=0,
+                temperature=0 if self._takes_temperature else openai.omit,
                 extra_body=extra,
                 timeout=httpx.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
             )
@@ -303,11 +339,12 @@ class OpenAIChat:
         return CompletionError(str(translated), retryable=translated.retryable, timeout=translated.timeout)
 
 
-def _to_api_message(message: ChatMessage) -> dict[str, object]:
+def _to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> dict[str, object]:
     sent: dict[str, object] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         sent["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            | ({"extra_content": signatures[call.id]} if call.id in signatures else {})
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
@@ -320,7 +357,8 @@ class _Piece:
     """The content of one streamed chunk."""
 
     text: str = ""
-    calls: tuple[CallPiece, ...] = ()
+    # Each with what the endpoint sent beside it.
+    calls: tuple[tuple[CallPiece, object], ...] = ()
     finish_reason: str = ""
 
 
@@ -335,7 +373,7 @@ def _read_chunk(chunk: object) -> _Piece:
     calls = getattr(delta, "tool_calls", None) or ()
     return _Piece(
         text=_text(getattr(delta, "content", None)),
-        calls=tuple(_call_piece(call) for call in calls),
+        calls=tuple((_call_piece(call), getattr(call, "extra_content", None)) for call in calls),
         finish_reason=_text(getattr(choices[0], "finish_reason", None)),
     )
 
@@ -343,7 +381,7 @@ def _read_chunk(chunk: object) -> _Piece:
 def _call_piece(call: object) -> CallPiece:
     index, function = getattr(call, "index", None), getattr(call, "function", None)
     return CallPiece(
-        index=index if isinstance(index, int) else 0,
+        index=index if isinstance(index, int) else None,
         id=_text(getattr(call, "id", None)),
         name=_text(getattr(function, "name", None)),
         arguments=_text(getattr(function, "arguments", None)),
@@ -354,7 +392,12 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _to_api_tools(tools: OfferedTools) -> dict[str, object]:
+# Words of JSON schema that Gemini does not know. Arguments are checked against the whole schema when they come.
+_UNCOMMON_WORDS = frozenset({"additionalProperties", "const", "$schema", "$defs", "pattern", "exclusiveMinimum"})
+_LENGTHS = frozenset({"maxLength", "minLength"})
+
+
+def _to_api_tools(tools: OfferedTools, *, plain: bool = False) -> dict[str, object]:
     if not tools.offers:
         return {}
     functions = [
@@ -363,7 +406,7 @@ def _to_api_tools(tools: OfferedTools) -> dict[str, object]:
             "function": {
                 "name": offer.name,
                 "description": offer.description,
-                "parameters": _without_lengths(offer.parameters),
+                "parameters": _without(offer.parameters, _LENGTHS | _UNCOMMON_WORDS if plain else _LENGTHS),
             },
         }
         for offer in tools.offers
@@ -371,19 +414,22 @@ def _to_api_tools(tools: OfferedTools) -> dict[str, object]:
     return {"tools": functions, "tool_choice": "auto" if tools.callable_now else "none"}
 
 
-def _without_lengths(schema: object) -> object:
-    """Return a JSON schema without the lengths of its texts, which are checked when the arguments come.
+def _without(schema: object, words: frozenset[str]) -> object:
+    """Return a JSON schema without these words, which are checked when the arguments come.
 
-    llama.cpp makes a grammar of a schema, and refuses it (some versions end) if a text may have some 2,000 characters:
-    https://github.com/ggml-org/llama.cpp/issues/27087.
+    Lengths of texts are never sent: llama.cpp makes a grammar of a schema, and refuses it (some versions end) if a text
+    may have some 2,000 characters: https://github.com/ggml-org/llama.cpp/issues/27087.
     """
     if isinstance(schema, Mapping):
         return {
-            name: _without_lengths(value)
+            # A property may have such a name; then its value is a schema, and no number.
+            name: {key: _without(each, words) for key, each in value.items()}
+            if name == "properties" and isinstance(value, Mapping)
+            else _without(value, words)
             for name, value in schema.items()
-            if not (name in {"maxLength", "minLength"} and isinstance(value, int))
+            if name not in words
         }
-    return [_without_lengths(each) for each in schema] if isinstance(schema, list | tuple) else schema
+    return [_without(each, words) for each in schema] if isinstance(schema, list | tuple) else schema
 
 
 def _response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:

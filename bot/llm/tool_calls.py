@@ -1,7 +1,8 @@
 """Tool calls in a model's answer: streamed in pieces (`StreamedCalls`) or written as text (`WrittenCalls`). Pure.
 
 OpenAI streams id and name once and then pieces of the arguments, told apart by an index. Others repeat id and name in
-each piece, give every call the index 0, or send no id. Small models on servers without a parser for tool calls write
+each piece, give every call the index 0, or send no id. Gemini sends whole calls without an index, which may carry a
+signature of its own that it wants back. Small models on servers without a parser for tool calls write
 them as text: `{"name": "look", "arguments": {…}}`, fenced, in `<tool_call>` or `<tools>` tags, or bare.
 """
 
@@ -33,9 +34,9 @@ class MalformedCallsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """One streamed piece of a call. Missing fields are empty."""
+    """One streamed piece of a call. Missing fields are empty; `index` is None if the server sends none."""
 
-    index: int = 0
+    index: int | None = 0
     id: str = ""
     name: str = ""
     arguments: str = ""
@@ -57,11 +58,12 @@ class StreamedCalls:
 
     def feed(self, piece: CallPiece) -> None:
         """Add one piece. Raises `MalformedCallsError`."""
-        call = next((each for each in reversed(self._partial) if each.index == piece.index), None)
+        index = piece.index if piece.index is not None else self._index_of(piece)
+        call = next((each for each in reversed(self._partial) if each.index == index), None)
         if call is None or (piece.id and call.id and piece.id != call.id):
             if len(self._partial) == MOST_CALLS:
                 raise MalformedCallsError(f"more than {MOST_CALLS} tool calls at once")
-            call = _PartialCall(piece.index, piece.id)
+            call = _PartialCall(index, piece.id)
             self._partial.append(call)
         call.id = call.id or piece.id
         if piece.name != call.name:
@@ -69,6 +71,13 @@ class StreamedCalls:
         call.arguments += piece.arguments
         if len(call.name) > MOST_NAME_CHARS or len(call.arguments) > MOST_ARGUMENT_CHARS:
             raise MalformedCallsError("a tool call that is too long")
+
+    def _index_of(self, piece: CallPiece) -> int:
+        """Return the index of a piece without one: a name after a complete call begins the next."""
+        if not self._partial:
+            return 0
+        last = self._partial[-1]
+        return last.index + 1 if piece.name and _is_complete(last.arguments) else last.index
 
     @property
     def calls(self) -> tuple[MessageToolCall, ...]:
@@ -82,6 +91,13 @@ class StreamedCalls:
             taken.add(unique_id)
             found.append(MessageToolCall(unique_id, call.name.strip(), call.arguments or "{}"))
         return tuple(found)
+
+
+def _is_complete(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except ValueError:
+        return False
 
 
 class WrittenCalls:

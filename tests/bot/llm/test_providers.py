@@ -1,0 +1,134 @@
+"""Anthropic's and Gemini's OpenAI-compatible endpoints, as far as they differ from OpenAI's."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import SecretStr
+
+from bot.llm.factory import list_served_models
+from bot.llm.openai_chat import OpenAIChat
+from bot.llm.port import (
+    NO_TOOLS,
+    ChatMessage,
+    ChatModelError,
+    ChatRole,
+    FinishReason,
+    OfferedTools,
+    StreamEnd,
+    ToolOffer,
+)
+from bot.llm.settings import LlmSettings
+from compaction.ports import CompletionRequest
+from tests.bot.llm.provider_servers import KEY, AnthropicServer, GeminiServer, ProviderServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "const": {"type": "string"}},
+    "additionalProperties": False,
+}
+TOOLS = OfferedTools((ToolOffer("memory_search", "Finds what was said.", PARAMETERS),))
+QUESTION = (
+    ChatMessage(ChatRole.SYSTEM, "You are in a room."),
+    ChatMessage(ChatRole.USER, "Earlier: Bo is here."),
+    ChatMessage(ChatRole.USER, "Who brings the lantern?"),
+)
+SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
+REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200, schema=SCHEMA)
+
+
+def settings_for(server: ProviderServer) -> LlmSettings:
+    """Return the settings that docs/guide.md gives, with the address of the local server."""
+    return LlmSettings(base_url=server.base_url, api_key=SecretStr(KEY), model="their-model")
+
+
+@asynccontextmanager
+async def adapter(server: ProviderServer) -> AsyncIterator[OpenAIChat]:
+    """Start the server and open the adapter for it."""
+    async with server, OpenAIChat(settings_for(server)) as chat:
+        yield chat
+
+
+async def answered(
+    chat: OpenAIChat, messages: tuple[ChatMessage, ...], tools: OfferedTools = NO_TOOLS
+) -> tuple[str, StreamEnd]:
+    """Return the text and the end of one streamed answer."""
+    items = [item async for item in chat.stream(messages, max_output_tokens=50, tools=tools)]
+    end = items[-1]
+    assert isinstance(end, StreamEnd)
+    return "".join(item for item in items if isinstance(item, str)), end
+
+
+def with_results(end: StreamEnd) -> tuple[ChatMessage, ...]:
+    """Return the question, the calls and their results."""
+    results = [ChatMessage(ChatRole.TOOL, "Bo: I bring the lantern.", tool_call_id=call.id) for call in end.calls]
+    return (*QUESTION, ChatMessage(ChatRole.ASSISTANT, "", tool_calls=end.calls), *results)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("server", [AnthropicServer(), GeminiServer()], ids=["anthropic", "gemini"])
+async def test_an_answer_is_streamed(server: ProviderServer) -> None:
+    """The system message is the first and the only one: providers that hoist system messages change nothing."""
+    async with adapter(server) as chat:
+        text, end = await answered(chat, QUESTION)
+    assert (text, end.reason) == ("Bo brings the lantern.", FinishReason.STOP)
+    assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user", "user"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("server", "names"),
+    [(AnthropicServer(), ["memory_search"]), (GeminiServer(), ["memory_search", "recall_turns"])],
+    ids=["anthropic", "gemini"],
+)
+async def test_tools_are_called_and_their_results_taken(server: ProviderServer, names: list[str]) -> None:
+    """Each call comes with its own arguments, and the request with the results is accepted: Gemini refuses one whose
+    calls lack the signature that it sent, and tools with words of JSON schema that it does not know.
+    """
+    async with adapter(server) as chat:
+        _, end = await answered(chat, QUESTION, TOOLS)
+        assert end.reason is FinishReason.TOOL_CALLS
+        assert [call.name for call in end.calls] == names
+        assert json.loads(end.calls[0].arguments) == {"query": "lantern"}
+        assert len({call.id for call in end.calls}) == len(names)
+        text, _ = await answered(chat, with_results(end), TOOLS)
+    assert text == "Bo brings the lantern."
+    (offered,) = server.bodies[-1]["tools"]
+    assert set(offered["function"]["parameters"]["properties"]) == {"query", "const"}, "a property may have that name"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("server", [AnthropicServer(), GeminiServer()], ids=["anthropic", "gemini"])
+async def test_a_summary_is_written(server: ProviderServer) -> None:
+    """A model without a temperature gets none from then on. An answer may lack its usage."""
+    async with adapter(server) as chat:
+        for _ in range(2):
+            answer = await chat.complete(REQUEST)
+    assert '{"gist": "Bo brings the lantern."}' in answer.text
+    assert answer.prompt_tokens is None
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.asyncio
+async def test_an_error_in_a_list_is_read() -> None:
+    """Gemini's reason is in the sentence."""
+    lonely = (*QUESTION, ChatMessage(ChatRole.TOOL, "nothing", tool_call_id="call_1"))
+    async with adapter(GeminiServer()) as chat:
+        with pytest.raises(ChatModelError, match="refused the request: 'The number of function response parts"):
+            await answered(chat, lonely)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("server", "name"), [(AnthropicServer(), "claude-haiku-4-5"), (GeminiServer(), "gemini-2.5-flash")]
+)
+async def test_the_models_have_the_names_that_one_sets(server: ProviderServer, name: str) -> None:
+    """`roomtone doctor` compares llm.model with them."""
+    async with server:
+        assert name in await list_served_models(settings_for(server))
