@@ -120,7 +120,7 @@ async def running_bot(
             # A server may be stricter than the operator, never laxer.
             asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         )
-        dashboard = await open_dashboard(stack, stores.sessions, participation, clock)
+        dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock)
         screens, desk, web = await open_screens(stack, settings, participation, clock, dashboard=dashboard)
         services = await open_services(
             stack,

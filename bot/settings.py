@@ -29,14 +29,20 @@ class DiscordSettings(BaseModel):
             "`roomtone run` plays the rehearsal."
         ),
     ] = None
+    client_secret: Annotated[
+        SecretStr | None,
+        Field(
+            description="The application's client secret from the OAuth2 page of the developer portal. "
+            "DISCORD_CLIENT_SECRET sets it too. With it people log in to the dashboard with Discord and see the rooms "
+            "that their roles allow (docs/dashboard.md). Default: only the login link that the bot prints works."
+        ),
+    ] = None
     api_base: Annotated[
         str,
         Field(description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another."),
     ] = ""
-    gateway: Annotated[
-        str,
-        Field(description="URL of Discord's gateway (wss:// or ws://). Empty means Discord itself."),
-    ] = ""
+    # URL of Discord's gateway. Empty: Discord's own, or with another `api_base` the path /gateway at the same address.
+    gateway: Annotated[str, Field(json_schema_extra={"internal": True})] = ""
     ca_file: Annotated[
         str,
         Field(

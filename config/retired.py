@@ -41,6 +41,7 @@ def _replaced(new: str, values: Mapping[str, object], remedy: str) -> Retired:
 
 
 _BY_NAME: dict[str, Retired] = {
+    "discord.gateway": Retired("it follows discord.api_base. Delete it."),
     "discord.connect_timeout_s": _fixed("30 s, in which discord.py's own reconnects fit"),
     "transport.connect_timeout_s": _fixed("30 s"),
     "transport.give_up_after_s": _fixed("300 s"),

@@ -79,6 +79,7 @@ class Settings(BaseModel):
 # Names that other programs use too. Each sets one setting, unless that setting's own variable is set.
 WELL_KNOWN_VARIABLES: dict[str, Key] = {
     "DISCORD_TOKEN": ("discord", "token"),
+    "DISCORD_CLIENT_SECRET": ("discord", "client_secret"),
     "OPENAI_API_KEY": ("llm", "api_key"),
     "PUBLIC_URL": ("web", "public_url"),
 }

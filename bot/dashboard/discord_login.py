@@ -34,6 +34,8 @@ MAX_PENDING: Final = 512
 # One request to Discord, and how much it may answer.
 REQUEST_TIMEOUT_S: Final = 10.0
 _MAX_ANSWER_BYTES: Final = 64_000
+_API_BASE: Final = "https://discord.com/api/v10"
+_AUTHORIZE_URL: Final = "https://discord.com/oauth2/authorize"
 _SCOPE: Final = "identify"
 _AGAIN: Final = "This login is not valid any more. Begin again, in this browser."
 
@@ -49,15 +51,17 @@ class _Pending:
 
 
 class DiscordLogin:
-    """Logins in progress. `secret`: the application's client secret. `authorize_url`: Discord's page for people.
+    """Logins in progress. `secret`: the application's client secret.
 
-    `api_base`: Discord's REST API. *Cancellation* of `finish`: the login has to begin again.
+    `api_base`: of Discord's REST API; empty: Discord's own.
+    *Cancellation* of `finish`: the login has to begin again.
     """
 
-    def __init__(self, secret: SecretStr, *, authorize_url: str, api_base: str, monotonic: Callable[[], float]) -> None:
+    def __init__(self, secret: SecretStr, *, api_base: str, monotonic: Callable[[], float]) -> None:
         self._secret = secret
-        self._authorize_url = authorize_url
-        self._api_base = api_base.rstrip("/")
+        self._api_base = api_base.rstrip("/") or _API_BASE
+        # A local Discord has the page for people beside its API.
+        self._authorize_url = f"{self._api_base}/oauth2/authorize" if api_base else _AUTHORIZE_URL
         self._monotonic = monotonic
         # By the secret in the browser's cookie, oldest first.
         self._pending: dict[str, _Pending] = {}

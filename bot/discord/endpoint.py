@@ -26,7 +26,16 @@ _REAL_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
 def point_at(settings: DiscordSettings) -> None:
     """Set the addresses that discord.py uses. Affects the whole process."""
     discord.http.Route.BASE = settings.api_base.rstrip("/") or _REAL_API
-    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway) if settings.gateway else _REAL_GATEWAY
+    DiscordWebSocket.DEFAULT_GATEWAY = _gateway(settings)
+
+
+def _gateway(settings: DiscordSettings) -> yarl.URL:
+    if settings.gateway:
+        return yarl.URL(settings.gateway)
+    if not settings.api_base:
+        return _REAL_GATEWAY
+    api = yarl.URL(settings.api_base)
+    return api.with_scheme("wss" if api.scheme == "https" else "ws").with_path("/gateway")
 
 
 def connector(settings: DiscordSettings) -> aiohttp.BaseConnector | None:

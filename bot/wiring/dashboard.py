@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.system_prompt import SystemPrompt
+from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LiveRooms
 from bot.dashboard.service import DashboardService
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.recall import Recall
     from bot.participation.guild_participation import GuildParticipations
+    from bot.settings import DiscordSettings
     from bot.store.database import Database
     from bot.store.sessions import Sessions
     from bot.wiring.settings import BotSettings
@@ -32,11 +34,20 @@ LINK_FILE = "dashboard-link"
 
 
 async def open_dashboard(
-    stack: AsyncExitStack, sessions: Sessions, participation: GuildParticipations, clock: Clock
+    stack: AsyncExitStack, settings: BotSettings, sessions: Sessions, participation: GuildParticipations, clock: Clock
 ) -> DashboardService:
     """Open the dashboard on `stack`. `history_for` gives it the stored sessions later."""
     live = await stack.enter_async_context(LiveRooms(clock))
-    return DashboardService(live, sessions, participation, clock=clock)
+    login = _discord_login(settings.discord, clock)
+    return DashboardService(live, sessions, participation, clock=clock, discord_login=login)
+
+
+def _discord_login(settings: DiscordSettings, clock: Clock) -> DiscordLogin | None:
+    """Return the logins with Discord, or None without a client secret."""
+    secret = settings.client_secret
+    if secret is None or not secret.get_secret_value().strip():
+        return None
+    return DiscordLogin(secret, api_base=settings.api_base, monotonic=clock.monotonic)
 
 
 def history_for(settings: BotSettings, database: Database, turns: TurnStore, recall: Recall) -> StoredHistory:

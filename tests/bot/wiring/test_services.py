@@ -73,7 +73,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
         participation = GuildParticipations(
             stores.guilds, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
-        dashboard = await open_dashboard(stack, stores.sessions, participation, clock)
+        dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
         screens, _, _ = await open_screens(stack, parts, participation, clock, dashboard=dashboard)
         house.stores = stores
         house.equipment = await open_services(
