@@ -151,8 +151,15 @@ class DiscordLogin:
 
 async def _object(response: aiohttp.ClientResponse) -> dict[str, Any]:
     """Return the JSON object of an answer. Raises `ValueError` if it is none."""
-    body = await response.content.read(_MAX_ANSWER_BYTES)
-    answer = json.loads(body)
+    body = b""
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise ValueError("too long")
+    try:
+        answer = json.loads(body)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(answer, dict):
         raise ValueError("not an object")  # noqa: TRY004 - one error for all that is no answer
     return answer

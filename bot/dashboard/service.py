@@ -129,7 +129,6 @@ class DashboardService:
         return {
             **room.figures(),
             "mark": mark,
-            "now": self._clock.now(),
             "memory": {
                 **room.memory_json(),
                 **await history.folds_json(room.session_id, visible, room.memory.total_turns),

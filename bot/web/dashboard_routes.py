@@ -123,7 +123,8 @@ class DashboardRoutes:
     async def _begin_discord(self, request: web.Request) -> web.Response:
         await self._body(request)
         try:
-            begun = self._dashboard.start_login(self._redirect_uri)
+            # One of our own addresses, as `_body` has checked: the one with the browser's cookies.
+            begun = self._dashboard.start_login(f"{request.headers['Origin']}{LOGIN_PATH}")
         except LoginRefusedError as error:
             return _json({"error": str(error)}, 403)
         response = _json({"url": begun.url})
@@ -157,10 +158,6 @@ class DashboardRoutes:
         response = _json({})
         response.del_cookie(_COOKIE, path="/")
         return response
-
-    @property
-    def _redirect_uri(self) -> str:
-        return f"{self._site().origin}{LOGIN_PATH}"
 
     def _logged_in(self, cookie: str) -> web.Response:
         response = _json({})

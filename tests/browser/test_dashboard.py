@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+from pydantic import SecretStr
 
+from bot.dashboard.access import Access
+from bot.dashboard.discord_login import DiscordLogin
+from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
 from tests.browser.evening import LAPTOP, PATIENCE_S, PHONE, until
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,6 +29,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+# Another site than ours, as Discord's page is.
+DISCORD_HOST = "discord.example"
 HOSTILE = (
     "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script> "
     "${1} {{1}} \u202e javascript:"
@@ -32,7 +40,7 @@ HOSTILE = (
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
     """One browser for all tests."""
-    async with browser() as started:
+    async with browser(f"--host-resolver-rules=MAP {DISCORD_HOST} 127.0.0.1") as started:
         yield started
 
 
@@ -76,9 +84,11 @@ class Tab:
 
 
 @asynccontextmanager
-async def dashboard(chromium: Browser, folder: Path, *, log_in: bool = True) -> AsyncIterator[Tab]:
+async def dashboard(
+    chromium: Browser, folder: Path, *, log_in: bool = True, discord_login: DiscordLogin | None = None
+) -> AsyncIterator[Tab]:
     """Open a house and a page of its dashboard."""
-    async with open_house(folder) as house:
+    async with open_house(folder, discord_login=discord_login) as house:
         size = {"width": LAPTOP[0], "height": LAPTOP[1]}
         async with await chromium.new_context(viewport=size) as context:  # type: ignore[arg-type]
             tab = Tab(house, await context.new_page())
@@ -104,6 +114,29 @@ async def test_the_printed_link_logs_in_once(chromium: Browser, tmp_path: Path) 
         # The browser's console has the refusal too.
         assert len(tab.complaints) == 1
         tab.complaints.clear()
+
+
+async def test_people_log_in_with_discord(chromium: Browser, tmp_path: Path) -> None:
+    """From the page to Discord, which is another site, and back. A stranger is told why they see nothing."""
+    async with discord_oauth() as discord:
+        login = DiscordLogin(SecretStr(SECRET), api_base=discord.api_base, monotonic=FakeClock().monotonic)
+        login._authorize_url = login._authorize_url.replace("127.0.0.1", DISCORD_HOST)
+        async with dashboard(chromium, tmp_path, log_in=False, discord_login=login) as tab:
+            await tab.page.click("#discord")
+            await tab.says("no server where you may see my rooms")
+            assert len(tab.complaints) == 1
+            tab.complaints.clear()
+            tab.house.directory.access[2001] = Access({GUILD: frozenset({CHANNEL})})
+            tab.house.clock.advance(60)
+            await tab.page.click("#discord")
+            await tab.page.wait_for_selector("body[data-room]")
+            assert tab.page.url == tab.house.base + "/"
+            assert await tab.page.inner_text("#viewer-name") == "Ada L."
+            assert len(discord.asked) == 2
+            await tab.page.click("#logout")
+            discord.refuses = True
+            await tab.page.click("#discord")
+            await tab.says("Discord did not log you in")
 
 
 async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) -> None:

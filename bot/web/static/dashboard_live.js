@@ -3,7 +3,7 @@
    One connection of server-sent events tells of all rooms. A room's page is read once as a whole and then moved by
    events; when the bot says that words were forgotten or events were missed, it is read anew. */
 import { costChart, latencyChart, MemoryPicture, packetChart, queueChart } from "./charts.js";
-import { ask, at, Colours, count, duration, el, time, turnItem } from "./dom.js";
+import { ask, Colours, count, el, time, turnItem } from "./dom.js";
 
 const MOST_TURNS = 300;
 const MOST_NOTES = 40;
@@ -153,7 +153,7 @@ class Room {
     found.memory.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(found.memory.speakers[speaker] ?? "")));
     this.heard.clear();
     this.title.textContent = found.room;
-    this.place.textContent = `${found.guild} · for ${duration(found.now - found.opened_at)}`;
+    this.place.replaceChildren(`${found.guild} · since `, time(found.opened_at, "short"));
     this.turns.replaceChildren();
     for (const turn of found.turns) this.addTurn(turn);
     this.turns.scrollTop = this.turns.scrollHeight;

@@ -1,0 +1,270 @@
+"""Logging in with Discord, against a local fake of its OAuth2: who gets in, what is asked, and what fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+
+import bot.dashboard.discord_login as login_module
+from bot.dashboard.access import Access
+from bot.dashboard.discord_login import MAX_PENDING, VALID_S, DiscordLogin
+from bot.web.dashboard_port import LoginRefusedError
+from bot.web.viewer import Viewer
+from tests.bot.dashboard.discord_oauth import CLIENT_ID, SECRET, FakeDiscordOAuth, discord_oauth
+from tests.bot.dashboard.house import House, open_house
+from tests.bot.evening import CHANNEL, GUILD
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+BACK = "http://localhost:8095/login"
+
+
+class Logging:
+    """The bot's side and Discord's side of a login."""
+
+    def __init__(self, discord: FakeDiscordOAuth, secret: str = SECRET) -> None:
+        self.discord = discord
+        self.clock = FakeClock()
+        self.login = DiscordLogin(SecretStr(secret), api_base=discord.api_base, monotonic=self.clock.monotonic)
+
+    def visit(self) -> tuple[str, dict[str, str]]:
+        """Begin a login and agree at Discord. Returns the browser's proof, and what Discord sent back."""
+        begun = self.login.start(int(CLIENT_ID), BACK)
+        query = {name: values[0] for name, values in parse_qs(urlsplit(begun.url).query).items()}
+        back = self.discord.agree(query)
+        return begun.proof, {name: values[0] for name, values in parse_qs(urlsplit(back).query).items()}
+
+    async def finish(self, proof: str, sent: dict[str, str]) -> Viewer:
+        """Come back."""
+        return await self.login.finish(int(CLIENT_ID), proof, sent.get("state", ""), sent.get("code", ""))
+
+
+@pytest_asyncio.fixture
+async def logging_in() -> AsyncIterator[Logging]:
+    """A login at the fake Discord."""
+    async with discord_oauth() as discord:
+        yield Logging(discord)
+
+
+@pytest.mark.asyncio
+async def test_discord_says_who_somebody_is_and_nothing_else_is_kept(logging_in: Logging) -> None:
+    """The code is exchanged with the verifier of its challenge, the name is read, and the token is given back."""
+    proof, sent = logging_in.visit()
+    assert await logging_in.finish(proof, sent) == Viewer("Ada L.", 2001)
+    assert logging_in.discord.revoked == logging_in.discord.tokens != set()
+
+
+def test_the_link_asks_for_the_name_only() -> None:
+    """Scope identify, S256, and nothing secret in the address."""
+    login = DiscordLogin(SecretStr(SECRET), api_base="", monotonic=FakeClock().monotonic)
+    begun = login.start(4242, BACK)
+    assert begun.url.startswith("https://discord.com/oauth2/authorize?")
+    query = parse_qs(urlsplit(begun.url).query)
+    assert query["scope"] == ["identify"]
+    assert query["code_challenge_method"] == ["S256"]
+    assert query["redirect_uri"] == [BACK]
+    assert SECRET not in begun.url
+    assert begun.proof not in begun.url
+
+
+@pytest.mark.asyncio
+async def test_another_browser_or_state_or_a_second_time_is_refused(logging_in: Logging) -> None:
+    """Whoever has only the code, as from an address that somebody else was lured to, does not get in."""
+    proof, sent = logging_in.visit()
+    other, _ = logging_in.visit()
+    for wrong in ("", "x", other):
+        with pytest.raises(LoginRefusedError, match="Begin again"):
+            await logging_in.finish(wrong, sent)
+    for broken in ({"state": "x"}, {"state": ""}, {"state": "\ud800"}, {"code": ""}):
+        proof, sent = logging_in.visit()
+        with pytest.raises(LoginRefusedError, match="Begin again"):
+            await logging_in.finish(proof, {**sent, **broken})
+        with pytest.raises(LoginRefusedError, match="Begin again"):
+            await logging_in.finish(proof, sent)
+    proof, sent = logging_in.visit()
+    await logging_in.finish(proof, sent)
+    with pytest.raises(LoginRefusedError, match="Begin again"):
+        await logging_in.finish(proof, sent)
+
+
+@pytest.mark.asyncio
+async def test_a_stolen_code_fails_at_discord(logging_in: Logging) -> None:
+    """A code of somebody else's login does not fit the challenge of this one."""
+    proof, sent = logging_in.visit()
+    _, stolen = logging_in.visit()
+    with pytest.raises(LoginRefusedError, match="Begin again"):
+        await logging_in.finish(proof, {**sent, "code": stolen["code"]})
+
+
+@pytest.mark.asyncio
+async def test_logins_lapse_and_are_bounded(logging_in: Logging) -> None:
+    """A login that takes too long is refused, and a flood of beginnings only displaces the oldest."""
+    proof, sent = logging_in.visit()
+    logging_in.clock.advance(VALID_S + 1)
+    with pytest.raises(LoginRefusedError, match="Begin again"):
+        await logging_in.finish(proof, sent)
+    proof, sent = logging_in.visit()
+    for _ in range(MAX_PENDING):
+        last = logging_in.visit()
+    with pytest.raises(LoginRefusedError, match="Begin again"):
+        await logging_in.finish(proof, sent)
+    assert (await logging_in.finish(*last)).user_id == 2001
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("trouble", ["down", "garbage", "huge", "slow", "redirect"])
+async def test_whatever_discord_answers_ends_in_a_sentence(
+    logging_in: Logging, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer of Discord's side is believed, waited for or quoted, and the secret is in no log."""
+    monkeypatch.setattr(login_module, "REQUEST_TIMEOUT_S", 0.3)
+    logging_in.discord.trouble = trouble
+    proof, sent = logging_in.visit()
+    with capture_logs() as logs, pytest.raises(LoginRefusedError) as refused:
+        await logging_in.finish(proof, sent)
+    assert str(refused.value).endswith((".", "browser."))
+    assert SECRET not in str(logs)
+    assert sent["code"] not in str(logs)
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_secret_tells_the_operator_what_to_do() -> None:
+    """The sentence names the page of the developer portal."""
+    async with discord_oauth() as discord:
+        logging_in = Logging(discord, secret="old")
+        with pytest.raises(LoginRefusedError, match="OAuth2 page of the developer portal"):
+            await logging_in.finish(*logging_in.visit())
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("user", [{}, {"id": "x"}, {"id": "²"}, {"id": "9" * 30}, {"id": None}])
+async def test_a_user_without_a_proper_id_is_nobody(logging_in: Logging, user: dict[str, object]) -> None:
+    """The id decides what somebody sees, so only a number of Discord's form is taken."""
+    logging_in.discord.user = user
+    with pytest.raises(LoginRefusedError, match="did not say who you are"):
+        await logging_in.finish(*logging_in.visit())
+    assert logging_in.discord.revoked == logging_in.discord.tokens
+
+
+@pytest.mark.asyncio
+async def test_a_token_for_something_else_is_not_used(logging_in: Logging) -> None:
+    """Without the scope that was asked for, nobody is asked who they are."""
+    logging_in.discord.scope = "guilds"
+    with pytest.raises(LoginRefusedError, match="Begin again"):
+        await logging_in.finish(*logging_in.visit())
+
+
+class Public:
+    """The dashboard with logins by Discord, and one person's browser."""
+
+    def __init__(self, house: House, discord: FakeDiscordOAuth, http: aiohttp.ClientSession) -> None:
+        self.house = house
+        self.discord = discord
+        self.http = http
+
+    async def post(self, path: str, body: dict[str, str]) -> tuple[int, dict[str, str]]:
+        """Send JSON as our page does."""
+        headers = {"Origin": self.house.base}
+        async with self.http.post(self.house.base + path, json=body, headers=headers) as answer:
+            return answer.status, await answer.json()
+
+    async def get(self, path: str) -> tuple[int, dict[str, object]]:
+        """Read JSON."""
+        async with self.http.get(f"{self.house.base}/api/{path}") as answer:
+            return answer.status, await answer.json()
+
+    async def log_in(self) -> tuple[int, dict[str, str]]:
+        """Go to Discord and come back."""
+        _, begun = await self.post("/api/login/discord", {})
+        async with self.http.get(begun["url"], allow_redirects=False) as answer:
+            back = answer.headers["Location"]
+        query = {name: values[0] for name, values in parse_qs(urlsplit(back).query).items()}
+        return await self.post("/api/login/discord/back", {"code": query["code"], "state": query["state"]})
+
+
+@pytest_asyncio.fixture
+async def public(tmp_path: Path) -> AsyncIterator[Public]:
+    """A dashboard where people log in with Discord."""
+    async with discord_oauth() as discord:
+        login = DiscordLogin(SecretStr(SECRET), api_base=discord.api_base, monotonic=FakeClock().monotonic)
+        async with (
+            open_house(tmp_path, discord_login=login) as house,
+            aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http,
+        ):
+            await house.play(20)
+            yield Public(house, discord, http)
+
+
+LOUNGE = Access({GUILD: frozenset({CHANNEL})})
+
+
+@pytest.mark.asyncio
+async def test_members_see_the_rooms_that_their_roles_allow(public: Public) -> None:
+    """Who may enter the channel sees its room, its sessions and its search results, but no prompts."""
+    assert await public.get("me") == (200, {"discord": True})
+    public.house.directory.access[2001] = LOUNGE
+    assert (await public.log_in())[0] == 200
+    assert await public.get("me") == (200, {"name": "Ada L.", "operator": False})
+    assert len((await public.get("rooms"))[1]["rooms"]) == 1  # type: ignore[arg-type]
+    assert (await public.get("rooms/evening"))[0] == 200
+    assert len((await public.get("sessions"))[1]["sessions"]) == 1  # type: ignore[arg-type]
+    assert (await public.get("sessions/evening"))[1]["prompts"] is False
+    assert (await public.get("search?q=Leica"))[1]["hits"]
+    assert (await public.get("sessions/evening/replies"))[0] == 404
+    assert (await public.get("sessions/evening/replies/5"))[0] == 404
+
+
+@pytest.mark.asyncio
+async def test_managers_also_see_what_the_model_saw(public: Public) -> None:
+    """Prompts may quote other channels, so only those who may manage the server see them."""
+    public.house.directory.access[2001] = Access(LOUNGE.channels, frozenset({GUILD}))
+    await public.log_in()
+    assert (await public.get("sessions/evening"))[1]["prompts"] is True
+    assert (await public.get("sessions/evening/replies/5"))[0] == 200
+
+
+@pytest.mark.asyncio
+async def test_who_loses_their_role_sees_nothing_soon_after(public: Public) -> None:
+    """What somebody may see is asked again after half a minute, also for sessions and searches."""
+    directory = public.house.directory
+    directory.access[2001] = LOUNGE
+    await public.log_in()
+    assert (await public.get("rooms/evening"))[0] == 200
+    asked = len(directory.asked)
+    directory.access[2001] = Access({GUILD: frozenset({CHANNEL + 1})})
+    assert (await public.get("rooms/evening"))[0] == 200
+    assert len(directory.asked) == asked
+    public.house.clock.advance(31)
+    assert await public.get("rooms") == (200, {"rooms": []})
+    assert await public.get("search?q=Leica") == (200, {"hits": []})
+    assert (await public.get("sessions"))[1]["sessions"] == []
+    for path in ("rooms/evening", "sessions/evening", "sessions/evening/replies", "sessions/evening/replies/5"):
+        assert (await public.get(path))[0] == 404, path
+
+
+@pytest.mark.asyncio
+async def test_a_stranger_is_not_logged_in(public: Public) -> None:
+    """Who may see nothing gets a sentence and no cookie."""
+    status, refused = await public.log_in()
+    assert status == 403
+    assert "no server where you may see my rooms" in refused["error"]
+    assert (await public.get("rooms"))[0] == 401
+
+
+@pytest.mark.asyncio
+async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> None:
+    """The page is told that there is no login with Discord, and beginning one is refused with a sentence."""
+    async with open_house(tmp_path) as house, aiohttp.ClientSession() as http:
+        headers = {"Origin": house.base}
+        async with http.post(f"{house.base}/api/login/discord", json={}, headers=headers) as answer:
+            assert answer.status == 403
+            assert "is not set up here" in (await answer.json())["error"]

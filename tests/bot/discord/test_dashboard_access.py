@@ -1,0 +1,102 @@
+"""Whose rooms somebody sees on the dashboard, by roles and permissions in a local Discord."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from discord import Permissions, VoiceChannel
+
+from bot.dashboard.access import NOTHING
+from bot.discord.client import connected
+from bot.discord.dashboard_access import DiscordDirectory
+from bot.server_settings import no_server_settings
+from rehearsal.discord import payloads
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+GUILD = 500
+MODERATORS_ROLE = GUILD + payloads.MODERATOR_ROLE_OFFSET
+STRANGER = 987_654_321
+ROOMS = frozenset({600, 602})
+
+
+@asynccontextmanager
+async def directory(*, here_only: tuple[int, ...] = (), **settings: tuple[int, ...]) -> AsyncIterator[DiscordDirectory]:
+    """Connect the client. `settings`: the operator's roles and owners; `here_only`: the roles of the server."""
+    servers = no_server_settings()
+    await servers.change(GUILD, replace(servers.of(GUILD), roles=here_only), by=ADA)
+    async with LocalDiscord() as local:
+        wanted = settings_for(local).model_copy(update=settings)
+        async with connected(wanted, FakeHousehold()) as client:
+            yield DiscordDirectory(client, wanted, servers)
+
+
+@pytest.mark.asyncio
+async def test_moderators_see_the_rooms_of_their_server_and_others_do_not() -> None:
+    """Without roles in the settings only moderators see rooms; those who manage the server see prompts too."""
+    async with directory() as found:
+        ada = await found.access_of(ADA)
+        assert ada.channels is not None
+        assert ada.channels[GUILD] >= ROOMS
+        assert ada.sees(GUILD, 600)
+        assert not ada.sees(GUILD + 1, 600)
+        assert not ada.sees(GUILD, 1)
+        assert not ada.sees(None, None)
+        assert ada.sees_prompts(GUILD)
+        assert await found.access_of(BEN) == NOTHING
+        assert await found.access_of(STRANGER) == NOTHING
+        assert found.client_id is not None
+        assert found.names(GUILD, 600) is not None
+        assert found.names(GUILD, 1) is None
+        assert found.names(1, 600) is None
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("roles", "here_only", "sees"),
+    [
+        ((), (), False),
+        ((GUILD,), (), True),
+        ((), (GUILD,), True),
+        ((GUILD,), (GUILD,), True),
+        ((77,), (), False),
+        ((77,), (GUILD,), False),
+        ((GUILD,), (77,), False),
+    ],
+)
+async def test_members_with_a_role_see_rooms_but_no_prompts(
+    roles: tuple[int, ...], here_only: tuple[int, ...], sees: bool
+) -> None:
+    """A role of the operator's and, if the server names some too, one of the server's."""
+    async with directory(roles=roles, here_only=here_only) as found:
+        ben = await found.access_of(BEN)
+        assert ben.sees(GUILD, 600) is sees
+        assert not ben.sees_prompts(GUILD)
+
+
+@pytest.mark.asyncio
+async def test_who_runs_the_bot_sees_the_servers_where_they_are() -> None:
+    """An owner of the bot counts as a manager of every server of which they are a member."""
+    async with directory(owners=(BEN, STRANGER)) as found:
+        assert (await found.access_of(BEN)).sees_prompts(GUILD)
+        assert await found.access_of(STRANGER) == NOTHING
+
+
+@pytest.mark.asyncio
+async def test_a_channel_that_somebody_may_not_enter_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of their server people see the rooms of the channels that they may see and enter."""
+
+    def but_not_602(channel: VoiceChannel, member: object) -> Permissions:
+        return Permissions(view_channel=True, connect=channel.id != 602)
+
+    async with directory(roles=(GUILD,)) as found:
+        monkeypatch.setattr(VoiceChannel, "permissions_for", but_not_602)
+        ben = await found.access_of(BEN)
+        assert ben.sees(GUILD, 600)
+        assert not ben.sees(GUILD, 602)
