@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.output import say
 from bot.discord.invite import PERMISSIONS, application_of, invite_url
 from bot.errors import SetupError
 from config.load import load
@@ -18,10 +19,10 @@ def command(
     ] = None,
 ) -> None:
     """Print the link that adds the bot to a server, with the permissions that it uses and no others."""
-    typer.echo(invite_url(application or _own_application()))
-    typer.echo("\nOpen it in a browser. It asks for these permissions, and works with fewer:")
+    say(invite_url(application or _own_application()))
+    say("\nOpen it in a browser. It asks for these permissions, and works with fewer:")
     for name, use in PERMISSIONS.items():
-        typer.echo(f"  {name.replace('_', ' ').title()}: {use}")
+        say(f"  {name.replace('_', ' ').title()}: {use}")
 
 
 def _own_application() -> int:

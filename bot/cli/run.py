@@ -38,6 +38,16 @@ def command() -> None:
     asyncio.run(_run(settings))
 
 
+def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
+    """Return what whoever started the bot does now."""
+    from bot.discord.invite import invite_url
+
+    if is_in_a_server or application_id is None:
+        return "Go into a voice channel and type /join."
+    link = invite_url(application_id)
+    return f"Open this link to add it to your server, then go into a voice channel and type /join:\n{link}"
+
+
 AS_ROOT = (
     "The bot runs as root, so a mistake in a library or tool could reach everything on this machine. Run it as a user "
     "of its own that owns the data folder; the Docker image does."
@@ -61,8 +71,9 @@ async def _run(settings: Settings) -> None:
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         async with running_bot(parts, observe=ignore_event, zone=local_zone()) as running:
-            guilds = ", ".join(guild.name for guild in running.client.guilds) or "no server yet"
-            say(f"{running.client.user} is on Discord, in {guilds}. Call it with /join. Log: {logs.path}")
+            guilds = ", ".join(guild.name for guild in running.client.guilds)
+            say(f"{running.client.user} is on Discord, in {guilds or 'no server yet'}. Log: {logs.path}")
+            say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))
             if running.dashboard_link is not None:
                 say(f"Dashboard: {running.dashboard_link}")
             await running.run_until(stop)

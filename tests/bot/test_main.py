@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.cli.run import next_step
 from rehearsal.discord.guild import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from rehearsal.script.scenario_file import bundled_scenarios
+from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -65,14 +67,16 @@ class Process:
 async def roomtone_run(
     local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local"
 ) -> AsyncIterator[Process]:
-    """Start `roomtone run` with `folder` as its data directory."""
+    """Start `roomtone run` with `folder` as its working and data directory. `token`: empty if it is in `.env`."""
+    # With a settings file in its folder the program does not look for the tester's own.
+    (folder / "roomtone.toml").touch()
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")},
         "DISCORD_TOKEN": token,
         "ROOMTONE_DISCORD__API_BASE": local.api_base,
         "ROOMTONE_DISCORD__GATEWAY": local.gateway_url,
         "ROOMTONE_DISCORD__CA_FILE": str(local.certificate_path),
-        "ROOMTONE_ASR__MODEL_DIR": str(whisper),
+        "ROOMTONE_ASR__MODEL": str(whisper),
         "ROOMTONE_ASR__LANGUAGE": "en",
         "ROOMTONE_STORAGE__DATA_DIR": str(folder),
         "OPENAI_API_KEY": "",
@@ -127,6 +131,37 @@ async def until_stored(folder: Path, words: str) -> None:
             return
         await asyncio.sleep(0.1)
     raise AssertionError(f"no turn with {words!r}: {stored(folder)}")
+
+
+@pytest.mark.rehearsal
+@pytest.mark.asyncio
+async def test_the_steps_of_the_readme_end_in_a_voice_channel(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """Copy `.env.example`, put the token into it, start, type /join: the bot comes, listens and remembers."""
+    example = (REPOSITORY / ".env.example").read_text("utf-8")
+    assert example.count("\nDISCORD_TOKEN=\n") == 1, "there is one line to fill in"
+    (tmp_path / ".env").write_text(
+        example.replace("\nDISCORD_TOKEN=\n", f"\nDISCORD_TOKEN={ROOMTONE_BOT_ID}.local\n"), "utf-8"
+    )
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        roomtone_run(local, tmp_path, whisper_model_dir, token="") as bot,
+    ):
+        await bot.says("is on Discord, in ")
+        await bot.says("Go into a voice channel and type /join.")
+        await local.invoke(ADA, "join")
+        async with asyncio.timeout(PATIENCE_S):
+            await ada.meet(ROOMTONE_BOT_ID)
+        await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+        await until_stored(tmp_path, "bicycle")
+        assert (await bot.ends(signal.SIGTERM))[0] == 0
+
+
+def test_a_bot_in_no_server_prints_its_link() -> None:
+    """The link stands where somebody looks who has just started it for the first time."""
+    link = next_step(1234, is_in_a_server=False).splitlines()[-1]
+    assert link.startswith("https://discord.com/oauth2/authorize?client_id=1234&")
+    assert next_step(1234, is_in_a_server=True) == "Go into a voice channel and type /join."
 
 
 @pytest.mark.asyncio
