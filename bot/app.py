@@ -134,7 +134,9 @@ async def running_bot(
             health=health,
             dashboard=dashboard,
         )
-        supervisor = RoomSupervisor(lambda place: Room(place, services), clock=clock, servers=stores.servers)
+        supervisor = RoomSupervisor(
+            lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
+        )
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
             health.add_check(partial(_metronome_problems, metronome))

@@ -94,8 +94,8 @@ class ServerSettingsStore(Protocol):
     async def all(self) -> Mapping[int, ServerSettings]:
         """Return what each server has chosen, by its id. What cannot be read is left out and logged."""
 
-    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
-        """Replace what a server has chosen. `by`: the member who chose."""
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        """Replace what a server has chosen. `by`: the member who chose; None: the bot itself."""
 
 
 class ServerSettingsBook:
@@ -118,7 +118,7 @@ class ServerSettingsBook:
         """Return the settings of all servers that have chosen anything."""
         return self._known
 
-    async def change(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+    async def change(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
         """Store a server's choices, then let them apply and tell the watchers. Raises `StoreError`; then nothing is
         changed.
         """
@@ -142,7 +142,7 @@ class MemoryServerSettings:
     async def all(self) -> Mapping[int, ServerSettings]:
         return {guild_id: from_json(text) for guild_id, text in self._rows.items()}
 
-    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
         self._rows[guild_id] = to_json(settings)
 
 

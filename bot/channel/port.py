@@ -6,7 +6,7 @@ The room also gets its voice connection here, so that it does not depend on Disc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bot.errors import BotError
 
@@ -36,6 +36,26 @@ class MembershipChange:
 
     person: Person
     joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A message with a title and fields (name, value) for everybody in the channel. What people said is escaped."""
+
+    title: Text
+    text: Text
+    fields: tuple[tuple[Text, Text], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListenRequest:
+    """Somebody wants the bot to only write down what is said: into a file at the end, or into a thread meanwhile.
+
+    `channel_id`: the text channel for the thread.
+    """
+
+    target: Literal["file", "thread"]
+    channel_id: int
 
 
 class ChatError(BotError):
@@ -68,6 +88,13 @@ class Chat(Protocol):
 
     async def post(self, text: str) -> None:
         """Write into the chat without mentioning anybody. Raises `ChatError`."""
+
+
+class Thread(Protocol):
+    """A thread that the bot has begun."""
+
+    async def post(self, text: str) -> None:
+        """Write into the thread without mentioning anybody. Raises `ChatError`."""
 
 
 class Link(Protocol):
@@ -142,6 +169,21 @@ class Place(Protocol):
 
         `asks`: with buttons by which people agree to be heard, or do not.
         """
+
+    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
+        """Write a card into the channel's own chat, or change the message `edits` into it. Return the message's id.
+
+        None: Discord refused it, which is logged.
+        """
+
+    async def open_thread(self, channel_id: int) -> Thread:
+        """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.
+
+        A voice channel's own chat has no threads: there the chat itself is returned.
+        """
+
+    async def post_file(self, name: str, content: bytes, text: Text) -> None:
+        """Post a file into the channel's own chat. Raises `ChatError`."""
 
     async def show_listening(self, *, on: bool) -> bool:
         """Mark the bot's name or the channel as listening, or remove the mark. Return whether the mark is visible.

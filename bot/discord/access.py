@@ -71,6 +71,7 @@ _SELDOM = Cooldown(5, 60.0)
 # these commands need neither role nor permission.
 RULES: Mapping[str, Rule] = {
     "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
+    "listen": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     "leave": Rule(Who.PRESENT_OR_MODERATORS),
     "status": Rule(Who.PRESENT_OR_MODERATORS),
     "quiet": Rule(Who.PRESENT_OR_MODERATORS, options={"always": Who.MODERATORS}),

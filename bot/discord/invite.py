@@ -23,7 +23,11 @@ PERMISSIONS: Mapping[str, str] = {
     "speak": "answer aloud",
     "request_to_speak": "ask to speak on a stage",
     "send_messages": "write the notice that it listens, and what it cannot say aloud",
+    "embed_links": "show how a session goes, and recaps, as tables",
+    "attach_files": "post the transcript of a session in which it only listens",
     "read_message_history": "read the files that people drop, for whoever asks",
+    "create_public_threads": "write a transcript into a thread",
+    "send_messages_in_threads": "write a transcript into a thread",
     "change_nickname": "show at its name that it listens",
     "set_voice_channel_status": "show in the channel's status that it listens, where it may not change its name",
 }

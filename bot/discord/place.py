@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import io
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import discord
 import structlog
 
-from bot.channel.port import Person
-from bot.discord.answers import MESSAGE_CHARS
+from bot.channel.port import ChatError, Person
+from bot.discord.answers import MESSAGE_CHARS, Field, embed_in
 from bot.discord.audience import may_enter
 from bot.discord.chat import DiscordChat
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
 from bot.server_settings import language_in, no_server_settings
-from bot.texts.text import in_language
+from bot.texts.text import Text, in_language
 from voice.errors import LinkError
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
-    from bot.channel.port import Link
+    from bot.channel.port import Card, Link
     from bot.server_settings import ServerSettingsBook
-    from bot.texts.text import Text
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WRITE_TIMEOUT_S = 10.0
+# Discord's limit for the name of a thread.
+_THREAD_CHARS = 100
+VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
+NO_THREAD = Text(
+    "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
+    "Send Messages in Threads there."
+)
+NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 # How long Discord may take to describe one member.
 MEMBER_TIMEOUT_S = 10.0
 
@@ -160,6 +168,42 @@ class DiscordPlace:
             return False
         return True
 
+    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
+        fields = [Field(name, text) for name, text in card.fields]
+        embed = embed_in(self.language, title=card.title, text=card.text, fields=fields)
+        nobody = discord.AllowedMentions.none()
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                if edits is None:
+                    return (await self._channel.send(embed=embed, allowed_mentions=nobody)).id
+                await self._channel.get_partial_message(edits).edit(embed=embed, allowed_mentions=nobody)
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            log.warning("card_not_shown", channel_id=self.channel_id, error_class=type(error).__name__)
+            return None
+        return edits
+
+    async def open_thread(self, channel_id: int) -> DiscordThread:
+        channel = self._channel.guild.get_channel(channel_id)
+        if not isinstance(channel, discord.TextChannel):
+            # The chat of a voice channel, or a channel that is gone.
+            return DiscordThread(channel if isinstance(channel, VOICE_CHANNELS) else self._channel)
+        name = in_language(Text("What is said in {channel}", channel=self.name), self.language)[:_THREAD_CHARS]
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                thread = await channel.create_thread(name=name, type=discord.ChannelType.public_thread)
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            raise ChatError(NO_THREAD.fill(channel=channel.name)) from error
+        return DiscordThread(thread)
+
+    async def post_file(self, name: str, content: bytes, text: Text) -> None:
+        file = discord.File(io.BytesIO(content), name)
+        sentence = in_language(text, self.language)
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                await self._channel.send(sentence, file=file, allowed_mentions=discord.AllowedMentions.none())
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            raise ChatError(NO_FILE.fill(channel=self.name)) from error
+
     async def show_listening(self, *, on: bool) -> bool:
         if on:
             return await self._mark.show(self._channel)
@@ -199,6 +243,20 @@ class DiscordPlace:
         guild = self._client.get_guild(self._guild_id)
         member = None if guild is None else guild.get_member(user_id)
         return member is not None and member.bot
+
+
+class DiscordThread:
+    """A thread, or the chat of a voice channel in its place. Implements `bot.channel.port.Thread`."""
+
+    def __init__(self, thread: discord.Thread | VoiceChannel) -> None:
+        self._thread = thread
+
+    async def post(self, text: str) -> None:
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                await self._thread.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            raise ChatError(NO_THREAD.fill(channel=self._thread.name)) from error
 
 
 class _DiscordLink:

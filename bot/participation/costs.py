@@ -20,6 +20,9 @@ class Cost:
     tokens: int = 0
     spoken_s: float = 0.0
 
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.calls - other.calls, self.tokens - other.tokens, self.spoken_s - other.spoken_s)
+
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.calls + other.calls, self.tokens + other.tokens, self.spoken_s + other.spoken_s)
 
@@ -53,10 +56,13 @@ class CostLedger:
     def __init__(self, ceiling: CostCeiling) -> None:
         self.ceiling = ceiling
         self._entries: deque[tuple[float, Cost]] = deque()
+        # Since the process began.
+        self.total = Cost()
 
     def add(self, cost: Cost, *, now: float) -> None:
         self._drop_old(now)
         self._entries.append((now, cost))
+        self.total += cost
 
     def last_hour(self, now: float) -> Cost:
         self._drop_old(now)

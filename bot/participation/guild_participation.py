@@ -27,8 +27,15 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
+LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
+
+
 class NotHereError(BotError):
     """The bot is in no voice channel of that server, so there is no session to silence."""
+
+
+class ListensOnlyError(BotError):
+    """Somebody wants the bot to speak in a session in which it only writes down. The message says what to do first."""
 
 
 class OptedOutError(BotError):
@@ -85,6 +92,8 @@ class GuildParticipation:
     asks: bool = False
     agreed: frozenset[int] = frozenset()
     consented_in: str | None = None
+    # The bot only writes down in this session: it says nothing, whoever asks.
+    listens_only: bool = False
 
     def excludes(self, person_id: int) -> bool:
         """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
@@ -94,12 +103,13 @@ class GuildParticipation:
         """Return the ids of the people who opted out, as turns have them."""
         return frozenset(map(str, self.opted_out))
 
-    def begin_session(self, session_id: str, *, asks: bool) -> None:
+    def begin_session(self, session_id: str, *, asks: bool, listens_only: bool = False) -> None:
         """Ask everybody anew in another session. A session that goes on after a crash keeps its answers.
 
         `asks`: whether the bot hears only people who agree, until the session ends.
         """
         self.asks = asks
+        self.listens_only = listens_only
         if session_id != self.consented_in:
             self.agreed, self.consented_in = frozenset(), session_id
 
@@ -154,10 +164,13 @@ class GuildParticipations:
         # Another task may have read and changed the guild's participation meanwhile.
         return self._guilds.setdefault(guild_id, guild)
 
-    async def begin_session(self, guild_id: int, session_id: str) -> GuildParticipation:
-        """Return a server's participation for a session that begins or goes on. Raises `StoreError`."""
+    async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildParticipation:
+        """Return a server's participation for a session that begins or goes on. Raises `StoreError`.
+
+        `listens_only`: the bot says nothing in it.
+        """
         guild = await self.of_guild(guild_id)
-        guild.begin_session(session_id, asks=self._asks(guild_id))
+        guild.begin_session(session_id, asks=self._asks(guild_id), listens_only=listens_only)
         return guild
 
     # -- silence ---------------------------------------------------------------------------------------------
@@ -182,8 +195,10 @@ class GuildParticipations:
         await self._store(guild, by=by)
 
     async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
-        """Lift the silence there; return whether the bot may speak now. Raises `StoreError`."""
+        """Lift the silence there; return whether the bot may speak now. Raises `ListensOnlyError`, `StoreError`."""
         guild = await self.of_guild(guild_id)
+        if guild.listens_only and guild.room is not None:
+            raise ListensOnlyError(LISTENS_ONLY)
         guild.silence = guild.silence.lift(by_moderator=moderator)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
         await self._store(guild, by=by)

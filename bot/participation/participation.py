@@ -165,7 +165,12 @@ class Participation:
     @property
     def silenced(self) -> bool:
         """Return whether somebody has silenced the bot in this session."""
-        return self._guild.silence.applies(self._session_id, now=self._clock.now())
+        return self._guild.listens_only or self._guild.silence.applies(self._session_id, now=self._clock.now())
+
+    @property
+    def listens_only(self) -> bool:
+        """Return whether the bot only writes down in this session."""
+        return self._guild.listens_only
 
     def excludes(self, user_id: int) -> bool:
         """Return whether a person may not be heard. Thread-safe."""
@@ -265,7 +270,7 @@ class Participation:
         """
         self._quiet.reset(ended_at)
         person = self._participants.find(user_id)
-        if (person is not None and person.is_bot) or self.excludes(user_id):
+        if (person is not None and person.is_bot) or self.excludes(user_id) or self._guild.listens_only:
             return
         named = mentions_name(text, self.wake_names)
         alone = len(self._participants.people) == 1

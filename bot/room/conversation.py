@@ -20,6 +20,7 @@ from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.barge_in import BargeInHandler
 from bot.room.hearing import Hearing
+from bot.room.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.room.membership import MembershipGatherer
 from bot.room.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.prompt import PromptBuilder
@@ -131,7 +132,8 @@ class Conversation:
             report=report,
         )
         self._bridge: RealtimeBridge | None = None
-        if services.realtime is not None:
+        # A speech-to-speech model would hear, and cost, for nothing.
+        if services.realtime is not None and not guild.listens_only:
             self._bridge = RealtimeBridge(
                 services.realtime, self._prompt_builder, place, memory=memory, toolbox=toolbox, quoting=quoting
             )
@@ -226,6 +228,15 @@ class Conversation:
     @property
     def responder_name(self) -> str:
         return self._services.responder_name if self._bridge is None else self._bridge.responder_name
+
+    @property
+    def doing(self) -> Text:
+        """What the bot does at the moment, in one sentence."""
+        if self._participation.listens_only:
+            return WRITING
+        if self._participation.silenced:
+            return SILENT
+        return ANSWERING if self._replier.busy else LISTENING
 
     def participation_status(self) -> Text:
         return self._participation.status()

@@ -14,6 +14,11 @@ from bot.texts.text import Text, joined, verbatim
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bot.channel.port import ListenRequest
+
+ONLY_LISTENING = Text("I am listening in this channel: what is said is written down and remembered.")
+TO_FILE = Text("I only write down what is said, and post it in this chat as a file when I leave. I say nothing.")
+TO_THREAD = Text("I only write down what is said, in a thread of {channel}. I say nothing.")
 NO_SOUND_KEPT = Text("I keep no sound.")
 ALL_LOCAL = Text("Apart from Discord, nothing that you say leaves the machine that I run on.")
 LEAVES = Text("This leaves the machine that I run on: {what}.")
@@ -45,10 +50,18 @@ class ListeningNotice:
 
     wording: str
     recipients: Sequence[Recipient] = ()
+    # What becomes of the words where the bot only writes down.
+    transcript: Text | None = None
 
-    def worded(self, wording: str | None) -> ListeningNotice:
-        """Return the notice with a server's own first sentences; None: unchanged."""
-        return self if wording is None else replace(self, wording=wording)
+    def for_room(self, wording: str | None, *, listen: ListenRequest | None = None) -> ListeningNotice:
+        """Return the notice of one room. `wording`: the server's own first sentences; None: those of the settings.
+
+        `listen`: the bot only writes down there.
+        """
+        transcript = None
+        if listen is not None:
+            transcript = TO_FILE if listen.target == "file" else TO_THREAD.fill(channel=f"<#{listen.channel_id}>")
+        return replace(self, wording=wording or self.wording, transcript=transcript)
 
     @property
     def facts(self) -> Text:
@@ -63,15 +76,25 @@ class ListeningNotice:
         `marked`: whether the bot's name or the channel's status shows it too. `asks`: whether people must agree first.
         """
         return joined(
-            (self._first, ASKING if asks else "", self.facts, COMMANDS, "" if marked else NO_MARK),
+            (
+                self._first,
+                self.transcript or "",
+                ASKING if asks else "",
+                self.facts,
+                COMMANDS,
+                "" if marked else NO_MARK,
+            ),
             "\n",
         )
 
     def spoken(self) -> tuple[str, ...]:
         """Return the sentences to say aloud where the chat cannot be written."""
-        return (self._first, self.facts, WHY_SPOKEN, SPOKEN_COMMANDS)
+        transcript = () if self.transcript is None else (self.transcript,)
+        return (self._first, *transcript, self.facts, WHY_SPOKEN, SPOKEN_COMMANDS)
 
     @property
     def _first(self) -> Text:
         """The first sentences: the default ones in the server's language, the operator's as they are."""
-        return DEFAULT_NOTICE if self.wording == DEFAULT_NOTICE else verbatim(self.wording.strip())
+        if self.wording != DEFAULT_NOTICE:
+            return verbatim(self.wording.strip())
+        return DEFAULT_NOTICE if self.transcript is None else ONLY_LISTENING

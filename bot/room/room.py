@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
+from bot.channel.port import ChatError, ListenRequest
 from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.conversation import Conversation
+from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.tasks import run_for_room
+from bot.room.transcript_writer import TranscriptWriter
+from bot.server_settings import ListenOnly
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
@@ -27,8 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractContextManager
 
-    from bot.channel.port import Link, MembershipChange, Place
+    from bot.channel.port import Card, Link, MembershipChange, Place
     from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.costs import Cost
     from bot.participation.guild_participation import GuildParticipation
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
@@ -56,11 +62,15 @@ class Room:
     open for the next room.
     """
 
-    def __init__(self, place: Place, services: RoomServices) -> None:
+    def __init__(self, place: Place, services: RoomServices, listen: ListenRequest | None = None) -> None:
+        """`listen`: the bot only writes down there."""
         self._place = place
-        self._services = services
+        self._listen = listen
+        self._writer: TranscriptWriter | None = None
+        self._tally = SessionTally()
+        self._observer = services.observe
+        self._services = replace(services, observe=self._observe)
         self._clock = services.clock
-        self._observe = services.observe
         self._opened = asyncio.Event()
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._membership_changes: asyncio.Queue[MembershipChange] = asyncio.Queue()
@@ -94,7 +104,10 @@ class Room:
             async with self._services.open_memory(session_id, self._place.guild_id, self._on_compaction) as memory:
                 self._memory = memory
                 self._upkeep = self._services.open_upkeep(session_id, self._place.guild_id, memory)
-                guild = await self._services.participation.begin_session(self._place.guild_id, session_id)
+                await self._remember_listening(session_id)
+                guild = await self._services.participation.begin_session(
+                    self._place.guild_id, session_id, listens_only=self._listen is not None
+                )
                 memory.withhold(guild.opted_out_ids)
                 with (
                     self._services.show_live(session_id, self._place, memory, guild) as show,
@@ -105,7 +118,7 @@ class Room:
                     conversation = self._conversation = self._new_conversation(session_id, memory, guild)
                     reason = "crashed"
                     try:
-                        reason = await self._run_in_channel(opened, conversation, screens, asks=guild.asks)
+                        reason = await self._run_in_channel(opened, conversation, screens, guild)
                         await self._end_session(memory, reason)
                     finally:
                         self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
@@ -177,13 +190,13 @@ class Room:
         return self._services.screens.room_for(session_id, self._place, memory=memory, observer=self)
 
     async def _run_in_channel(
-        self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None, *, asks: bool
+        self, opened: OpenedSession, conversation: Conversation, screens: RoomScreens | None, guild: GuildParticipation
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
         connection = self._place.connect(conversation.playback, conversation.hear, excludes=self._excludes_sound)
-        notice = self._services.notice.worded(self._settings.notice)
+        notice = self._services.notice.for_room(self._settings.notice, listen=self._listen)
         announcer = self._announcer = Announcer(
-            self._place, notice, speak=conversation.speak_notice, clock=self._clock, asks=asks
+            self._place, notice, speak=conversation.speak_notice, clock=self._clock, asks=guild.asks
         )
         async with connection as link, self._shown_as_listening():
             self._link = link
@@ -202,6 +215,21 @@ class Room:
                     running.append(tasks.create_task(run_for_room(self._upkeep.run()), name="memory-upkeep"))
                 if screens is not None:
                     running.append(tasks.create_task(run_for_room(screens.run()), name="screens"))
+                before = guild.costs.total
+                live = LiveMessage(self._place, card=lambda: self._card(conversation, guild, before), clock=self._clock)
+                if self._listen is not None:
+                    self._writer = TranscriptWriter(
+                        self._place,
+                        self._listen,
+                        excludes=guild.excludes,
+                        clock=self._clock,
+                        zone=self._services.zone,
+                    )
+                    running.append(
+                        tasks.create_task(run_for_room(self._write_transcript(self._writer)), name="transcript")
+                    )
+                if self._settings.live_message:
+                    running.append(tasks.create_task(run_for_room(live.run()), name="live-message"))
                 self._open(opened)
                 reason = await self._closing
                 await conversation.finish()
@@ -210,6 +238,9 @@ class Room:
                 await conversation.record_gathered_membership(room_ends=True)
                 for task in running:
                     task.cancel()
+                if self._writer is not None:
+                    await self._writer.finish()
+                await live.finish(self._card(conversation, guild, before, is_over=True))
             self._report_link(link)
         return reason
 
@@ -257,6 +288,35 @@ class Room:
     async def _record_membership(self, conversation: Conversation) -> None:
         while True:
             await conversation.on_membership(await self._membership_changes.get())
+
+    async def _remember_listening(self, session_id: SessionId) -> None:
+        """Store that the bot only writes down in this session, or find that it did before a crash of the process."""
+        settings = self._settings
+        stored = settings.listen_only
+        if self._listen is None and stored is not None and stored.session_id == session_id:
+            self._listen = ListenRequest(stored.target, stored.channel_id)
+        listen = self._listen
+        wanted = None if listen is None else ListenOnly(session_id, listen.target, listen.channel_id)
+        if wanted != stored:
+            await self._services.servers.change(self._place.guild_id, replace(settings, listen_only=wanted), by=None)
+
+    async def _write_transcript(self, writer: TranscriptWriter) -> None:
+        """Write down what is said. Leave if there can be no thread: nobody wants to be heard for nothing."""
+        try:
+            await writer.run()
+        except ChatError as error:
+            self._report("transcript", error)
+            await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
+            self.close("no_transcript")
+
+    def _card(
+        self, conversation: Conversation, guild: GuildParticipation, before: Cost, *, is_over: bool = False
+    ) -> Card:
+        """Return the live message as it is now. `before`: what the server had cost before this room."""
+        doing = OVER if is_over else conversation.doing
+        minutes = round((self._clock.monotonic() - self._opened_at) / 60)
+        cost = guild.costs.total - before
+        return session_card(self._tally, doing=doing, minutes=minutes, cost=cost, hidden=guild.excludes)
 
     @property
     def _settings(self) -> ServerSettings:
@@ -324,6 +384,13 @@ class Room:
         """Pass on a turn, already recorded, about the start or end of a share."""
         if self._conversation is not None:
             self._conversation.on_screen_turn(turn)
+
+    def _observe(self, event: events.Event) -> None:
+        """Pass an event to the observer of the process, and count it."""
+        self._tally.on_event(event)
+        if self._writer is not None:
+            self._writer.on_event(event)
+        self._observer(event)
 
     def _report_link(self, link: Link) -> None:
         self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from bot.channel.port import MembershipChange, Person, Place
+    from bot.channel.port import ListenRequest, MembershipChange, Person, Place
     from bot.clock import Clock
     from bot.server_settings import ServerSettingsBook
 
@@ -75,6 +75,8 @@ class _Entry:
     # The channel that somebody moved the bot to; the next room opens there.
     next_place: Place | None = None
     ending: bool = False
+    # The bot only writes down there, also after a crash or a move.
+    listen: ListenRequest | None = None
 
 
 class RoomSupervisor:
@@ -86,7 +88,7 @@ class RoomSupervisor:
 
     def __init__(
         self,
-        make_room: Callable[[Place], SupervisedRoom],
+        make_room: Callable[[Place, ListenRequest | None], SupervisedRoom],
         *,
         clock: Clock,
         servers: ServerSettingsBook | None = None,
@@ -112,18 +114,19 @@ class RoomSupervisor:
         await self._cancel_visits()
         await asyncio.gather(*(self._end(guild_id, "stopped") for guild_id in list(self._entries)))
 
-    async def join(self, place: Place) -> None:
+    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
         """Open a room in `place`; return when the bot has joined the channel and receives its sound.
 
-        Raises the room's error, or `SetupError` if it takes too long or the guild has a room already.
+        `listen`: the bot only writes down there. Raises the room's error, or `SetupError` if it takes too long or the
+        guild has a room already.
         """
         if self._closing:
             raise SetupError(Text("I am shutting down. Try again in a moment."))
         if place.guild_id in self._entries:
             here = self._entries[place.guild_id].place.name
             raise SetupError(Text("I am in {channel} already. Use /leave first.", channel=here))
-        first = self._make_room(place)
-        entry = self._entries[place.guild_id] = _Entry(place, first)
+        first = self._make_room(place, listen)
+        entry = self._entries[place.guild_id] = _Entry(place, first, listen=listen)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry.task = asyncio.create_task(self._run_room(entry, started), name=f"room-{place.guild_id}")
         try:
@@ -251,7 +254,7 @@ class RoomSupervisor:
                 error = await self._run_once(entry, started)
                 if entry.next_place is not None:
                     entry.place, entry.next_place = entry.next_place, None
-                    entry.room = self._make_room(entry.place)
+                    entry.room = self._make_room(entry.place, entry.listen)
                     was_moved = True
                     continue
                 if error is None:
@@ -274,7 +277,7 @@ class RoomSupervisor:
                 if not await self._wait_after_crash(entry, error, crashes):
                     return
                 entry.restarting = False
-                entry.room = self._make_room(entry.place)
+                entry.room = self._make_room(entry.place, entry.listen)
         finally:
             if self._entries.get(guild_id) is entry:
                 del self._entries[guild_id]

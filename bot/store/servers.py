@@ -42,7 +42,7 @@ class SqlServerSettings:
                 log.warning("server_settings_unread", guild_id=row.guild_id, problem=str(error))
         return found
 
-    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
         values: dict[str, object] = {
             "choices": to_json(settings),
             "changed_at": self._clock.now(),

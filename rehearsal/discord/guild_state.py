@@ -68,6 +68,8 @@ class GuildState:
         self._voice_states: dict[int, Json] = {}
         self._tokens: dict[int, str] = {}  # user id -> voice token in force
         self._messages: dict[int, Json] = {}
+        # The names of the threads, by their id.
+        self.threads: dict[int, str] = {}
         self._message_order: deque[int] = deque()
         self._commands: dict[int, list[Json]] = {}
         self._nicknames: dict[int, str | None] = {}
@@ -167,8 +169,14 @@ class GuildState:
     # --- text --------------------------------------------------------------------------------------------------
 
     def has_channel(self, channel_id: int) -> bool:
-        """Return whether the guild has this text channel. Voice channels count too, because they have a text chat."""
-        return any(channel.id == channel_id for channel in self.guild.channels)
+        """Return whether the guild has this text channel or thread. Voice channels count: they have a text chat."""
+        return channel_id in self.threads or any(channel.id == channel_id for channel in self.guild.channels)
+
+    def add_thread(self, parent_id: int, name: str, owner_id: int) -> Json:
+        """Begin a thread in a text channel and return it."""
+        thread_id = self.snowflake()
+        self.threads[thread_id] = name
+        return payloads.thread(self.guild, thread_id=thread_id, parent_id=parent_id, name=name, owner_id=owner_id)
 
     def add_message(self, payload: Json) -> None:
         """Add a message, and delete the oldest message when there are too many."""

@@ -19,6 +19,7 @@ Json: TypeAlias = dict[str, Any]
 
 # Discord's own constants for channel and message types.
 TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
+_PUBLIC_THREAD = 11
 _DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
 # The id of the moderators' role is the guild's id plus this number. The id of @everyone's role is the guild's own id.
@@ -87,6 +88,29 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
         voice = {"bitrate": 64000, "user_limit": spec.user_limit, "rtc_region": None, "video_quality_mode": 1}
         return {**common, "type": STAGE_CHANNEL if spec.stage else VOICE_CHANNEL, **voice}
     return {**common, "type": TEXT_CHANNEL, "topic": None}
+
+
+def thread(guild: GuildSpec, *, thread_id: int, parent_id: int, name: str, owner_id: int) -> Json:
+    """Return a public thread of a text channel."""
+    return {
+        "id": str(thread_id),
+        "guild_id": str(guild.id),
+        "parent_id": str(parent_id),
+        "owner_id": str(owner_id),
+        "name": name,
+        "type": _PUBLIC_THREAD,
+        "message_count": 0,
+        "member_count": 1,
+        "rate_limit_per_user": 0,
+        "flags": 0,
+        "total_message_sent": 0,
+        "thread_metadata": {
+            "archived": False,
+            "auto_archive_duration": 1440,
+            "archive_timestamp": now(),
+            "locked": False,
+        },
+    }
 
 
 def _overwrites(guild: GuildSpec, spec: Channel) -> list[Json]:

@@ -32,6 +32,7 @@ _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
 _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
+_MOST_NAME_CHARS = 100
 _MAX_LISTED = 100
 _MAX_NICKNAME = 32
 
@@ -80,6 +81,7 @@ class RestApi:
             ("GET", "/channels/{channel}", self._for_bot(self._get_channel)),
             ("GET", "/channels/{channel}/messages", self._for_bot(self._get_messages)),
             ("POST", "/channels/{channel}/messages", self._for_bot(self._post_message)),
+            ("POST", "/channels/{channel}/threads", self._for_bot(self._post_thread)),
             ("POST", "/channels/{channel}/typing", self._for_bot(self._accepted)),
             ("PUT", "/channels/{channel}/voice-status", self._for_bot(self._accepted)),
             ("GET", message, self._for_bot(self._get_message)),
@@ -252,6 +254,15 @@ class RestApi:
         self._state.add_message(message)
         self._gateway.broadcast_message("MESSAGE_CREATE", message)
         return json_response(message)
+
+    async def _post_thread(self, request: web.Request, bot_id: int) -> web.Response:
+        channel_id = self._channel(request)
+        if self._state.guild.is_voice(channel_id):
+            raise RefusedError(400, 50024, "Cannot execute action on this channel type")
+        name = str((await request.json()).get("name") or "")
+        if not 1 <= len(name) <= _MOST_NAME_CHARS:
+            raise RefusedError(400, 50035, "Invalid Form Body: name must be between 1 and 100 in length.")
+        return json_response(self._state.add_thread(channel_id, name, bot_id), status=201)
 
     async def _get_message(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response(self._message(request))

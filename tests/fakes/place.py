@@ -6,12 +6,13 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.channel.port import Person
+from bot.channel.port import ChatError, Person
 from tests.fakes.chat import FakeChat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+    from bot.channel.port import Card
     from bot.texts.text import Text
     from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
@@ -69,6 +70,17 @@ class FakeLink:
         return {"received": 0, "lost": 0, "concealed": 0, "dave_failures": 0}
 
 
+class FakeThread:
+    """Stores what is written into it."""
+
+    def __init__(self) -> None:
+        self.posted: list[str] = []
+
+    async def post(self, text: str) -> None:
+        """Store a message."""
+        self.posted.append(text)
+
+
 class FakePlace:
     """Implements `bot.channel.port.Place` for tests. If `refuse` is set, `connect` raises it."""
 
@@ -88,6 +100,12 @@ class FakePlace:
         self.writable = self.markable = self.audible = True
         self.notices: list[str] = []
         self.asked: list[bool] = []
+        self.thread = FakeThread()
+        self.takes_threads = True
+        self.threads: list[int] = []
+        self.files: list[tuple[str, str]] = []
+        # The message that each card changed, and the card.
+        self.cards: list[tuple[int | None, Card]] = []
         self.shown_as_listening = False
         # The other channels that everybody present may enter.
         self.shared: set[int] = set()
@@ -120,6 +138,26 @@ class FakePlace:
             self.notices.append(text)
             self.asked.append(asks)
         return self.writable
+
+    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
+        """Store a card, unless the test forbids it."""
+        if not self.writable:
+            return None
+        self.cards.append((edits, card))
+        return 1 if edits is None else edits
+
+    async def open_thread(self, channel_id: int) -> FakeThread:
+        """Return the thread, unless the test forbids it."""
+        if not self.takes_threads:
+            raise ChatError("No thread here.")
+        self.threads.append(channel_id)
+        return self.thread
+
+    async def post_file(self, name: str, content: bytes, text: Text) -> None:
+        """Store the file, unless the test forbids it."""
+        if not self.writable:
+            raise ChatError("No file here.")
+        self.files.append((name, content.decode()))
 
     async def show_listening(self, *, on: bool) -> bool:
         """Store whether the mark is visible."""

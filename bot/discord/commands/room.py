@@ -1,13 +1,14 @@
-"""The slash commands /join, /leave and /status."""
+"""The slash commands /join, /listen, /leave and /status."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import discord
 import structlog
 from discord import app_commands
 
+from bot.channel.port import ListenRequest
 from bot.discord.answers import answer
 from bot.errors import BotError
 from bot.texts.text import Text, sentence_of
@@ -30,8 +31,8 @@ ELSEWHERE = Text("I am in another voice channel. Somebody there or a moderator c
 class Rooms(Protocol):
     """The rooms that the commands open and close; `bot.room.supervisor` implements it."""
 
-    async def join(self, place: Place) -> None:
-        """Open a room; return when the bot can hear. Raises `BotError` or `VoiceError`."""
+    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
+        """Open a room; return when the bot can hear. `listen`: it only writes down. Raises `BotError`, `VoiceError`."""
 
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False if there is none."""
@@ -48,12 +49,24 @@ def add_room_commands(
     rooms: Rooms,
     find_place: FindPlace,
 ) -> None:
-    """Put /join, /leave and /status on `tree`. `find_place` returns a voice channel by the ids of guild and channel."""
+    """Put the commands on `tree`. `find_place` returns a voice channel by the ids of guild and channel."""
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.guild_only()
     async def join(interaction: discord.Interaction) -> None:
         await _join(interaction, rooms, find_place)
+
+    @tree.command(name="listen", description="Call me into your voice channel only to write down: I say nothing.")
+    @app_commands.describe(where="file: posted when I leave. thread: a thread of this channel, while you speak.")
+    @app_commands.guild_only()
+    async def listen(interaction: discord.Interaction, where: Literal["file", "thread"] = "file") -> None:
+        request = ListenRequest(where, interaction.channel_id or 0)
+        # Whoever brings the words of one channel into another must be allowed to begin a thread there themselves.
+        in_text = isinstance(interaction.channel, discord.TextChannel)
+        if where == "thread" and in_text and not interaction.permissions.create_public_threads:
+            await answer(interaction, Text("You may not begin threads in this channel, so I do not do it for you."))
+            return
+        await _join(interaction, rooms, find_place, request)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
     @app_commands.guild_only()
@@ -73,7 +86,9 @@ def add_room_commands(
         await answer(interaction, rooms.status(interaction.guild_id))
 
 
-async def _join(interaction: discord.Interaction, rooms: Rooms, find_place: FindPlace) -> None:
+async def _join(
+    interaction: discord.Interaction, rooms: Rooms, find_place: FindPlace, listen: ListenRequest | None = None
+) -> None:
     member, guild = interaction.user, interaction.guild
     channel = member.voice.channel if isinstance(member, discord.Member) and member.voice else None
     place = None if guild is None or channel is None else find_place(guild.id, channel.id)
@@ -88,9 +103,12 @@ async def _join(interaction: discord.Interaction, rooms: Rooms, find_place: Find
     if (refused := place.refusal()) is not None:
         await answer(interaction, refused)
         return
-    await answer(interaction, Text("I am coming to {channel}.", channel=channel.name))
+    coming = Text("I am coming to {channel}.", channel=channel.name)
+    if listen is not None:
+        coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
+    await answer(interaction, coming)
     try:
-        await rooms.join(place)
+        await rooms.join(place, listen=listen)
     except (BotError, VoiceError) as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=error)
         await answer(

@@ -31,6 +31,7 @@ NOBODY: frozenset[str] = frozenset()
 # nobody widens `RULES` by mistake.
 WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("join", None): (WITH_ROLE, WITH_ROLE),
+    ("listen", None): (WITH_ROLE, WITH_ROLE),
     ("leave", None): (ANYBODY, MODERATORS),
     ("status", None): (ANYBODY, MODERATORS),
     ("quiet", None): (ANYBODY, MODERATORS),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.channel.port import MembershipChange, Person, Place
+    from bot.channel.port import ListenRequest, MembershipChange, Person, Place
 
 ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
@@ -41,6 +41,7 @@ class FakeHousehold:
     def __init__(self) -> None:
         self.place: Place | None = None
         self.refuse: LinkError | None = None
+        self.listens: ListenRequest | None = None
         self.state = Text("I am well.")
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, MembershipChange]] = []
@@ -48,11 +49,11 @@ class FakeHousehold:
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
 
-    async def join(self, place: Place) -> None:
+    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
         """Record the place, or raise the prepared error."""
         if self.refuse is not None:
             raise self.refuse
-        self.place = place
+        self.place, self.listens = place, listen
 
     async def leave(self, guild_id: int) -> bool:
         """Forget the place, and return whether there was one."""
@@ -296,7 +297,7 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
     """
     visits: list[Visit] = []
 
-    def make(place: Place) -> Visit:
+    def make(place: Place, _: ListenRequest | None) -> Visit:
         visits.append(Visit(place))
         return visits[-1]
 

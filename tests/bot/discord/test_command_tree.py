@@ -34,7 +34,7 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from bot.channel.port import Place
+    from bot.channel.port import ListenRequest, Place
     from bot.discord.client import AddCommands
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
@@ -118,7 +118,7 @@ async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
     """If the settings leave a channel out, /join answers that, and the bot does not stay where somebody moves it."""
     visits: list[Visit] = []
 
-    def make(place: Place) -> Visit:
+    def make(place: Place, _: ListenRequest | None) -> Visit:
         visits.append(Visit(place))
         return visits[-1]
 

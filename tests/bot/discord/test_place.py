@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import discord
 import pytest
 
+from bot.channel.port import Card
 from bot.discord.place import ChannelNotAllowedError, DiscordPlace
+from bot.server_settings import ServerSettings
+from bot.texts.text import Text
+from tests.bot.discord.test_client import online
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +42,7 @@ async def test_what_is_said_goes_by_the_process_that_sends(monkeypatch: pytest.M
 
     monkeypatch.setattr("bot.discord.place.VoiceLink.open", opened)
     metronome, source = cast("Any", object()), cast("Any", object())
-    channel: Any = SimpleNamespace(id=600, name="Lounge", guild=SimpleNamespace(id=500))
+    channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
     place = DiscordPlace(client, channel, metronome)
     async with place.connect(source, lambda _: None, excludes={7}.__contains__):
@@ -48,10 +52,19 @@ async def test_what_is_said_goes_by_the_process_that_sends(monkeypatch: pytest.M
     assert link.played is source
 
 
+def a_channel() -> Any:
+    """Return a voice channel in which the bot may do everything."""
+    guild = SimpleNamespace(id=500, me=SimpleNamespace(id=99), afk_channel=None)
+    everything = discord.Permissions.all()
+    return SimpleNamespace(
+        id=600, name="Lounge", guild=guild, voice_states={}, user_limit=0, permissions_for=lambda _: everything
+    )
+
+
 @pytest.mark.asyncio
 async def test_it_joins_only_the_channels_in_the_settings() -> None:
     """However the bot comes to a voice channel, it does not connect to one that the settings leave out."""
-    channel: Any = SimpleNamespace(id=600, name="Lounge", guild=SimpleNamespace(id=500))
+    channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
     place = DiscordPlace(client, channel, allowed=(602,))
     with pytest.raises(ChannelNotAllowedError, match=r"called into Lounge.*discord\.channels"):
@@ -147,3 +160,34 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     await place.refresh_rights()
     assert moderators() == [False, False]
     assert place.shared_channels() == {LOUNGE}
+
+
+@pytest.mark.asyncio
+async def test_a_card_is_one_message_that_is_edited() -> None:
+    """The second card changes the first message, in the language that the server has chosen."""
+    async with online() as (local, client, _):
+        place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+        first = await place.show_card(Card(Text("This session"), Text("I answer."), ((Text("how long"), Text("1")),)))
+        await client.servers.change(local.guild.id, ServerSettings(language="de"), by=1)
+        assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=first) == first
+        (message,) = local.messages
+        (embed,) = message.payload["embeds"]
+        assert (embed["title"], embed["description"]) == ("Diese Sitzung", "Ich antworte.")
+        assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=7) is None
+
+
+@pytest.mark.asyncio
+async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
+    """A text channel gets a thread; the chat of a voice channel, which has none, is written into itself."""
+    async with online() as (local, client, _):
+        place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+        text_channel = local.guild.text_channel.id
+        await (await place.open_thread(text_channel)).post("Ada: Hello @everyone.")
+        await (await place.open_thread(602)).post("Ben: Hello.")
+        await place.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
+        threads = local._state.threads
+        assert list(threads.values()) == ["What is said in Evening"]
+        assert [message.channel_id for message in local.messages] == [*threads, 602, LOUNGE]
+        assert local.messages[2].payload["attachments"][0]["filename"] == "transcript.md"

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,11 +17,11 @@ from bot.brain.settings import BrainSettings
 from bot.brain.speech_output import TOO_MUCH
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
-from bot.channel.port import MembershipChange, Person
+from bot.channel.port import ListenRequest, MembershipChange, Person
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
-from bot.participation.guild_participation import GuildParticipations, OptedOutError
+from bot.participation.guild_participation import GuildParticipations, ListensOnlyError, OptedOutError
 from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
 from bot.room.guild_policy import GuildPolicy
@@ -88,6 +88,7 @@ class House:
         self.can_skip = False
         self.ailing = ""
         self.servers = no_server_settings()
+        self.listen: ListenRequest | None = None
         self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
         self.open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
@@ -106,7 +107,7 @@ class House:
 
     def room(self) -> Room:
         """Return a new room of the place."""
-        return Room(self.place, self.services())
+        return Room(self.place, self.services(), self.listen)
 
     def services(self) -> RoomServices:
         """Return the services for a room."""
@@ -533,6 +534,80 @@ async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) ->
             await house.pass_time(100)
             assert not task.done()
         assert len({each.session_id for each in house.seen if isinstance(each, events.RoomOpened)}) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("target", ["file", "thread"])
+async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Literal["file", "thread"]) -> None:
+    """After /listen the bot writes down and never answers: not by name, not after /talk, not after a crash."""
+    async with a_house(tmp_path) as house:
+        house.listen = ListenRequest(target, 601)
+        async with living(house):
+            assert "I say nothing." in house.place.notices[0]
+            assert "take part" not in house.place.notices[0]
+            await house.say(ADA.id, "Roomtone, when do we meet @everyone?")
+            await house.participation.of_guild(house.place.guild_id)
+            with pytest.raises(ListensOnlyError, match="/leave"):
+                await house.participation.lift_silence(house.place.guild_id, by=1, moderator=True)
+            await house.pass_time(11)
+        house.listen = None
+        async with living(house) as (room, task):
+            assert "only write down" in room.status()
+            await house.say(BO.id, "Roomtone, you may talk again.")
+            await house.pass_time(11)
+            room.close("left")
+            assert await ended(house, task) == "left"
+        assert not [event for event in house.seen if isinstance(event, events.ReplySpoken)]
+        if target == "thread":
+            assert house.place.threads == [601, 601]
+            written = "\n".join(house.place.thread.posted)
+            assert "**Ada:** Roomtone, when do we meet @\u200beveryone?" in written
+            assert house.place.files == []
+        else:
+            ((name, written),) = house.place.files
+            assert name == "transcript.md"
+        assert "**Bo:** Roomtone, you may talk again." in written
+        async with living(house) as (room, _):
+            assert "only write down" not in room.status()
+
+
+@pytest.mark.asyncio
+async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:
+    """Where no thread can be made, the bot says so and leaves."""
+    async with a_house(tmp_path) as house:
+        house.listen = ListenRequest("thread", 601)
+        house.place.takes_threads = False
+        async with living(house) as (_, task):
+            assert await ended(house, task) == "no_transcript"
+        assert house.place.written == ["I am leaving. No thread here."]
+
+
+@pytest.mark.asyncio
+async def test_one_message_shows_how_the_session_goes(tmp_path: Path) -> None:
+    """It is written once and edited at most every 15 s, only when something has changed, and a last time at the end."""
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        assert [edits for edits, _ in house.place.cards] == [None]
+        await house.pass_time(14)
+        await house.say(ADA.id, "We meet on Saturday.")
+        assert len(house.place.cards) <= 2
+        await house.pass_time(30)
+        edits, card = house.place.cards[-1]
+        assert edits == 1
+        assert {str(name): text for name, text in card.fields}["who spoke, and how often"] == f"<@{ADA.id}> 1"
+        room.close("left")
+        await ended(house, task)
+        assert house.place.cards[-1][1].text == "The session is over."
+
+
+@pytest.mark.asyncio
+async def test_a_server_can_do_without_the_message(tmp_path: Path) -> None:
+    """With live_message off nothing is written but the notice."""
+    async with a_house(tmp_path) as house:
+        await house.servers.change(house.place.guild_id, ServerSettings(live_message=False), by=1)
+        async with living(house) as (room, task):
+            room.close("left")
+            await ended(house, task)
+        assert house.place.cards == []
 
 
 @pytest.mark.asyncio

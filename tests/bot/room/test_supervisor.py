@@ -18,7 +18,7 @@ from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
-    from bot.channel.port import Place
+    from bot.channel.port import ListenRequest, Place
 
 
 class FakeRoom:
@@ -60,9 +60,11 @@ class House:
         self.clock = FakeClock()
         self.fails_to_open: Exception | None = None
         self.servers = no_server_settings()
+        self.listens: list[ListenRequest | None] = []
         self.supervisor = RoomSupervisor(self._make, clock=self.clock, servers=self.servers)
 
-    def _make(self, place: Place) -> FakeRoom:
+    def _make(self, place: Place, listen: ListenRequest | None) -> FakeRoom:
+        self.listens.append(listen)
         self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open))
         return self.rooms[-1]
 

@@ -97,7 +97,7 @@ class Broken:
     async def all(self) -> Mapping[int, ServerSettings]:
         return {}
 
-    async def put(self, guild_id: int, settings: ServerSettings, *, by: int) -> None:
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
         raise StoreError("The disk is full.")
 
 

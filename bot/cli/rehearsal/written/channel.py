@@ -11,7 +11,7 @@ from bot.channel.port import ChatError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.channel.port import DroppedFile, Person
+    from bot.channel.port import Card, DroppedFile, Person, Thread
     from bot.texts.text import Text
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
@@ -102,6 +102,15 @@ class WrittenChannel:
         """Record the notice like any message."""
         self.chat.posted.append(text)
         return True
+
+    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
+        return None
+
+    async def open_thread(self, channel_id: int) -> Thread:
+        raise ChatError("A written evening has no threads.")
+
+    async def post_file(self, name: str, content: bytes, text: Text) -> None:
+        raise ChatError("A written evening takes no files.")
 
     async def show_listening(self, *, on: bool) -> bool:
         """There is no list of people that could show it."""

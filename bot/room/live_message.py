@@ -1,0 +1,111 @@
+"""One message in the channel's chat that shows how the session goes: who spoke, what the bot does, what it has cost.
+
+It is written once and then edited, at most every `EDIT_EVERY_S`, and only if something has changed. It has numbers and
+mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings live-message`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bot import events
+from bot.channel.port import Card
+from bot.texts.text import Text, counted, joined, verbatim
+from compaction.model import TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.channel.port import Place
+    from bot.clock import Clock
+    from bot.participation.costs import Cost
+
+# Discord lets a bot edit far more often, but nobody reads faster.
+EDIT_EVERY_S = 15.0
+# People beyond these are counted together.
+MOST_PEOPLE = 10
+
+LISTENING = Text("I listen and take part.")
+ANSWERING = Text("I answer.")
+SILENT = Text("I listen and say nothing.")
+WRITING = Text("I only write down what is said.")
+OVER = Text("The session is over.")
+
+
+class SessionTally:
+    """Counts who spoke how often, and the bot's answers. Knows people by their ids only."""
+
+    def __init__(self) -> None:
+        self.spoken: Counter[str] = Counter()
+        self.answers = 0
+
+    def on_event(self, event: events.Event) -> None:
+        if not isinstance(event, events.TurnRecorded):
+            return
+        if event.turn.kind is TurnKind.ASSISTANT:
+            self.answers += 1
+        elif event.turn.kind is TurnKind.SPEECH:
+            self.spoken.update({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()})
+
+
+def session_card(
+    tally: SessionTally, *, doing: Text, minutes: int, cost: Cost, hidden: Callable[[int], bool] = lambda _: False
+) -> Card:
+    """Return the message. `doing`: what the bot does now. `hidden`: returns whether a person is left out of it."""
+    people = [(number, times) for number, times in tally.spoken.most_common() if not hidden(int(number))]
+    named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
+    others = len(people) - len(named)
+    if others:
+        named.append(counted(others, "and {count} more", "and {count} more"))
+    spoken = joined(named, ", ") if named else Text("nobody yet")
+    length = counted(minutes, "{count} minute", "{count} minutes")
+    return Card(
+        title=Text("This session"),
+        text=doing,
+        fields=(
+            (Text("who spoke, and how often"), spoken),
+            (Text("how long"), length),
+            (Text("my answers"), Text("{count}", count=tally.answers)),
+            (
+                Text("cost so far"),
+                Text(
+                    "{calls} calls of the model, {tokens} tokens, {seconds} seconds of speech",
+                    calls=cost.calls,
+                    tokens=cost.tokens,
+                    seconds=round(cost.spoken_s),
+                ),
+            ),
+        ),
+    )
+
+
+class LiveMessage:
+    """The message of one room. `card` returns what it shows now.
+
+    *Ownership*: the room runs `run` in a task, and calls `finish` when it ends.
+    """
+
+    def __init__(self, place: Place, *, card: Callable[[], Card], clock: Clock) -> None:
+        self._place = place
+        self._card = card
+        self._clock = clock
+        self._shown: Card | None = None
+        self._message_id: int | None = None
+
+    async def run(self) -> None:
+        """Keep the message up to date. Returns if Discord refuses it."""
+        while await self._show(self._card()):
+            await self._clock.sleep(EDIT_EVERY_S)
+
+    async def finish(self, last: Card) -> None:
+        """Show a last time how the session went, if there is a message."""
+        if self._message_id is not None:
+            await self._show(last)
+
+    async def _show(self, card: Card) -> bool:
+        if card == self._shown:
+            return True
+        self._message_id = await self._place.show_card(card, edits=self._message_id)
+        self._shown = card
+        return self._message_id is not None

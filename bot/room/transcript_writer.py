@@ -1,0 +1,133 @@
+"""Writes down a session in which the bot only listens: into a thread while people speak, or into a file at the end.
+
+A thread gets few long messages rather than one for each sentence. Whoever has opted out is left out of what is written
+from then on; what a thread has already stays there until somebody deletes it on Discord.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.channel.markdown import escape_markdown
+from bot.channel.port import ChatError
+from bot.texts.text import Text, sentence_of
+from compaction.model import TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import tzinfo
+
+    from bot.channel.port import ListenRequest, Place, Thread
+    from bot.clock import Clock
+
+log = structlog.get_logger()
+
+# How often what was said goes into the thread.
+WRITE_EVERY_S = 10.0
+# Discord's limit for one message.
+MOST_CHARS = 2_000
+# Twenty hours of lively talk; beyond it the oldest lines are left out of the file.
+MOST_LINES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLine:
+    """One line of the transcript. `at`: UTC epoch seconds."""
+
+    at: float
+    speaker_id: str
+    speaker: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"**{escape_markdown(self.speaker)}:** {escape_markdown(self.text)}"
+
+
+class TranscriptWriter:
+    """The transcript of one room. `excludes`: returns whether a person is left out. `zone`: of the times in a file.
+
+    *Ownership*: the room runs `run` in a task, and calls `finish` when it ends.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        request: ListenRequest,
+        *,
+        excludes: Callable[[int], bool],
+        clock: Clock,
+        zone: tzinfo,
+    ) -> None:
+        self._place = place
+        self._request = request
+        self._excludes = excludes
+        self._clock = clock
+        self._zone = zone
+        self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
+        self._thread: Thread | None = None
+
+    def on_event(self, event: events.Event) -> None:
+        """Take down a turn of speech."""
+        if not isinstance(event, events.TurnRecorded) or event.turn.kind is not TurnKind.SPEECH:
+            return
+        for part in event.turn.parts:
+            self._lines.append(WrittenLine(event.turn.started_at, part.speaker_id, part.speaker, part.text))
+
+    async def run(self) -> None:
+        """Write what was said into the thread, again and again. Returns at once if a file is wanted.
+
+        Raises `ChatError` if there can be no thread.
+        """
+        if self._request.target != "thread":
+            return
+        self._thread = await self._place.open_thread(self._request.channel_id)
+        while True:
+            await self._clock.sleep(WRITE_EVERY_S)
+            await self._write()
+
+    async def finish(self) -> None:
+        """Write the rest into the thread, or the file into the channel's chat. Never raises."""
+        try:
+            if self._request.target == "file":
+                times = [(datetime.fromtimestamp(line.at, self._zone), line) for line in self._allowed()]
+                if times:
+                    content = "\n\n".join(f"{at:%H:%M} {line}" for at, line in times)
+                    text = Text("This is what was said in {channel}.", channel=self._place.name)
+                    await self._place.post_file("transcript.md", content.encode(), text)
+            elif self._thread is not None:
+                await self._write()
+        except ChatError as error:
+            log.warning("transcript_not_written", problem=error)
+            await self._place.write(sentence_of(error))
+
+    async def _write(self) -> None:
+        assert self._thread is not None, "run opens it"
+        # Discord writes the time as the reader's own Discord does.
+        lines = [f"<t:{line.at:.0f}:t> {line}" for line in self._allowed()]
+        self._lines.clear()
+        for message in messages_of(lines):
+            await self._thread.post(message)
+
+    def _allowed(self) -> list[WrittenLine]:
+        return [line for line in self._lines if not self._excluded(line.speaker_id)]
+
+    def _excluded(self, speaker_id: str) -> bool:
+        return speaker_id.isdecimal() and self._excludes(int(speaker_id))
+
+
+def messages_of(lines: list[str]) -> list[str]:
+    """Return lines put together into as few messages as Discord takes. A longer line is cut."""
+    messages: list[str] = []
+    for line in lines:
+        cut = line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 2]} …"
+        if messages and len(messages[-1]) + 1 + len(cut) <= MOST_CHARS:
+            messages[-1] += f"\n{cut}"
+        else:
+            messages.append(cut)
+    return messages
