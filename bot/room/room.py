@@ -68,9 +68,9 @@ class Room:
         self._listen = listen
         self._writer: TranscriptWriter | None = None
         self._tally = SessionTally()
-        self._observer = services.observe
-        self._services = replace(services, observe=self._observe)
+        self._services = services
         self._clock = services.clock
+        self._observe = services.observe
         self._opened = asyncio.Event()
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._membership_changes: asyncio.Queue[MembershipChange] = asyncio.Queue()
@@ -113,7 +113,7 @@ class Room:
                     self._services.show_live(session_id, self._place, memory, guild) as show,
                     self._open_screens(session_id, memory) as screens,
                 ):
-                    self._services = self._services.also_observed_by(show)
+                    self._services = self._services.also_observed_by(show).also_observed_by(self._count)
                     self._observe = self._services.observe
                     conversation = self._conversation = self._new_conversation(session_id, memory, guild)
                     reason = "crashed"
@@ -385,12 +385,11 @@ class Room:
         if self._conversation is not None:
             self._conversation.on_screen_turn(turn)
 
-    def _observe(self, event: events.Event) -> None:
-        """Pass an event to the observer of the process, and count it."""
+    def _count(self, event: events.Event) -> None:
+        """Let the live message and the transcript know of an event."""
         self._tally.on_event(event)
         if self._writer is not None:
             self._writer.on_event(event)
-        self._observer(event)
 
     def _report_link(self, link: Link) -> None:
         self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))
