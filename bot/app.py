@@ -20,6 +20,7 @@ from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
+from bot.discord.commands.recap import add_recap
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.settings import OperatorSettings, add_settings_command
 from bot.discord.commands.transcript import add_transcript
@@ -30,7 +31,6 @@ from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.personal_data import PersonalData
 from bot.memory.retention import Retention
-from bot.memory.session_reader import SessionReader
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.room.notice import ListeningNotice
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.discord.client import AddCommands, RoomtoneClient
+    from bot.memory.readable_memory import ReadableMemory
     from bot.settings import StorageSettings
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
@@ -140,7 +141,6 @@ async def running_bot(
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
             health.add_check(partial(_metronome_problems, metronome))
-        reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
@@ -151,8 +151,8 @@ async def running_bot(
             partial(
                 add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
             ),
-            partial(add_transcript, reader=reader, zone=zone),
             add_help,
+            *_memory_commands(services.readable, zone),
         ]
         client = await stack.enter_async_context(
             connected(settings.discord, supervisor, commands, metronome, participation, stores.servers)
@@ -217,6 +217,16 @@ def _privacy(
         logs_speech=settings.logs.speech,
     )
     return partial(add_privacy_commands, records=records, facts=facts)
+
+
+def _memory_commands(memory: ReadableMemory | None, zone: tzinfo) -> list[AddCommands]:
+    """Return what adds the commands that show what was said."""
+    if memory is None:
+        return []
+    return [
+        partial(add_recap, reader=memory.reader, digests=memory.digests, zone=zone),
+        partial(add_transcript, reader=memory.reader, zone=zone),
+    ]
 
 
 def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:

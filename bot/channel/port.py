@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.texts.text import Text
+    from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -184,6 +185,9 @@ class Place(Protocol):
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
         """Post a file into the channel's own chat. Raises `ChatError`."""
+
+    async def write_recap(self, digest: Digest) -> bool:
+        """Write what the session was about; return whether Discord accepted it. A refusal is logged."""
 
     async def show_listening(self, *, on: bool) -> bool:
         """Mark the bot's name or the channel as listening, or remove the mark. Return whether the mark is visible.

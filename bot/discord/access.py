@@ -102,6 +102,7 @@ RULES: Mapping[str, Rule] = {
     "settings recap": Rule(Who.MANAGERS, default=_MANAGE),
     "settings live-message": Rule(Who.MANAGERS, default=_MANAGE),
     "help": Rule(Who.EVERYBODY),
+    "recap": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),
     "watch stop": Rule(Who.EVERYBODY, options={"everybody": Who.MODERATORS}, default=_CONNECT),

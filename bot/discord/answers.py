@@ -6,6 +6,7 @@ server's (`bot.discord.place`).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import discord
@@ -13,6 +14,7 @@ from discord import app_commands
 
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, in_language
+from compaction.language.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,15 @@ _NAMES = frozenset(
         app_commands.TranslationContextLocation.choice_name,
     }
 )
+
+
+# What Discord gives a meaning anywhere in a line: Markdown, links, mentions, timestamps and emoji.
+_ACTIVE = re.compile(r"([\\*_~`|\[\]()<>#])")
+
+
+def escaped(text: str) -> str:
+    """Return what somebody said, or what they are called, on one line and without any effect in Discord."""
+    return _ACTIVE.sub(r"\\\1", plain(text)).replace("@", "@\u200b")
 
 
 def language_of(interaction: discord.Interaction) -> str:

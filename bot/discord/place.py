@@ -12,9 +12,10 @@ import discord
 import structlog
 
 from bot.channel.port import ChatError, Person
-from bot.discord.answers import MESSAGE_CHARS, Field, embed_in
+from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, escaped
 from bot.discord.audience import may_enter
 from bot.discord.chat import DiscordChat
+from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Card, Link
     from bot.server_settings import ServerSettingsBook
+    from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
@@ -203,6 +205,17 @@ class DiscordPlace:
                 await self._channel.send(sentence, file=file, allowed_mentions=discord.AllowedMentions.none())
         except (discord.DiscordException, OSError, TimeoutError) as error:
             raise ChatError(NO_FILE.fill(channel=self.name)) from error
+
+    async def write_recap(self, digest: Digest) -> bool:
+        embed = digest_embed(digest, self.language, title=RECAP.fill(channel=escaped(self.name)))
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                # Nobody is called back for it.
+                await self._channel.send(embed=embed, silent=True, allowed_mentions=discord.AllowedMentions.none())
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            log.warning("recap_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
+            return False
+        return True
 
     async def show_listening(self, *, on: bool) -> bool:
         if on:

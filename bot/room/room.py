@@ -19,6 +19,7 @@ from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.conversation import Conversation
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
+from bot.room.recap import post_recap
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import TranscriptWriter
 from bot.server_settings import ListenOnly
@@ -119,7 +120,8 @@ class Room:
                     reason = "crashed"
                     try:
                         reason = await self._run_in_channel(opened, conversation, screens, guild)
-                        await self._end_session(memory, reason)
+                        if await self._end_session(memory, reason):
+                            await post_recap(session_id, self._place, self._services, reason=reason)
                     finally:
                         self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
                 return reason
@@ -274,7 +276,8 @@ class Room:
         if self._upkeep is not None:
             self._upkeep.on_join(str(person.id) for person in self._place.members())
 
-    async def _end_session(self, memory: SessionMemory, reason: str) -> None:
+    async def _end_session(self, memory: SessionMemory, reason: str) -> bool:
+        """Store the end of the session, and return whether that was possible."""
         if self._upkeep is not None:
             await self._upkeep.finish(within_s=UPKEEP_S)
         try:
@@ -282,8 +285,9 @@ class Room:
         except StoreError as error:
             # The turns are stored already; the next process ends or resumes the session.
             self._report("session", error)
-            return
+            return False
         log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)
+        return True
 
     async def _record_membership(self, conversation: Conversation) -> None:
         while True:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.memory.readable_memory import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
@@ -99,6 +100,8 @@ class RoomServices:
     guild_policy: GuildPolicy | None = None
     # What the managers of each server have chosen.
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
+    # What people may read of the memory; None: nothing.
+    readable: ReadableMemory | None = None
     # Returns plain sentences about the parts that do not work at present.
     health: Callable[[], str] = str
     # Shows a room on the dashboard while it is entered, and yields what takes the room's events.

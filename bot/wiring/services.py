@@ -14,7 +14,10 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_budget, open_model
 from bot.memory.access_log import AccessLog
+from bot.memory.digests import Digests
 from bot.memory.people import PeopleBook
+from bot.memory.readable_memory import ReadableMemory
+from bot.memory.session_reader import SessionReader
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.guild_policy import GuildPolicy
 from bot.room.notice import ListeningNotice
@@ -22,6 +25,7 @@ from bot.room.services import RoomServices
 from bot.server_settings import ServerSettingsBook
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore, OptOutStore
+from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.servers import SqlServerSettings
 from bot.store.sessions import Sessions
@@ -129,6 +133,9 @@ async def open_services(
     policy = await policy_for(settings, model, stores.guilds)
     summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock)
     recall = await open_recall(stack, settings, database, turns, clock)
+    reader = SessionReader(stores.sessions, turns, withheld=participation.withheld_on)
+    digests = Digests(reader, SessionHistory(database), summariser_of=summariser_of)
+    reach = settings.recall.scope if settings.recall.enabled else None
     dashboard.history = history_for(settings, database, turns, recall)
     servers = await _open_servers(stack, settings.mcp, clock)
     toolset = Toolset(
@@ -184,6 +191,7 @@ async def open_services(
         guild_policy=policy,
         notice=ListeningNotice(settings.room.notice, recipients(settings)),
         health=health.summary,
+        readable=ReadableMemory(reader, digests, recall, reach),
         show_live=dashboard.live.show,
     )
 

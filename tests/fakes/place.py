@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Card
     from bot.texts.text import Text
+    from compaction.memory.digest import Digest
     from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
@@ -91,6 +92,7 @@ class FakePlace:
         self.guild_name = "The Lantern Society"
         self.people = list(people)
         self.written: list[str] = []
+        self.recaps: list[Digest] = []
         self.chat = FakeChat()
         self.asked_by: list[int | None] = []
         self.links: list[FakeLink] = []
@@ -158,6 +160,11 @@ class FakePlace:
         if not self.writable:
             raise ChatError("No file here.")
         self.files.append((name, content.decode()))
+
+    async def write_recap(self, digest: Digest) -> bool:
+        """Keep the digest."""
+        self.recaps.append(digest)
+        return True
 
     async def show_listening(self, *, on: bool) -> bool:
         """Store whether the mark is visible."""

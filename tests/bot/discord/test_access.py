@@ -69,6 +69,7 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("settings recap", None): (MANAGERS, MANAGERS),
     ("settings live-message", None): (MANAGERS, MANAGERS),
     ("help", None): (ANYBODY, ANYBODY),
+    ("recap", None): (ANYBODY, ANYBODY),
     ("transcript", None): (ANYBODY, ANYBODY),
     ("watch start", None): (WITH_ROLE, NOBODY),
     ("watch stop", None): (ANYBODY, ANYBODY),

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.channel.port import Place
+    from bot.memory.readable_memory import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from compaction.folding.events import CompactionEvent
@@ -89,6 +90,7 @@ class House:
         self.ailing = ""
         self.servers = no_server_settings()
         self.listen: ListenRequest | None = None
+        self.readable: ReadableMemory | None = None
         self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
         self.open_upkeep: Callable[[SessionId, int, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
@@ -137,6 +139,7 @@ class House:
             open_upkeep=self.open_upkeep,
             health=lambda: self.ailing,
             servers=self.servers,
+            readable=self.readable,
         )
 
     def _open_memory(

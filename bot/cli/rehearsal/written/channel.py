@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Card, DroppedFile, Person, Thread
     from bot.texts.text import Text
+    from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -111,6 +112,10 @@ class WrittenChannel:
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
         raise ChatError("A written evening takes no files.")
+
+    async def write_recap(self, digest: Digest) -> bool:
+        """Write nothing: a rehearsal posts no recap."""
+        return False
 
     async def show_listening(self, *, on: bool) -> bool:
         """There is no list of people that could show it."""

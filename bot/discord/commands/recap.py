@@ -1,0 +1,57 @@
+"""The slash command /recap: what a session was about, for the person who asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import discord
+from discord import app_commands
+
+from bot.discord.answers import answer, escaped, language_of
+from bot.discord.audience import readable_channels
+from bot.discord.digest_embed import RECAP, digest_embed
+from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
+from bot.texts.text import Text, sentence_of, verbatim
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from bot.memory.digests import Digests
+    from bot.memory.session_reader import SessionReader
+
+NOTHING_TO_TELL = Text("Nothing was said in that session that I may tell.")
+
+
+def add_recap(tree: app_commands.CommandTree[Any], *, reader: SessionReader, digests: Digests, zone: tzinfo) -> None:
+    """Put /recap on `tree`. `zone`: the time zone of the sessions' names."""
+
+    @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
+    @app_commands.describe(session="Which session; without, the newest one, here if possible.")
+    @app_commands.guild_only()
+    async def recap(interaction: discord.Interaction, session: str | None = None) -> None:
+        # A model may be asked for it.
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        sentence, embed = await recap_for(interaction, session, reader=reader, digests=digests)
+        await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
+
+    @recap.autocomplete("session")
+    async def sessions(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        return await session_choices(interaction, typed, reader=reader, zone=zone)
+
+
+async def recap_for(
+    interaction: discord.Interaction, session: str | None, *, reader: SessionReader, digests: Digests
+) -> tuple[Text, discord.Embed | None]:
+    """Return the sentence for the person and the embed; one of them is empty."""
+    try:
+        found = await chosen_session(interaction, session, reader=reader)
+        if found is None:
+            return NO_SESSION, None
+        digest = await digests.of(found)
+    except StoreError as error:
+        return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
+    if digest.is_empty:
+        return NOTHING_TO_TELL, None
+    channel = readable_channels(interaction).get(found.channel_id or 0, "")
+    return verbatim(""), digest_embed(digest, language_of(interaction), title=RECAP.fill(channel=escaped(channel)))

@@ -1,0 +1,66 @@
+"""Shows a digest of a session as an embed. What people said is escaped, so that it neither formats nor mentions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.discord.answers import Field, embed_in, escaped
+from bot.texts.text import Text, counted, in_language, joined, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import discord
+
+    from compaction.memory.digest import Digest, DigestLine
+
+RECAP = Text("What it was about in {channel}")
+# Discord allows 6,000 characters in an embed and 1,024 in a field.
+_ABOUT_CHARS = 2_600
+_FIELD_CHARS = 1_000
+_NAMES_CHARS = 300
+
+
+def digest_embed(digest: Digest, language: str, *, title: Text, head: Text | None = None) -> discord.Embed:
+    """Return the embed in a language. `head`: the first sentence; without it, from when until when it goes."""
+    spoken = counted(
+        digest.turn_count,
+        "{start} to {end}; people spoke {count} time.",
+        "{start} to {end}; people spoke {count} times.",
+        start=verbatim(f"<t:{digest.started_at:.0f}:f>"),
+        end=verbatim(f"<t:{digest.ended_at:.0f}:t>"),
+    )
+    about = _lines(digest.about, language, most_chars=_ABOUT_CHARS)
+    fields = [
+        Field(name, verbatim(_lines(lines, language, most_chars=_FIELD_CHARS)))
+        for name, lines in ((Text("Decisions"), digest.decisions), (Text("Open questions"), digest.open))
+        if lines
+    ]
+    if digest.people:
+        fields.append(Field(Text("Who was there"), verbatim(_names(digest.people))))
+    text = joined((head or spoken, verbatim(about)), "\n")
+    return embed_in(language, title=title, text=text, fields=fields)
+
+
+def _lines(lines: Sequence[DigestLine], language: str, *, most_chars: int) -> str:
+    """Return as many lines as fit, and how many more there are."""
+    kept: list[str] = []
+    for line in lines:
+        said = f"**{escaped(line.speaker)}:** {escaped(line.text)}" if line.speaker else escaped(line.text)
+        written = f"- <t:{line.at:.0f}:t> {said}"
+        left = most_chars - sum(len(each) + 1 for each in kept)
+        if len(written) > left:
+            more = counted(len(lines) - len(kept), "{count} more line.", "{count} more lines.")
+            kept.append(f"- … {in_language(more, language)}")
+            break
+        kept.append(written)
+    return "\n".join(kept)
+
+
+def _names(people: Sequence[str]) -> str:
+    kept: list[str] = []
+    for name in map(escaped, people):
+        if sum(len(each) + 2 for each in kept) + len(name) > _NAMES_CHARS:
+            return f"{', '.join(kept)} … (+{len(people) - len(kept)})"
+        kept.append(name)
+    return ", ".join(kept)

@@ -1,0 +1,109 @@
+"""Makes digests of stored sessions (`compaction.memory.digest`) for people who may read them.
+
+A model is asked only if many of the newest turns are not folded, and its calls count in the server's hour. What it
+writes is dropped if somebody opted out or was forgotten meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from compaction.errors import CompletionError, SummaryRefusedError
+from compaction.memory.digest import digest_parts, make_digest, request_for_digest
+from compaction.summary.ledger import SegmentLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from bot.memory.session_reader import ReadSession, SessionReader
+    from bot.store.history import SessionHistory
+    from bot.store.sessions import StoredSession
+    from compaction.memory.digest import Digest, DigestParts
+    from compaction.model import Turn
+    from compaction.summary.port import Fold, Summariser
+
+log = structlog.get_logger()
+
+# People wait for it, and a session that ends is closed after 20 s.
+MODEL_TIMEOUT_S = 15.0
+
+
+class Digests:
+    """Digests of the sessions in one database. `summariser_of`: returns a server's summariser.
+
+    All methods raise `StoreError`.
+    """
+
+    def __init__(
+        self,
+        reader: SessionReader,
+        history: SessionHistory,
+        *,
+        summariser_of: Callable[[int], Awaitable[Summariser]],
+        model_timeout_s: float = MODEL_TIMEOUT_S,
+    ) -> None:
+        self._reader = reader
+        self._history = history
+        self._summariser_of = summariser_of
+        self._model_timeout_s = model_timeout_s
+
+    async def of(
+        self,
+        session: StoredSession,
+        *,
+        since: float = float("-inf"),
+        until: float = float("inf"),
+        may_ask_model: bool = True,
+    ) -> Digest:
+        """Return the digest of what was said from `since` until `until` (UTC epoch seconds).
+
+        It is empty if nobody said anything then that may be told.
+        """
+        read = await self._reader.read(session)
+        parts = await self._parts(read, since, until)
+        fold = await self._fold(session, parts) if may_ask_model and parts.stale else None
+        if fold is not None:
+            again = await self._reader.read(session)
+            if _within(again, since, until)[: len(parts.turns)] != _within(read, since, until):
+                # Somebody opted out or was forgotten while the model read their words.
+                parts, fold = await self._parts(again, since, until), None
+        return await asyncio.to_thread(make_digest, parts, fold)
+
+    async def _parts(self, read: ReadSession, since: float, until: float) -> DigestParts:
+        segments = await self._history.segments(read.session.id)
+        chapters = await self._history.chapters(read.session.id)
+
+        def parts() -> DigestParts:
+            ledger = read.clean.ledger(SegmentLedger(segments, chapters))
+            return digest_parts(_within(read, since, until), ledger)
+
+        return await asyncio.to_thread(parts)
+
+    async def _fold(self, session: StoredSession, parts: DigestParts) -> Fold | None:
+        """Return what the model makes of the stale turns; None if it fails or there is none."""
+        assert session.guild_id is not None, "only sessions of a guild are read"
+        summariser = await self._summariser_of(session.guild_id)
+        if not summariser.model:
+            return None
+        try:
+            async with asyncio.timeout(self._model_timeout_s):
+                return await summariser.fold(request_for_digest(parts))
+        except TimeoutError:
+            log.warning("digest_model_late", session_id=session.id, within_s=self._model_timeout_s)
+        except (CompletionError, SummaryRefusedError) as error:
+            log.warning("digest_model_failed", session_id=session.id, problem=error)
+        return None
+
+
+def _within(read: ReadSession, since: float, until: float) -> Sequence[Turn]:
+    """Return the turns of a stretch of time; withheld ones are tombstones."""
+    told = {turn.seq: turn for turn in read.turns}
+    return [
+        told.get(turn.seq, replace(turn, parts=(), tombstone=True))
+        for turn in read.recorded
+        if turn.ended_at > since and turn.started_at < until
+    ]

@@ -1,0 +1,40 @@
+"""Posts what a session was about into the voice channel's chat when it ends, on servers that have chosen it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from bot.channel.port import Place
+    from bot.room.services import RoomServices
+    from compaction.model import SessionId
+
+log = structlog.get_logger()
+
+# A recap of less would be as long as the conversation.
+LEAST_SAID = 6
+# Why a session may end without a recap: nobody was heard, or the process has no time to ask a model.
+_UNANNOUNCED, _STOPPED = "not_announced", "stopped"
+
+
+async def post_recap(session_id: SessionId, place: Place, services: RoomServices, *, reason: str) -> None:
+    """Post the recap of a session that has just ended. `reason`: why it ended. A failure is logged."""
+    if services.readable is None or reason == _UNANNOUNCED or not services.servers.of(place.guild_id).posts_recap:
+        return
+    try:
+        session = await services.sessions.find(session_id)
+        if session is None:
+            return
+        digest = await services.readable.digests.of(session, may_ask_model=reason != _STOPPED)
+    except StoreError as error:
+        log.warning("recap_not_posted", session_id=session_id, problem=error)
+        return
+    if digest.turn_count < LEAST_SAID:
+        log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
+        return
+    posted = await place.write_recap(digest)
+    log.info("recap_posted" if posted else "recap_not_posted", session_id=session_id)

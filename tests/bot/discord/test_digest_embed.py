@@ -1,0 +1,62 @@
+"""A digest as Discord shows it: within its limits, escaped, and as a quiet message in a channel."""
+
+from __future__ import annotations
+
+import discord
+import pytest
+
+from bot.discord.client import connected
+from bot.discord.digest_embed import RECAP, digest_embed
+from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
+from rehearsal.discord.guild import GuildSpec
+from rehearsal.discord.message_limits import check_embeds
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import FakeHousehold, settings_for
+
+AT = 1_769_889_600.0
+
+
+@pytest.mark.asyncio
+async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a session was about is one message that calls nobody, in the language of the server. A refusal is told."""
+    line = DigestLine(AT, "Who brings **the** map, @everyone?", "Ben")
+    digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
+    async with (
+        LocalDiscord(guild=GuildSpec(locale="de")) as local,
+        connected(settings_for(local), FakeHousehold()) as client,
+    ):
+        place = client.place(local.guild.id, 600)
+        assert place is not None
+        assert await place.write_recap(digest)
+        (message,) = local.messages
+        (embed,) = message.payload["embeds"]
+        assert (embed["title"], message.channel_id) == ("Worum es in Evening ging", 600)
+        assert message.payload["flags"] & discord.MessageFlags.suppress_notifications.flag
+        assert embed["fields"][0] == {
+            "name": "Offene Fragen",
+            "value": f"- <t:{AT:.0f}:t> **Ben:** Who brings the map, @\u200beveryone?",
+            "inline": False,
+        }
+
+        async def refuse(*_: object, **__: object) -> None:
+            raise TimeoutError
+
+        monkeypatch.setattr(discord.VoiceChannel, "send", refuse)
+        assert not await place.write_recap(digest)
+
+
+@pytest.mark.parametrize("language", ["en-US", "de"])
+def test_the_longest_digest_fits(language: str) -> None:
+    """However much was said by however many people with however many signs, Discord takes the embed."""
+    line = DigestLine(AT, "_(" * 200, "[" * 32)
+    digest = Digest(AT, AT, 1, ("*" * 32,) * 99, (line,) * MOST_ABOUT, (line,) * MOST_FACTS, (line,) * MOST_FACTS)
+    embed = digest_embed(digest, language, title=RECAP.fill(channel="*" * 100))
+    check_embeds([embed.to_dict()])
+    assert "more line" in str(embed.to_dict()) or "noch" in str(embed.to_dict())
+
+
+def test_one_line_that_is_too_long_is_counted() -> None:
+    """A line that does not fit is not cut in the middle of an escape; the embed says that there is more."""
+    line = DigestLine(AT, "word " * 400, "Ada")
+    embed = digest_embed(Digest(AT, AT, 1, ("Ada",), (), (line,)), "en-US", title=RECAP.fill(channel="c"))
+    assert embed.fields[0].value == "- … 1 more line."
