@@ -6,7 +6,7 @@ the bot speaks, its names, its memory and its persona are in `bot.guild`, becaus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import structlog
@@ -127,6 +127,13 @@ class ServerSettingsBook:
         log.info("server_settings_changed", guild_id=guild_id, user_id=by)
         for watcher in self._watchers:
             watcher(guild_id, settings)
+
+    async def forget_person(self, person_id: int) -> None:
+        """Take a person out of every server's rules. Raises `StoreError`."""
+        for guild_id, settings in list(self._known.items()):
+            if person_id in settings.auto_join_with:
+                others = tuple(each for each in settings.auto_join_with if each != person_id)
+                await self.change(guild_id, replace(settings, auto_join_with=others), by=None)
 
     def watch(self, watcher: Callable[[int, ServerSettings], None]) -> None:
         """Call `watcher` after each change, with the server and its new settings. It must return at once."""

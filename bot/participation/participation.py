@@ -256,6 +256,10 @@ class Participation:
         """Drop what this person has said until now and that is not recorded yet."""
         self._forgotten_until[person_id] = self._clock.monotonic()
 
+    def has_forgotten(self, person_id: int) -> bool:
+        """Return whether a person has had themselves forgotten in this session."""
+        return person_id in self._forgotten_until
+
     def on_forgotten(self) -> None:
         """Drop what may hold words that were forgotten: the reply in progress, and what tools found."""
         self._replies.drop_derived()

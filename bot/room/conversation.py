@@ -229,6 +229,10 @@ class Conversation:
     def responder_name(self) -> str:
         return self._services.responder_name if self._bridge is None else self._bridge.responder_name
 
+    def hides(self, user_id: int) -> bool:
+        """Return whether nobody is shown what a person has said or done here: they opted out or were forgotten."""
+        return self._participation.excludes(user_id) or self._participation.has_forgotten(user_id)
+
     @property
     def doing(self) -> Text:
         """What the bot does at the moment, in one sentence."""

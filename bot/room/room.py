@@ -223,9 +223,9 @@ class Room:
                     self._writer = TranscriptWriter(
                         self._place,
                         self._listen,
-                        excludes=guild.excludes,
+                        excludes=conversation.hides,
                         clock=self._clock,
-                        zone=self._services.zone,
+                        read=lambda: self._services.read_transcript(opened.session.id, self._place),
                     )
                     running.append(
                         tasks.create_task(run_for_room(self._write_transcript(self._writer)), name="transcript")
@@ -320,7 +320,7 @@ class Room:
         doing = OVER if is_over else conversation.doing
         minutes = round((self._clock.monotonic() - self._opened_at) / 60)
         cost = guild.costs.total - before
-        return session_card(self._tally, doing=doing, minutes=minutes, cost=cost, hidden=guild.excludes)
+        return session_card(self._tally, doing=doing, minutes=minutes, cost=cost, hidden=conversation.hides)
 
     @property
     def _settings(self) -> ServerSettings:

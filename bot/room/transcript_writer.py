@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,14 +16,15 @@ from bot import events
 from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError
 from bot.texts.text import Text, sentence_of
+from compaction.errors import StoreError
 from compaction.model import TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import tzinfo
+    from collections.abc import Awaitable, Callable
 
     from bot.channel.port import ListenRequest, Place, Thread
     from bot.clock import Clock
+    from bot.memory.transcript_files import TranscriptFile
 
 log = structlog.get_logger()
 
@@ -32,8 +32,8 @@ log = structlog.get_logger()
 WRITE_EVERY_S = 10.0
 # Discord's limit for one message.
 MOST_CHARS = 2_000
-# Twenty hours of lively talk; beyond it the oldest lines are left out of the file.
-MOST_LINES = 20_000
+# More can not be said in `WRITE_EVERY_S`; a thread that Discord refuses for long loses the oldest lines.
+MOST_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ class WrittenLine:
 
 
 class TranscriptWriter:
-    """The transcript of one room. `excludes`: returns whether a person is left out. `zone`: of the times in a file.
+    """The transcript of one room. `excludes`: returns whether a person is left out.
+
+    `read`: returns the session as a file; it raises `StoreError`.
 
     *Ownership*: the room runs `run` in a task, and calls `finish` when it ends.
     """
@@ -62,13 +64,13 @@ class TranscriptWriter:
         *,
         excludes: Callable[[int], bool],
         clock: Clock,
-        zone: tzinfo,
+        read: Callable[[], Awaitable[TranscriptFile]],
     ) -> None:
         self._place = place
         self._request = request
         self._excludes = excludes
         self._clock = clock
-        self._zone = zone
+        self._read = read
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
 
@@ -95,14 +97,13 @@ class TranscriptWriter:
         """Write the rest into the thread, or the file into the channel's chat. Never raises."""
         try:
             if self._request.target == "file":
-                times = [(datetime.fromtimestamp(line.at, self._zone), line) for line in self._allowed()]
-                if times:
-                    content = "\n\n".join(f"{at:%H:%M} {line}" for at, line in times)
+                file = await self._read()
+                if file.lines:
                     text = Text("This is what was said in {channel}.", channel=self._place.name)
-                    await self._place.post_file("transcript.md", content.encode(), text)
+                    await self._place.post_file(file.name, file.content, text)
             elif self._thread is not None:
                 await self._write()
-        except ChatError as error:
+        except (ChatError, StoreError) as error:
             log.warning("transcript_not_written", problem=error)
             await self._place.write(sentence_of(error))
 

@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipations
+    from bot.server_settings import ServerSettingsBook
     from compaction.model import SessionId
 
 
 class ForgettingRooms:
     """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
+
+    `servers`: their rules may name the person.
 
     `on_forgotten`: called when the rooms have taken over that somebody was forgotten.
     """
@@ -23,20 +26,27 @@ class ForgettingRooms:
         self,
         participation: GuildParticipations,
         upkeeps: WeakSet[MemoryUpkeep],
+        servers: ServerSettingsBook,
         *,
         on_forgotten: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_forgotten = on_forgotten
         self._participation = participation
         self._upkeeps = upkeeps
+        self._servers = servers
+        # Who is being forgotten now.
+        self._leaving: set[int] = set()
 
     def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`."""
         if person_id.isdecimal():
             self._participation.on_forgetting(int(person_id))
+            self._leaving.add(int(person_id))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
-        """See `OpenRooms.after_forgetting`."""
+        """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
+        while self._leaving:
+            await self._servers.forget_person(self._leaving.pop())
         for upkeep in list(self._upkeeps):
             await upkeep.refresh()
         self._participation.on_forgotten(sessions)

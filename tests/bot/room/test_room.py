@@ -21,6 +21,7 @@ from bot.channel.port import ListenRequest, MembershipChange, Person
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
+from bot.memory.session_reader import SessionReader
 from bot.participation.guild_participation import GuildParticipations, ListensOnlyError, OptedOutError
 from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
@@ -34,6 +35,7 @@ from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
+from bot.wiring.transcripts import transcript_reader
 from compaction.errors import StoreError
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
@@ -140,7 +142,11 @@ class House:
             health=lambda: self.ailing,
             servers=self.servers,
             readable=self.readable,
+            read_transcript=transcript_reader(self.sessions, self._reader(), zone=UTC),
         )
+
+    def _reader(self) -> SessionReader:
+        return SessionReader(self.sessions, self.store, withheld=self.participation.withheld_on)
 
     def _open_memory(
         self, session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
@@ -568,8 +574,9 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Litera
             assert house.place.files == []
         else:
             ((name, written),) = house.place.files
-            assert name == "transcript.md"
-        assert "**Bo:** Roomtone, you may talk again." in written
+            assert name.endswith(".md")
+            assert "everyone" in written
+        assert "Roomtone, you may talk again." in written
         async with living(house) as (room, _):
             assert "only write down" not in room.status()
 

@@ -115,6 +115,8 @@ async def test_the_book_tells_of_changes_that_are_stored() -> None:
     await book.change(2, ServerSettings(asks=True), by=9)
     assert heard == [(2, ServerSettings(asks=True))]
     assert (await store.all())[2] == book.of(2) == ServerSettings(asks=True)
+    await book.forget_person(2001)
+    assert (book.of(1).auto_join_with, book.of(1).language) == ((), "de")
     broken = ServerSettingsBook(Broken())
     with pytest.raises(StoreError):
         await broken.change(1, CHOSEN, by=9)
