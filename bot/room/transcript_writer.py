@@ -20,7 +20,7 @@ from compaction.errors import StoreError
 from compaction.model import TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from bot.channel.port import ListenRequest, Place, Thread
     from bot.clock import Clock
@@ -32,6 +32,8 @@ log = structlog.get_logger()
 WRITE_EVERY_S = 10.0
 # Discord's limit for one message.
 MOST_CHARS = 2_000
+# After so many failures in a row the bot gives up.
+MOST_FAILURES = 6
 # More can not be said in `WRITE_EVERY_S`; a thread that Discord refuses for long loses the oldest lines.
 MOST_LINES = 2_000
 
@@ -73,6 +75,7 @@ class TranscriptWriter:
         self._read = read
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
+        self._failures = 0
 
     def on_event(self, event: events.Event) -> None:
         """Take down a turn of speech."""
@@ -109,11 +112,22 @@ class TranscriptWriter:
 
     async def _write(self) -> None:
         assert self._thread is not None, "run opens it"
-        # Discord writes the time as the reader's own Discord does.
-        lines = [f"<t:{line.at:.0f}:t> {line}" for line in self._allowed()]
+        waiting = self._allowed()
         self._lines.clear()
-        for message in messages_of(lines):
-            await self._thread.post(message)
+        try:
+            while waiting:
+                # Discord writes the time as the reader's own Discord does.
+                message, count = first_message(f"<t:{line.at:.0f}:t> {line}" for line in waiting)
+                await self._thread.post(message)
+                del waiting[:count]
+                self._failures = 0
+        except ChatError as error:
+            # Discord may be down for a moment; what was not written waits.
+            self._lines.extendleft(reversed(waiting))
+            self._failures += 1
+            log.warning("transcript_waits", failures=self._failures, lines=len(waiting))
+            if self._failures >= MOST_FAILURES:
+                raise error from None
 
     def _allowed(self) -> list[WrittenLine]:
         return [line for line in self._lines if not self._excluded(line.speaker_id)]
@@ -122,13 +136,13 @@ class TranscriptWriter:
         return speaker_id.isdecimal() and self._excludes(int(speaker_id))
 
 
-def messages_of(lines: list[str]) -> list[str]:
-    """Return lines put together into as few messages as Discord takes. A longer line is cut."""
-    messages: list[str] = []
+def first_message(lines: Iterable[str]) -> tuple[str, int]:
+    """Return the first lines that Discord takes as one message, and how many they are. A longer line is cut."""
+    message, count = "", 0
     for line in lines:
         cut = line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 2]} …"
-        if messages and len(messages[-1]) + 1 + len(cut) <= MOST_CHARS:
-            messages[-1] += f"\n{cut}"
-        else:
-            messages.append(cut)
-    return messages
+        if count and len(message) + 1 + len(cut) > MOST_CHARS:
+            break
+        message = f"{message}\n{cut}" if count else cut
+        count += 1
+    return message, count

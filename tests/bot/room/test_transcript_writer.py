@@ -1,0 +1,129 @@
+"""Writing down into a thread: few messages, escaped, without people who are left out, and nothing lost on failures."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.channel.markdown import escape_markdown
+from bot.channel.port import ChatError, ListenRequest
+from bot.events import TurnRecorded
+from bot.memory.transcript_files import TranscriptFile
+from bot.room.transcript_writer import MOST_CHARS, MOST_FAILURES, WRITE_EVERY_S, TranscriptWriter, first_message
+from compaction.errors import StoreError
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.fakes.clock import FakeClock
+from tests.fakes.place import FakePlace
+
+
+def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
+    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, (TurnPart(speaker, f"P{speaker}", text),)), 0.0)
+
+
+class Writing:
+    """A writer into a thread, its clock and its place."""
+
+    def __init__(self, target: str = "thread") -> None:
+        self.clock, self.place = FakeClock(), FakePlace()
+        self.excluded: set[int] = set()
+        self.broken = False
+        self.writer = TranscriptWriter(
+            self.place,
+            ListenRequest("thread" if target == "thread" else "file", 601),
+            excludes=self.excluded.__contains__,
+            clock=self.clock,
+            read=self.read,
+        )
+
+    async def read(self) -> TranscriptFile:
+        if self.broken:
+            raise StoreError("The disk is full.")
+        return TranscriptFile("a.md", b"Ada: Hello.", 1, 0)
+
+    async def pass_time(self, times: int = 1) -> None:
+        for _ in range(times):
+            await asyncio.sleep(0)
+            self.clock.advance(WRITE_EVERY_S)
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_a_thread_gets_few_messages_without_markup() -> None:
+    """What was said in ten seconds is one message; what the bot did, and who is left out, is not in it."""
+    writing = Writing()
+    task = asyncio.create_task(writing.writer.run())
+    await asyncio.sleep(0)
+    writing.writer.on_event(spoken("**Hello** @everyone <@1>"))
+    writing.writer.on_event(spoken("Secret.", speaker="2"))
+    writing.writer.on_event(spoken("joined", kind=TurnKind.MEMBERSHIP))
+    writing.writer.on_event(spoken("Bye."))
+    writing.excluded.add(2)
+    await writing.pass_time(2)
+    assert writing.place.thread.posted == [
+        "<t:60:t> **P1:** \\*\\*Hello\\*\\* @\u200beveryone \\<@\u200b1\\>\n<t:60:t> **P1:** Bye."
+    ]
+    writing.writer.on_event(spoken("Last."))
+    task.cancel()
+    await writing.writer.finish()
+    assert writing.place.thread.posted[-1] == "<t:60:t> **P1:** Last."
+
+
+@pytest.mark.asyncio
+async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
+    """After a failure the lines wait; after too many in a row the writer gives up."""
+    writing = Writing()
+    posted: list[str] = []
+    refused = MOST_FAILURES - 1
+
+    async def post(text: str) -> None:
+        nonlocal refused
+        if refused:
+            refused -= 1
+            raise ChatError("No.")
+        posted.append(text)
+
+    writing.place.thread.post = post  # type: ignore[method-assign]
+    task = asyncio.create_task(writing.writer.run())
+    await asyncio.sleep(0)
+    writing.writer.on_event(spoken("One."))
+    await writing.pass_time(3)
+    writing.writer.on_event(spoken("Two."))
+    await writing.pass_time(3)
+    assert posted == ["<t:60:t> **P1:** One.\n<t:60:t> **P1:** Two."]
+    refused = MOST_FAILURES
+    writing.writer.on_event(spoken("Three."))
+    await writing.pass_time(MOST_FAILURES)
+    assert isinstance(task.exception(), ChatError)
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
+    """The reason is written into the channel; the session still ends."""
+    writing = Writing("file")
+    await writing.writer.run()
+    await writing.writer.finish()
+    assert writing.place.files == [("a.md", "Ada: Hello.")]
+    writing.broken = True
+    await writing.writer.finish()
+    assert writing.place.written == ["The disk is full."]
+
+
+@given(st.lists(st.text(max_size=2_500), min_size=1, max_size=8))
+def test_a_message_has_as_many_lines_as_fit(lines: list[str]) -> None:
+    """It is never longer than Discord takes, and has at least one line."""
+    message, count = first_message(lines)
+    assert len(message) <= MOST_CHARS
+    assert 1 <= count <= len(lines)
+
+
+@given(st.text())
+def test_nothing_that_is_said_is_markup(text: str) -> None:
+    """Escaped text is one line, and no mention is left whole."""
+    escaped = escape_markdown(text)
+    assert "\n" not in escaped
+    assert "<@1" not in escape_markdown("<@1>" + text)
+    assert "@everyone" not in escape_markdown(text + "@everyone")
