@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,6 @@ from bot.wiring.forgetting import ForgettingRooms
 from bot.wiring.recipients import recipients
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
-from bot.wiring.transcripts import transcript_reader
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
@@ -136,8 +135,6 @@ async def running_bot(
             health=health,
             dashboard=dashboard,
         )
-        reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
-        services = replace(services, read_transcript=transcript_reader(stores.sessions, reader, zone=zone))
         supervisor = RoomSupervisor(
             lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
         )

@@ -21,7 +21,7 @@ from bot.room.conversation import Conversation
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.recap import post_recap
 from bot.room.tasks import run_for_room
-from bot.room.transcript_writer import TranscriptWriter
+from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.server_settings import ListenOnly
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
@@ -225,7 +225,7 @@ class Room:
                         self._listen,
                         excludes=conversation.hides,
                         clock=self._clock,
-                        read=lambda: self._services.read_transcript(opened.session.id, self._place),
+                        read=lambda: read_transcript(opened.session, self._place, self._services),
                     )
                     running.append(
                         tasks.create_task(run_for_room(self._write_transcript(self._writer)), name="transcript")

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
-from bot.memory.transcript_files import TranscriptFile
 from bot.room.notice import ListeningNotice
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.settings import DEFAULT_NOTICE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from datetime import tzinfo
 
@@ -46,11 +45,6 @@ if TYPE_CHECKING:
     from voice.speaking.moderation import Moderator
     from voice.speaking.port import Synthesizer
     from voice.speaking.settings import SpeakingSettings
-
-
-async def no_transcript(session_id: SessionId, place: Place) -> TranscriptFile:
-    """Return a file without lines."""
-    return TranscriptFile("transcript.md", b"", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +98,6 @@ class RoomServices:
     can_skip: bool = True
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
     guild_policy: GuildPolicy | None = None
-    # Returns a session as a file, for everybody in its channel. Raises `StoreError`.
-    read_transcript: Callable[[SessionId, Place], Awaitable[TranscriptFile]] = no_transcript
     # What the managers of each server have chosen.
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
     # What people may read of the memory; None: nothing.

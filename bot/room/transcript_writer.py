@@ -6,6 +6,7 @@ from then on; what a thread has already stays there until somebody deletes it on
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import structlog
 from bot import events
 from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError
+from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, Place, Thread
     from bot.clock import Clock
     from bot.memory.transcript_files import TranscriptFile
+    from bot.room.services import RoomServices
+    from bot.store.sessions import StoredSession
 
 log = structlog.get_logger()
 
@@ -134,6 +138,15 @@ class TranscriptWriter:
 
     def _excluded(self, speaker_id: str) -> bool:
         return speaker_id.isdecimal() and self._excludes(int(speaker_id))
+
+
+async def read_transcript(session: StoredSession, place: Place, services: RoomServices) -> TranscriptFile:
+    """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
+    assert services.readable is not None, "a bot on Discord can read its memory"
+    found = await services.readable.reader.read(session)
+    head = TranscriptHead(session.id, place.guild_name, place.name, session.started_at, None, missing=found.cut)
+    zone = services.zone
+    return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=zone)
 
 
 def first_message(lines: Iterable[str]) -> tuple[str, int]:

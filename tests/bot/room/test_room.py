@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,6 +21,7 @@ from bot.channel.port import ListenRequest, MembershipChange, Person
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice
 from bot.llm.budget import Budget
+from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.participation.guild_participation import GuildParticipations, ListensOnlyError, OptedOutError
 from bot.participation.settings import ParticipationSettings
@@ -35,7 +36,6 @@ from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
-from bot.wiring.transcripts import transcript_reader
 from compaction.errors import StoreError
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.channel.port import Place
-    from bot.memory.readable_memory import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from compaction.folding.events import CompactionEvent
@@ -142,11 +141,7 @@ class House:
             health=lambda: self.ailing,
             servers=self.servers,
             readable=self.readable,
-            read_transcript=transcript_reader(self.sessions, self._reader(), zone=UTC),
         )
-
-    def _reader(self) -> SessionReader:
-        return SessionReader(self.sessions, self.store, withheld=self.participation.withheld_on)
 
     def _open_memory(
         self, session_id: SessionId, guild_id: int, on_event: Callable[[CompactionEvent], None]
@@ -551,6 +546,8 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Litera
     """After /listen the bot writes down and never answers: not by name, not after /talk, not after a crash."""
     async with a_house(tmp_path) as house:
         house.listen = ListenRequest(target, 601)
+        reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
+        house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None), None)
         async with living(house):
             assert "I say nothing." in house.place.notices[0]
             assert "take part" not in house.place.notices[0]
