@@ -20,7 +20,7 @@ class WebConnection(web.RequestHandler):
     `headers`: returns the headers of every response. `on_malformed`: called for each request that is not valid HTTP.
     """
 
-    __slots__ = ("_headers", "_lost", "_on_malformed", "_pages")
+    __slots__ = ("_headers", "_lost", "_on_lost", "_on_malformed", "_pages")
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class WebConnection(web.RequestHandler):
         self._headers = headers
         self._on_malformed = on_malformed
         self._lost = False
+        self._on_lost: Callable[[], None] = lambda: None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol.connection_made`."""
@@ -46,7 +47,12 @@ class WebConnection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """See `asyncio.Protocol.connection_lost`."""
         self._lost = True
+        self._on_lost()
         super().connection_lost(exc)
+
+    def when_lost(self, on_lost: Callable[[], None]) -> None:
+        """Call `on_lost` when the connection is over. A handler that only writes does not notice it for long."""
+        self._on_lost = on_lost
 
     def handle_error(
         self,

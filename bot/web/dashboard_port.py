@@ -41,6 +41,9 @@ class LiveFeed(Protocol):
         *Cancellation*: loses no message.
         """
 
+    def end(self) -> None:
+        """End the feed: `next` returns None."""
+
 
 class Dashboard(Protocol):
     """What the dashboard shows. Every method that reads raises `NotShownError` and `StoreError`."""

@@ -22,7 +22,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.web.dashboard_port import Dashboard, Json
+    from bot.web.dashboard_port import Dashboard, Json, LiveFeed
     from bot.web.open_pages import OpenPages
     from bot.web.security import ClientAddress, Site
     from bot.web.viewer import Logins, Viewer
@@ -259,28 +259,29 @@ class DashboardRoutes:
             await response.prepare(request)
             # Known to be somebody, so that it does not make room for a stranger's connection.
             self._pages.admitted(connection, f"dashboard {id(task)}")
-            await self._send_events(response, viewer, cookie, request.headers.get("Last-Event-ID", ""))
+            with self._dashboard.follow(viewer, request.headers.get("Last-Event-ID", "")) as feed:
+                connection.when_lost(feed.end)
+                await self._send_events(response, feed, viewer, cookie)
             return response
         finally:
             self._pages.closed(connection)
             del self._feeds[task]
 
-    async def _send_events(self, response: web.StreamResponse, viewer: Viewer, cookie: str, last_event_id: str) -> None:
-        with self._dashboard.follow(viewer, last_event_id) as feed:
-            while self._logins.viewer(cookie) == viewer:
-                try:
-                    async with asyncio.timeout(HEARTBEAT_S):
-                        event = await feed.next()
-                except TimeoutError:
-                    event = ": still here\n\n"
-                if event is None:
-                    return
-                try:
-                    async with asyncio.timeout(WRITE_TIMEOUT_S):
-                        await response.write(event.encode("utf-8", "replace"))
-                except (ConnectionError, TimeoutError):
-                    log.info("dashboard_page_lost")
-                    return
+    async def _send_events(self, response: web.StreamResponse, feed: LiveFeed, viewer: Viewer, cookie: str) -> None:
+        while self._logins.viewer(cookie) == viewer:
+            try:
+                async with asyncio.timeout(HEARTBEAT_S):
+                    event = await feed.next()
+            except TimeoutError:
+                event = ": still here\n\n"
+            if event is None:
+                return
+            try:
+                async with asyncio.timeout(WRITE_TIMEOUT_S):
+                    await response.write(event.encode("utf-8", "replace"))
+            except (ConnectionError, TimeoutError):
+                log.info("dashboard_page_lost")
+                return
 
 
 def _json(body: Json, status: int = HTTPStatus.OK) -> web.Response:

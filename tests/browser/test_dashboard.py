@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
+from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_LOGIN
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
@@ -211,6 +212,22 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         await tab.house.say("After.")
         await tab.says("After.")
         assert await tab.page.locator(".turn").count() == 3
+
+
+async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browser, tmp_path: Path) -> None:
+    """A view that is still being read never draws over the next one, and its stream ends at once."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.house.play(10)
+        hurry = "(addresses) => { for (const each of addresses) location.hash = each }"
+        for _ in range(MAX_FEEDS_OF_ONE_LOGIN + 2):
+            await tab.page.evaluate(hurry, ["#/live", "#/history/evening", "#/live", "#/history"])
+            await tab.page.wait_for_selector(".sessions")
+            await tab.go("#/live")
+            await tab.page.wait_for_selector("body[data-room]")
+        assert await tab.page.locator("h1").count() == 1
+        assert await tab.page.locator("#banner").is_hidden()
+        await tab.house.say("Still told.")
+        await tab.says("Still told.")
 
 
 async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:

@@ -30,8 +30,11 @@ async function route(byPerson) {
   delete document.body.dataset.room;
   const parts = location.hash.replace(/^#\/?/, "").split("/").map(decode);
   document.body.dataset.view = "opening";
+  // Each view has an element of its own: one that is still being read never draws over the next.
+  const stage = el("div");
+  main.replaceChildren(stage);
   try {
-    const name = await draw(parts);
+    const name = await draw(stage, parts, () => mine === shown);
     if (mine !== shown) return;
     view(name, name === "live" ? "live" : "history", name === "live" ? "Live" : "History");
   } catch (failure) {
@@ -53,14 +56,15 @@ function decode(text) {
   }
 }
 
-async function draw([page, name, what, number]) {
+/* Draw a view into `stage` and return its name. `isShown`: whether the view is still wanted. */
+async function draw(stage, [page, name, what, number], isShown) {
   const seq = /^\d{1,9}$/.test(number || "") ? Number(number) : undefined;
-  if (page === "room" && name) await showRoom(main, name, banner);
-  else if (page === "search" && name) await showSearch(main, name);
-  else if (page === "history" && name) await showSession(main, name, { turn: what === "turn" ? seq : undefined, reply: what === "reply" ? seq : undefined });
-  else if (page === "history") await showSessions(main);
+  if (page === "room" && name) await showRoom(stage, name, banner, isShown);
+  else if (page === "search" && name) await showSearch(stage, name);
+  else if (page === "history" && name) await showSession(stage, name, { turn: what === "turn" ? seq : undefined, reply: what === "reply" ? seq : undefined });
+  else if (page === "history") await showSessions(stage);
   else {
-    await showRooms(main, banner);
+    await showRooms(stage, banner, isShown);
     return "live";
   }
   return page === "room" ? "live" : page;

@@ -202,8 +202,8 @@ class Session {
     const most = found.max_tokens;
     put(this.seen,
       el("h2", { id: "seen-title", text: `What the model saw for turn ${turn}` }),
-      el("div", { class: "steps" }, step(place - 1, "← Reply before", "reply-before"),
-        el("span", { class: "quiet", text: place < 0 ? "" : `${place + 1} of ${this.replies.length}` }), step(place + 1, "Next reply →", "reply-next")),
+      el("div", { class: "steps" }, step(place - 1, "← Previous", "reply-before"),
+        el("span", { class: "quiet", text: place < 0 ? "" : `${place + 1} of ${this.replies.length}` }), step(place + 1, "Next →", "reply-next")),
       el("p", {}, el("b", { text: `${found.total_tokens.toLocaleString()} tokens` }), most ? ` of ${most.toLocaleString()}, at ` : ", at ", time(found.at)),
       tokenBar(found.tokens),
       el("p", { class: found.exact ? "quiet good" : "quiet bad", text: verdict(found) }),

@@ -50,9 +50,9 @@ export function stopFollowing() {
 addEventListener("pagehide", stopFollowing);
 
 /* The list of rooms. If there is one room only, it is shown itself. */
-export async function showRooms(main, onState) {
+export async function showRooms(main, onState, isShown) {
   const { rooms } = await ask("/api/rooms");
-  if (rooms.length === 1) return showRoom(main, rooms[0].session, onState);
+  if (rooms.length === 1) return showRoom(main, rooms[0].session, onState, isShown);
   const list = el("ul", { class: "cards" });
   const draw = (shown) => {
     list.replaceChildren(...shown.map((room) => el("li", { class: "card" },
@@ -66,19 +66,20 @@ export async function showRooms(main, onState) {
     el("p", {}, "What was said before is in the ", el("a", { href: "#/history", text: "history" }), "."));
   main.replaceChildren(el("h1", { text: "Live", tabindex: "-1" }), empty, list);
   draw(rooms);
-  const current = location.hash;
+  if (!isShown()) return undefined;
   return follow(async (kind) => {
     if (!["opened", "closed", "again"].includes(kind)) return;
     const now = (await ask("/api/rooms")).rooms;
-    if (location.hash !== current) return;
-    if (now.length === 1) await showRoom(main, now[0].session, onState);
+    if (!isShown()) return;
+    if (now.length === 1) await showRoom(main, now[0].session, onState, isShown);
     else draw(now);
   }, onState);
 }
 
-export async function showRoom(main, session, onState) {
+export async function showRoom(main, session, onState, isShown) {
   const room = new Room(main, session, onState);
   await room.read();
+  if (!isShown()) return undefined;
   return follow((kind, data, id) => room.on(kind, data, id), onState);
 }
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from bot.dashboard.discord_login import DiscordLogin
     from bot.web.port import PageConnection
     from compaction.model import Turn
+    from tests.fakes.clock import FakeClock
 
 ADA, BEN, CHLOE = Person(2001, "Ada", False), Person(2002, "Ben", False), Person(2003, "Chloe", False)
 PEOPLE = {person.name: person for person in (ADA, BEN, CHLOE)}
@@ -237,12 +238,17 @@ class House:
 
 @asynccontextmanager
 async def open_house(
-    folder: Path, *, settings: WebSettings | None = None, discord_login: DiscordLogin | None = None, shown: bool = True
+    folder: Path,
+    *,
+    settings: WebSettings | None = None,
+    discord_login: DiscordLogin | None = None,
+    shown: bool = True,
+    clock: FakeClock | None = None,
 ) -> AsyncIterator[House]:
     """Open the house. `shown`: its room is open; else there is only history."""
     async with AsyncExitStack() as stack:
         stack.enter_context(configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()))
-        evening = await stack.enter_async_context(Evening(folder / "roomtone.db"))
+        evening = await stack.enter_async_context(Evening(folder / "roomtone.db", clock=clock))
         house = House(evening, folder)
         await stack.enter_async_context(house.live)
         guild = await house.participation.of_guild(GUILD)
