@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from tests.bot.dashboard.house import House
 
 # For people who read the README: high enough for the first cards.
-PICTURE = (1280, 860)
-COLOURS = 128
+PICTURE = (1280, 690)
 # The movement of the cursor.
 SETTLED_MS = 1_200
 # The questions of the evening, and what the bot answers.
@@ -92,12 +91,11 @@ async def pictures(folder: Path, *, everything: bool) -> None:
             await page.wait_for_selector("body[data-room]")
             if everything:
                 for name, address in _views():
-                    await _take_all(page, address, folder / name)
+                    await _take_all(page, house.base, address, folder / name)
                 return
-            await _take(page, "#/live", folder / "dashboard-live.png", PICTURE, "light")
-            await _take(
-                page, f"#/history/evening/reply/{_asked_last(house)}", folder / "dashboard-seen.png", PICTURE, "dark"
-            )
+            await _take(page, house.base, "#/live", folder / "dashboard-live.png", PICTURE, "light")
+            seen = f"#/history/evening/reply/{_asked_last(house)}"
+            await _take(page, house.base, seen, folder / "dashboard-seen.png", PICTURE, "dark")
 
 
 def _asked_last(house: House) -> int:
@@ -115,24 +113,26 @@ def _views() -> tuple[tuple[str, str], ...]:
     )
 
 
-async def _take_all(page: Page, address: str, path: Path) -> None:
+async def _take_all(page: Page, base: str, address: str, path: Path) -> None:
     for scheme in ("light", "dark"):
         for screen, size in (("laptop", LAPTOP), ("phone", PHONE)):
-            await _take(page, address, path.with_name(f"{path.name}-{scheme}-{screen}.png"), size, scheme, whole=True)
+            await _take(
+                page, base, address, path.with_name(f"{path.name}-{scheme}-{screen}.png"), size, scheme, whole=True
+            )
 
 
 async def _take(
-    page: Page, address: str, path: Path, size: tuple[int, int], scheme: str, *, whole: bool = False
+    page: Page, base: str, address: str, path: Path, size: tuple[int, int], scheme: str, *, whole: bool = False
 ) -> None:
     await page.set_viewport_size({"width": size[0], "height": size[1]})
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    await page.evaluate("location.hash = '#/history'")
-    await page.evaluate("(address) => { document.body.dataset.view = 'opening'; location.hash = address }", address)
+    await page.goto("about:blank")
+    await page.goto(f"{base}/{address}")
     await page.wait_for_selector("body:not([data-view=opening])")
     await page.wait_for_timeout(SETTLED_MS)
     await page.screenshot(path=path, full_page=whole)
-    # A third of the size.
-    Image.open(path).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    # The browser compresses in a hurry.
+    Image.open(path).convert("RGB").save(path, optimize=True)
 
 
 if __name__ == "__main__":

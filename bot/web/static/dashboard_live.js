@@ -107,7 +107,7 @@ class Room {
     this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.turns.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
     this.people = el("ul", { class: "people" });
     this.mode = el("p", { class: "quiet" });
-    this.summary = el("p", { class: "summary", tabindex: "0", "aria-label": "Summary" });
+    this.summary = el("p", { class: "summary" });
     this.summaryChars = el("p", { class: "quiet" });
     this.lastFold = el("p", { class: "quiet", role: "status" });
     this.notes = el("ol", { class: "notes" });
@@ -120,9 +120,10 @@ class Room {
       el("div", { class: "head" }, this.title, this.place), this.problems,
       el("div", { class: "room" },
         el("div", { class: "column wide" },
-          panel("memory", "Memory", this.picture.root, this.lastFold, el("details", { class: "summary-box", open: true }, el("summary", { text: "Summary" }), this.summary, this.summaryChars)),
+          panel("memory", "Memory", this.picture.root, this.lastFold),
           panel("conversation", "Conversation", el("label", { class: "aloud", for: "aloud" }, this.aloud, " Let a screen reader speak new lines"),
             this.nothing, this.turns),
+          panel("so-far", "Summary", this.summary, this.summaryChars),
           panel("screens", "Screen notes", this.noNotes, this.notes)),
         el("div", { class: "column" },
           panel("present", "In the channel", this.people, this.mode),
