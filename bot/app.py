@@ -15,6 +15,7 @@ import structlog
 
 from bot.clock import SystemClock
 from bot.discord.client import connected, translated
+from bot.discord.commands.catch_up import CatchUp, add_catch_up
 from bot.discord.commands.help import add_help
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
@@ -141,6 +142,8 @@ async def running_bot(
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
             health.add_check(partial(_metronome_problems, metronome))
+        readable = services.readable
+        catch_up = None if readable is None else CatchUp(readable.reader, readable.digests, now=clock.now)
         commands: list[AddCommands] = [
             _rolling_context(settings, stores.guilds),
             partial(add_memory_commands, people=stores.people),
@@ -152,10 +155,10 @@ async def running_bot(
                 add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
             ),
             add_help,
-            *_memory_commands(services.readable, zone),
+            *_memory_commands(services.readable, catch_up, zone),
         ]
         client = await stack.enter_async_context(
-            connected(settings.discord, supervisor, commands, metronome, participation, stores.servers)
+            connected(settings.discord, supervisor, commands, metronome, participation, stores.servers, catch_up)
         )
         dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
         # Entered after the client, so that rooms end while the client is still connected.
@@ -219,11 +222,12 @@ def _privacy(
     return partial(add_privacy_commands, records=records, facts=facts)
 
 
-def _memory_commands(memory: ReadableMemory | None, zone: tzinfo) -> list[AddCommands]:
+def _memory_commands(memory: ReadableMemory | None, catch_up: CatchUp | None, zone: tzinfo) -> list[AddCommands]:
     """Return what adds the commands that show what was said."""
-    if memory is None:
+    if memory is None or catch_up is None:
         return []
     return [
+        partial(add_catch_up, catch_up=catch_up),
         partial(add_recap, reader=memory.reader, digests=memory.digests, zone=zone),
         partial(add_transcript, reader=memory.reader, zone=zone),
     ]

@@ -67,6 +67,8 @@ class ServerSettings:
     longest_session_h: Annotated[float, Field(ge=SHORTEST_SESSION_H, le=LONGEST_SESSION_H)] | None = None
     retention_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
     posts_recap: bool = False
+    # Whether who comes back after some minutes is offered what was said meanwhile.
+    offers_catch_up: bool = True
     live_message: bool = True
     listen_only: ListenOnly | None = None
 

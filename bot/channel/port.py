@@ -189,6 +189,9 @@ class Place(Protocol):
     async def write_recap(self, digest: Digest) -> bool:
         """Write what the session was about; return whether Discord accepted it. A refusal is logged."""
 
+    async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
+        """Offer to tell somebody who comes back what was said; return whether Discord accepted it. Calls nobody."""
+
     async def show_listening(self, *, on: bool) -> bool:
         """Mark the bot's name or the channel as listening, or remove the mark. Return whether the mark is visible.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import aiohttp
 import discord
@@ -18,6 +18,7 @@ from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.commands.catch_up import CatchUpButton
 from bot.discord.commands.room import Rooms, add_room_commands
 from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector, point_at
@@ -29,15 +30,18 @@ from bot.server_settings import no_server_settings
 from bot.texts.catalogue import ENGLISH, languages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.channel.port import Person, Place
+    from bot.discord.commands.catch_up import CatchUp
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from voice.transport.metronome import Metronome
 
     AddCommands = Callable[[CheckedCommandTree], None]
+
+View = TypeVar("View", bound=discord.ui.View)
 
 log = structlog.get_logger()
 
@@ -74,6 +78,7 @@ class RoomtoneClient(discord.Client):
         metronome: Metronome | None = None,
         consents: Consents | None = None,
         servers: ServerSettingsBook | None = None,
+        catch_up: CatchUp | None = None,
     ) -> None:
         # Only reading messages needs a privileged intent, and it is optional.
         intents = discord.Intents(
@@ -86,6 +91,8 @@ class RoomtoneClient(discord.Client):
         self._consents = consents
         self.servers = servers or no_server_settings()
         self._buttons: dict[str, ConsentButtons] = {}
+        self._catch_up = catch_up
+        self._catch_up_buttons: dict[str, CatchUpButton] = {}
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(
             self, settings, admission=self.admission, whereabouts=supervisor, servers=self.servers
@@ -104,6 +111,10 @@ class RoomtoneClient(discord.Client):
                 self._buttons[language] = ConsentButtons(self._consents, self._supervisor, language)
             # Those of an earlier process have the same ids in every language.
             self.add_view(self._buttons[ENGLISH])
+        if self._catch_up is not None:
+            for language in languages():
+                self._catch_up_buttons[language] = CatchUpButton(self._catch_up, language)
+            self.add_view(self._catch_up_buttons[ENGLISH])
         await self.tree.set_translator(CommandTranslator())
         await self.tree.sync()
 
@@ -182,14 +193,19 @@ class RoomtoneClient(discord.Client):
                 self._metronome,
                 allowed=self._settings.channels,
                 servers=self.servers,
-                buttons=self._buttons_in if self._buttons else None,
+                buttons=(lambda language: _in(self._buttons, language)) if self._buttons else None,
+                catch_up_button=(lambda language: _in(self._catch_up_buttons, language))
+                if self._catch_up_buttons
+                else None,
                 require_e2ee=self._settings.require_e2ee,
             )
         return None
 
-    def _buttons_in(self, language: str) -> ConsentButtons:
-        known = (self._buttons.get(code) for code in (language, language.partition("-")[0]))
-        return next(filter(None, known), self._buttons[ENGLISH])
+
+def _in(views: Mapping[str, View], language: str) -> View:
+    """Return the view in a language, or in English."""
+    known = (views.get(code) for code in (language, language.partition("-")[0]))
+    return next(filter(None, known), views[ENGLISH])
 
 
 @asynccontextmanager
@@ -200,11 +216,13 @@ async def connected(
     metronome: Metronome | None = None,
     consents: Consents | None = None,
     servers: ServerSettingsBook | None = None,
+    catch_up: CatchUp | None = None,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `metronome` sends the bot's audio.
     `consents` keeps who agreed to be heard, `servers` what each server has chosen.
+    `catch_up` tells people who come back what they missed.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
@@ -213,7 +231,7 @@ async def connected(
     if settings.token is None or not settings.token.get_secret_value().strip():
         raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
     point_at(settings)
-    client = RoomtoneClient(settings, supervisor, more_commands, metronome, consents, servers)
+    client = RoomtoneClient(settings, supervisor, more_commands, metronome, consents, servers, catch_up)
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, CONNECT_TIMEOUT_S)

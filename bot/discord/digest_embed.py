@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 RECAP = Text("What it was about in {channel}")
 # Discord allows 6,000 characters in an embed and 1,024 in a field.
-_ABOUT_CHARS = 2_600
-_FIELD_CHARS = 1_000
+_ABOUT_CHARS = 2_000
+_FIELD_CHARS = 950
 _NAMES_CHARS = 300
 
 
-def digest_embed(digest: Digest, language: str, *, title: Text, head: Text | None = None) -> discord.Embed:
-    """Return the embed in a language. `head`: the first sentence; without it, from when until when it goes."""
+def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool = False) -> discord.Embed:
+    """Return the embed in a language. `shows_last`: with the last words, for who joins the conversation now."""
     spoken = counted(
         digest.turn_count,
         "{start} to {end}; people spoke {count} time.",
@@ -36,9 +36,12 @@ def digest_embed(digest: Digest, language: str, *, title: Text, head: Text | Non
         for name, lines in ((Text("Decisions"), digest.decisions), (Text("Open questions"), digest.open))
         if lines
     ]
+    if shows_last and digest.last:
+        last = _lines(digest.last, language, most_chars=_FIELD_CHARS)
+        fields.append(Field(Text("Said last"), verbatim(last)))
     if digest.people:
         fields.append(Field(Text("Who was there"), verbatim(_names(digest.people))))
-    text = joined((head or spoken, verbatim(about)), "\n")
+    text = joined((spoken, verbatim(about)), "\n")
     return embed_in(language, title=title, text=text, fields=fields)
 
 

@@ -20,7 +20,7 @@ from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
 from bot.server_settings import language_in, no_server_settings
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text, counted, in_language
 from voice.errors import LinkError
 from voice.transport.link import VoiceLink
 
@@ -66,16 +66,19 @@ class DiscordPlace:
         allowed: Collection[int] = (),
         servers: ServerSettingsBook | None = None,
         buttons: Callable[[str], discord.ui.View] | None = None,
+        catch_up_button: Callable[[str], discord.ui.View] | None = None,
         require_e2ee: bool = False,
     ) -> None:
         """`client`: knows the channel. `metronome`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all.
         `servers`: what each server has chosen.
-        `buttons`: those below a notice that asks, in a language. `require_e2ee`: stay only in encrypted calls.
+        `buttons`: those below a notice that asks, in a language; `catch_up_button`: the one below the offer to who
+        comes back. `require_e2ee`: stay only in encrypted calls.
         """
         self._require_e2ee = require_e2ee
         self._servers = servers or no_server_settings()
         self._buttons = buttons
+        self._catch_up_button = catch_up_button
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
@@ -214,6 +217,25 @@ class DiscordPlace:
                 await self._channel.send(embed=embed, silent=True, allowed_mentions=discord.AllowedMentions.none())
         except (discord.DiscordException, OSError, TimeoutError) as error:
             log.warning("recap_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
+            return False
+        return True
+
+    async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
+        if self._catch_up_button is None:
+            return False
+        offer = counted(
+            minutes,
+            "{name}, you were away for {count} minute.",
+            "{name}, you were away for {count} minutes.",
+            name=escaped(person.name),
+        )
+        sentence, button = in_language(offer, self.language), self._catch_up_button(self.language)
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                nobody = discord.AllowedMentions.none()
+                await self._channel.send(sentence, view=button, silent=True, allowed_mentions=nobody)
+        except (discord.DiscordException, OSError, TimeoutError) as error:
+            log.warning("catch_up_not_offered", channel_id=self.channel_id, error_class=type(error).__name__)
             return False
         return True
 

@@ -17,6 +17,7 @@ from bot import events
 from bot.channel.port import ChatError, ListenRequest
 from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
+from bot.room.catch_up_offers import CatchUpOffers
 from bot.room.conversation import Conversation
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.recap import post_recap
@@ -69,6 +70,7 @@ class Room:
         self._listen = listen
         self._writer: TranscriptWriter | None = None
         self._tally = SessionTally()
+        self._catch_up_offers = CatchUpOffers()
         self._services = services
         self._clock = services.clock
         self._observe = services.observe
@@ -291,7 +293,20 @@ class Room:
 
     async def _record_membership(self, conversation: Conversation) -> None:
         while True:
-            await conversation.on_membership(await self._membership_changes.get())
+            change = await self._membership_changes.get()
+            await self._offer_catch_up(change)
+            await conversation.on_membership(change)
+
+    async def _offer_catch_up(self, change: MembershipChange) -> None:
+        """Offer somebody who comes back what was said, if the server wants it and they may be heard."""
+        assert self._memory is not None, "the memory is open while the room runs"
+        total = self._memory.total_turns
+        away_s = self._catch_up_offers.handle(change, total_turns=total, now=self._clock.monotonic())
+        if away_s is None or self._services.readable is None or self.excludes(change.person.id):
+            return
+        if self._settings.offers_catch_up:
+            offered = await self._place.offer_catch_up(change.person, minutes=round(away_s / 60))
+            log.info("catch_up_offered", user_id=change.person.id, away_s=round(away_s), offered=offered)
 
     async def _remember_listening(self, session_id: SessionId) -> None:
         """Store that the bot only writes down in this session, or find that it did before a crash of the process."""

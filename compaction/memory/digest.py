@@ -36,6 +36,9 @@ _QUOTED = 2
 _IN_GISTS = frozenset({FactKind.DOING, FactKind.OTHER})
 # So many earlier facts may be replaced or answered by a batch.
 _KNOWN = 120
+# So many of the last turns are quoted, and so much of each.
+_LAST = 3
+_LAST_CHARS = 200
 # How long before and after 'don't tell anyone' its speaker may have said what they mean.
 _CONFIDED_WITHIN_S = 30.0
 # The confidences that people ask for in these words. A missed one is quoted, so it errs on the side of too many.
@@ -62,7 +65,7 @@ class DigestLine:
 @dataclass(frozen=True, slots=True)
 class Digest:
     """What people read of a session or a stretch of it. Times are UTC epoch seconds. `turn_count`: how often people
-    spoke. `people`: their names, in the order in which they first appeared.
+    spoke. `people`: their names, in the order in which they first appeared. `last`: the last words, for who comes back.
     """
 
     started_at: float
@@ -72,6 +75,7 @@ class Digest:
     about: tuple[DigestLine, ...] = ()
     decisions: tuple[DigestLine, ...] = ()
     open: tuple[DigestLine, ...] = ()
+    last: tuple[DigestLine, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -204,6 +208,11 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
         about=_spread(sorted(about, key=lambda line: line.at), MOST_ABOUT) if said else (),
         decisions=_lines(standing, FactKind.DECISION),
         open=_lines(standing, FactKind.OPEN),
+        last=tuple(
+            DigestLine(turn.started_at, part.text[:_LAST_CHARS], part.speaker)
+            for turn in said[-_LAST:]
+            for part in turn.parts
+        ),
     )
 
 

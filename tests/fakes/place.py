@@ -93,6 +93,7 @@ class FakePlace:
         self.people = list(people)
         self.written: list[str] = []
         self.recaps: list[Digest] = []
+        self.offers: list[tuple[str, int]] = []
         self.chat = FakeChat()
         self.asked_by: list[int | None] = []
         self.links: list[FakeLink] = []
@@ -164,6 +165,11 @@ class FakePlace:
     async def write_recap(self, digest: Digest) -> bool:
         """Keep the digest."""
         self.recaps.append(digest)
+        return True
+
+    async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
+        """Keep the offer."""
+        self.offers.append((person.name, minutes))
         return True
 
     async def show_listening(self, *, on: bool) -> bool:

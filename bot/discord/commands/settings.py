@@ -225,6 +225,12 @@ def add_settings_command(
         new = replace(now(interaction), posts_recap=posted)
         await change(interaction, new, recap_sentence(new), SESSION_END)
 
+    @group.command(name="catch-up", description="Whether I offer who comes back to tell them what was said.")
+    @app_commands.describe(offered="True: a quiet message in the channel with a button; only who presses it reads on.")
+    async def catch_up(interaction: discord.Interaction, offered: bool) -> None:
+        new = replace(now(interaction), offers_catch_up=offered)
+        await change(interaction, new, catch_up_sentence(new), AT_ONCE)
+
     @group.command(name="live-message", description="Whether one message in the channel shows how a session goes.")
     @app_commands.describe(shown="True: it shows who spoke, what I do, and what it has cost.")
     async def live_message(interaction: discord.Interaction, shown: bool) -> None:
@@ -261,6 +267,7 @@ def setting_fields(
         Field(Text("longest-session"), longest_sentence(settings)),
         Field(Text("retention"), retention_sentence(settings, operator)),
         Field(Text("recap"), recap_sentence(settings)),
+        Field(Text("catch-up"), catch_up_sentence(settings)),
         Field(Text("live-message"), live_sentence(settings)),
     ]
 
@@ -352,6 +359,12 @@ def recap_sentence(settings: ServerSettings) -> Text:
     if settings.posts_recap:
         return Text("When a session ends, I post in the channel what it was about.")
     return Text("When a session ends, I post nothing about it.")
+
+
+def catch_up_sentence(settings: ServerSettings) -> Text:
+    if settings.offers_catch_up:
+        return Text("Who comes back after five minutes is offered once in a session what was said meanwhile.")
+    return Text("Who comes back is offered nothing; /catch-up tells them what was said.")
 
 
 def live_sentence(settings: ServerSettings) -> Text:

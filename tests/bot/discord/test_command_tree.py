@@ -14,6 +14,7 @@ from discord import app_commands
 
 from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient, connected
+from bot.discord.commands.catch_up import add_catch_up
 from bot.discord.commands.help import add_help
 from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
@@ -176,6 +177,7 @@ def all_command_adders() -> list[AddCommands]:
         partial(add_watch_commands, watching=NOTHING),
         partial(add_persona, choices=NOTHING),
         partial(add_settings_command, servers=NOTHING, participation=NOTHING, operator=NOTHING),
+        partial(add_catch_up, catch_up=NOTHING),
         partial(add_recap, reader=NOTHING, digests=NOTHING, zone=NOTHING),
         partial(add_transcript, reader=NOTHING, zone=NOTHING),
         add_help,

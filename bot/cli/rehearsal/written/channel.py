@@ -117,6 +117,10 @@ class WrittenChannel:
         """Write nothing: a rehearsal posts no recap."""
         return False
 
+    async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
+        """Offer nothing: nobody reads the chat of a written evening."""
+        return False
+
     async def show_listening(self, *, on: bool) -> bool:
         """There is no list of people that could show it."""
         return on

@@ -98,6 +98,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
         assert "nothing longer than 90 days" in await server.change("retention", days=91)
         assert "after 30 days. This takes effect within a day" in await server.change("retention", days=30)
         assert "I post in the channel" in await server.change("recap", posted=True)
+        assert "offered nothing" in await server.change("catch-up", offered=False)
         assert "No message" in await server.change("live-message", shown=False)
         assert server.now == ServerSettings(
             language="de",
@@ -112,6 +113,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
             longest_session_h=3,
             retention_days=30.0,
             posts_recap=True,
+            offers_catch_up=False,
             live_message=False,
         )
 

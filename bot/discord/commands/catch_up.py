@@ -1,0 +1,121 @@
+"""/catch-up and the button *What did I miss?*: what was said while somebody was away, to them alone."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import discord
+from discord import app_commands
+
+from bot.discord.access import RULES
+from bot.discord.answers import answer, escaped, language_of
+from bot.discord.audience import nearest_channels, readable_channels
+from bot.discord.cooldowns import Cooldowns
+from bot.discord.digest_embed import digest_embed
+from bot.discord.session_choice import NO_SESSION
+from bot.memory.absence import Absence, last_absence
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text, in_language, sentence_of, verbatim
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.memory.digests import Digests
+    from bot.memory.session_reader import SessionReader
+
+MOST_MINUTES = 720
+NEVER_AWAY = Text("You have been there all the time. With `minutes` I tell you about the last so many minutes.")
+NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
+OFTEN = Text("That was often. Try again in a minute.")
+MISSED = Text("What did I miss?")
+TITLE = Text("While you were away from {channel}")
+LATELY = Text("Lately in {channel}")
+
+
+class CatchUp:
+    """Tells people what they missed. `now`: UTC epoch seconds."""
+
+    def __init__(self, reader: SessionReader, digests: Digests, *, now: Callable[[], float]) -> None:
+        self._reader = reader
+        self._digests = digests
+        self._now = now
+        self._presses = Cooldowns()
+
+    async def press(self, interaction: discord.Interaction) -> None:
+        """Answer a press of the button, by whoever pressed it."""
+        cooldown = RULES["catch-up"].cooldown
+        assert interaction.guild_id is not None, "the button stands in channels of servers"
+        assert cooldown is not None, "each may ask a model"
+        guild_id, user_id = interaction.guild_id, interaction.user.id
+        if self._presses.use(guild_id, user_id, "catch-up", cooldown, now=time.monotonic()):
+            await answer(interaction, OFTEN)
+            return
+        await self.show(interaction, None)
+
+    async def show(self, interaction: discord.Interaction, minutes: int | None) -> None:
+        """Answer with what was said in the last `minutes`, or while the person was away."""
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        sentence, embed = await self._missed(interaction, minutes)
+        await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
+
+    async def _missed(self, interaction: discord.Interaction, minutes: int | None) -> tuple[Text, discord.Embed | None]:
+        """Return the sentence for the person and the embed; one of them is empty."""
+        assert interaction.guild_id is not None, "guild_only"
+        channels = readable_channels(interaction)
+        try:
+            nearest = nearest_channels(interaction)
+            session = await self._reader.find(interaction.guild_id, channels, nearest=nearest)
+            if session is None:
+                return NO_SESSION, None
+            away: Absence | None
+            if minutes is not None:
+                away = Absence(self._now() - 60 * minutes, None)
+            else:
+                read = await self._reader.read(session)
+                away = last_absence(read.recorded, str(interaction.user.id))
+            # Who is there and was never seen to come has been there since the bot came.
+            if away is None or (minutes is None and away.until is None and _is_in(interaction, session.channel_id)):
+                return NEVER_AWAY, None
+            until = float("inf") if away.until is None else away.until
+            digest = await self._digests.of(session, since=away.since, until=until)
+        except StoreError as error:
+            return Text("I could not read it now. {error} Try again in a moment.", error=sentence_of(error)), None
+        if digest.is_empty:
+            return NOTHING_MISSED, None
+        title = (TITLE if minutes is None else LATELY).fill(channel=escaped(channels[session.channel_id or 0]))
+        return verbatim(""), digest_embed(digest, language_of(interaction), title=title, shows_last=True)
+
+
+def _is_in(interaction: discord.Interaction, channel_id: int | None) -> bool:
+    member = interaction.user
+    if not isinstance(member, discord.Member) or member.voice is None or member.voice.channel is None:
+        return False
+    return member.voice.channel.id == channel_id
+
+
+def add_catch_up(tree: app_commands.CommandTree[Any], *, catch_up: CatchUp) -> None:
+    """Put /catch-up on `tree`."""
+
+    @tree.command(name="catch-up", description="See what was said while you were away. Only you see it.")
+    @app_commands.describe(minutes="What was said in the last so many minutes instead.")
+    @app_commands.guild_only()
+    async def catch_up_command(
+        interaction: discord.Interaction, minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None
+    ) -> None:
+        await catch_up.show(interaction, minutes)
+
+
+class CatchUpButton(discord.ui.View):
+    """The button below the offer. An instance serves every offer of the process in one language, also earlier ones."""
+
+    def __init__(self, catch_up: CatchUp, language: str = ENGLISH) -> None:
+        super().__init__(timeout=None)
+        self._catch_up = catch_up
+        self.missed.label = in_language(MISSED, language)
+
+    @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:catch-up")
+    async def missed(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
+        """Whoever presses reads what they missed."""
+        await self._catch_up.press(interaction)

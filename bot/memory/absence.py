@@ -1,0 +1,51 @@
+"""When somebody was away from a session, as its turns about comings and goings tell. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.model import TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.model import Turn
+
+# The last of these words in a turn tells where it left the person (`bot.room.membership`).
+_MOVES = re.compile(r"\b(left|joined|came back)\b")
+_AWAY = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A time without somebody. `since`, `until`: UTC epoch seconds; `until` None: they have not come back."""
+
+    since: float
+    until: float | None
+
+
+def last_absence(turns: Sequence[Turn], person_id: str) -> Absence | None:
+    """Return a person's last absence from the session with these turns; None if they were there from the beginning.
+
+    Who came later was away from the beginning on, and so was who never came.
+    """
+    if not turns:
+        return None
+    found: Absence | None = Absence(turns[0].started_at, None)
+    seen = False
+    for turn in turns:
+        part = next((each for each in turn.parts if each.speaker_id == person_id), None)
+        if part is None:
+            continue
+        moves = _MOVES.findall(part.text.removeprefix(part.speaker)) if turn.kind is TurnKind.MEMBERSHIP else []
+        if not seen and (not moves or moves[0] == _AWAY):
+            # Who speaks, or leaves, without having come was there.
+            found = None
+        seen = True
+        if moves and moves[-1] == _AWAY:
+            found = Absence(turn.started_at, None)
+        elif found is not None and found.until is None:
+            found = Absence(found.since, turn.started_at)
+    return found

@@ -1,0 +1,148 @@
+"""/catch-up and its button on the local Discord: who comes back reads what they missed, and nobody else does."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.channel.port import Person
+from bot.discord.client import connected
+from bot.discord.commands.catch_up import NEVER_AWAY, NOTHING_MISSED, OFTEN, CatchUp, add_catch_up
+from bot.discord.session_choice import NO_SESSION
+from bot.memory.digests import Digests
+from bot.memory.session_reader import SessionReader
+from bot.store.history import SessionHistory
+from bot.store.sessions import Sessions
+from compaction.errors import StoreError
+from compaction.model import TurnKind
+from compaction.summary.extractive import ExtractiveSummariser
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, seen
+from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
+from tests.bot.evening import Evening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from compaction.summary.port import Summariser
+
+
+@asynccontextmanager
+async def catching_up(folder: Path, *, channel: int = LOUNGE) -> AsyncIterator[Remembered]:
+    """Start a local Discord with an evening, the command and the button."""
+    withheld: set[str] = set()
+
+    async def who(_: int) -> frozenset[str]:
+        return frozenset(withheld)
+
+    async def summariser_of(_: int) -> Summariser:
+        return ExtractiveSummariser()
+
+    async with Evening(folder / "roomtone.db", channel=channel, guild=GUILD.id) as evening:
+        reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
+        digests = Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
+        catch_up = CatchUp(reader, digests, now=evening.clock.now)
+        household = FakeHousehold()
+
+        def add(tree: object) -> None:
+            add_catch_up(tree, catch_up=catch_up)  # type: ignore[arg-type]
+
+        async with (
+            LocalDiscord(guild=GUILD) as local,
+            connected(settings_for(local), household, [add], catch_up=catch_up) as client,
+        ):
+            yield Remembered(local, client, household, evening, withheld)
+
+
+async def moves(here: Remembered, person: int, what: str) -> None:
+    """Let somebody come or leave, as the room records it."""
+    name = {ADA: "Ada", BEN: "Ben", CHLOE: "Chloe"}[person]
+    await here.say(person, f"{name} {what} the channel.", kind=TurnKind.MEMBERSHIP)
+
+
+@pytest.mark.asyncio
+async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> None:
+    """It is from leaving to coming back, without what was said before and after, and ends with the last words."""
+    async with catching_up(tmp_path) as here:
+        await here.say(BEN, "We decided to paint the boat green.")
+        await moves(here, BEN, "left")
+        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+        await here.say(CHLOE, "Who brings the map?")
+        await moves(here, BEN, "joined")
+        await here.say(ADA, "We decided that the parrot stays at home.")
+        reply = await here.use(BEN, "catch-up")
+        told = seen(reply)
+        assert told.startswith("While you were away from Evening\n<t:")
+        assert "people spoke 2 times" in told
+        assert "**Ada:** We decided to take the train to Lisbon on Friday." in told
+        assert "Said last\n- <t:" in told
+        assert "boat" not in told
+        assert "parrot" not in told
+        assert here.local.messages == ()
+        # Chloe was there all the time; with minutes she reads about them, in her language.
+        assert (await here.use(CHLOE, "catch-up")).content.startswith("Du warst die ganze Zeit da.")
+        assert "Zuletzt in Evening" in seen(await here.use(CHLOE, "catch-up", minutes=1))
+
+
+@pytest.mark.asyncio
+async def test_who_is_still_away_or_comes_late_reads_all_of_it(tmp_path: Path) -> None:
+    """From outside it is everything since they left, or everything; in the channel, who was never seen to come was
+    there."""
+    async with catching_up(tmp_path) as here:
+        assert (await here.use(BEN, "catch-up")).content == NO_SESSION
+        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+        await here.say(CHLOE, "Who brings the map?")
+        assert "people spoke 2 times" in seen(await here.use(BEN, "catch-up"))
+        await here.local.join(BEN, channel_id=LOUNGE)
+        await settle(lambda: bool(here.household.movements))
+        assert (await here.use(BEN, "catch-up")).content == NEVER_AWAY
+        await here.local.leave(BEN)
+        await settle(lambda: len(here.household.movements) > 1)
+        await moves(here, BEN, "left")
+        assert (await here.use(BEN, "catch-up")).content == NOTHING_MISSED
+
+
+@pytest.mark.asyncio
+async def test_nobody_catches_up_with_a_channel_that_they_may_not_enter(tmp_path: Path) -> None:
+    """Nor with withheld words or confidences."""
+    async with catching_up(tmp_path, channel=COMMITTEE) as here:
+        await here.say(CHLOE, "My aunt lives in Zanzibarq, I promise.")
+        assert (await here.use(BEN, "catch-up", channel_id=LOUNGE)).content == NO_SESSION
+        assert "Zanzibarq" in seen(await here.use(ADA, "catch-up"))
+        await here.say(CHLOE, "Don't tell Ada.")
+        assert "Zanzibarq" not in seen(await here.use(ADA, "catch-up"))
+        here.withheld.add(str(CHLOE))
+        assert (await here.use(ADA, "catch-up")).content == NOTHING_MISSED
+
+
+@pytest.mark.asyncio
+async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It calls nobody. Whoever presses gets their own catch-up, which only they see, and not all the time."""
+    async with catching_up(tmp_path) as here:
+        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+        place = here.client.place(GUILD.id, LOUNGE)
+        assert place is not None
+        assert await place.offer_catch_up(Person(BEN, "*Ben* <@2001>", is_bot=False), minutes=12)
+        (offer,) = here.local.messages
+        assert (offer.channel_id, offer.author_id) == (LOUNGE, ROOMTONE_BOT_ID)
+        assert offer.content == "Ben @\u200b2001, you were away for 12 minutes."
+        ((button,),) = (row["components"] for row in offer.payload["components"])
+        assert (button["label"], bool(offer.payload["flags"])) == ("What did I miss?", True)
+        for _ in range(5):
+            pressed = await here.local.press(BEN, offer.id, button["custom_id"])
+            assert all(reply.ephemeral for reply in pressed.replies)
+            assert "Lisbon" in seen(pressed.replies[0])
+        assert (await here.local.press(BEN, offer.id, button["custom_id"])).content == OFTEN
+        assert "Lisbon" in seen((await here.local.press(CHLOE, offer.id, button["custom_id"])).replies[0])
+
+        async def fail(*_: object, **__: object) -> None:
+            raise StoreError("The disk is full.")
+
+        monkeypatch.setattr(SessionReader, "find", fail)
+        assert (await here.use(BEN, "catch-up")).content.startswith("I could not read it now. The disk is full.")

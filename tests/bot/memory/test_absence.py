@@ -1,0 +1,60 @@
+"""When somebody was away, read from the turns that the bot records of comings and goings."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.channel.port import MembershipChange, Person
+from bot.memory.absence import Absence, last_absence
+from bot.room.membership import MembershipGatherer
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+
+ADA = Person(2001, "Ada who left", is_bot=False)
+
+
+def said(at: float, person: str = "1", kind: TurnKind = TurnKind.SPEECH, text: str = "I left it there.") -> Turn:
+    return Turn(Seq(int(at)), kind, at, at + 2.0, (TurnPart(person, ADA.name, text),))
+
+
+def moves(*changes: tuple[float, bool]) -> list[Turn]:
+    """Return the turns that a room records of Ada's comings and goings, between those of somebody else."""
+    gatherer = MembershipGatherer()
+    turns = [said(0.0)]
+    for at, joined in changes:
+        for news in filter(None, (*gatherer.due(at), gatherer.handle(MembershipChange(ADA, joined), at))):
+            turns.append(said(at, str(ADA.id), TurnKind.MEMBERSHIP, f"{ADA.name} {news.what}"))  # noqa: PERF401
+    last = changes[-1][0] if changes else 0.0
+    turns += [
+        said(last + 100, str(ADA.id), TurnKind.MEMBERSHIP, f"{ADA.name} {news.what}") for news in gatherer.rest(last)
+    ]
+    return [*turns, said(last + 200)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "away"),
+    [
+        ((), Absence(0.0, None)),
+        (((100.0, True),), Absence(0.0, 100.0)),
+        (((100.0, False),), Absence(100.0, None)),
+        (((100.0, False), (900.0, True)), Absence(100.0, 900.0)),
+        (((100.0, False), (900.0, True), (2_000.0, False)), Absence(2_000.0, None)),
+        (((100.0, False), (900.0, True), (2_000.0, False), (2_400.0, True)), Absence(2_000.0, 2_400.0)),
+        # Unsteady connections: within a minute only the first change has its own turn.
+        (((100.0, False), (110.0, True), (120.0, False), (900.0, True)), Absence(900.0, 1_000.0)),
+        (((100.0, True), (110.0, False), (120.0, True)), Absence(0.0, 100.0)),
+    ],
+)
+def test_the_last_absence_is_read_from_the_turns(changes: tuple[tuple[float, bool], ...], away: Absence) -> None:
+    """Who came late was away before; who has left is away; otherwise it is the time from leaving to coming back."""
+    assert last_absence(moves(*changes), str(ADA.id)) == away
+
+
+def test_who_was_there_from_the_beginning_was_never_away() -> None:
+    """They spoke without having come. Leaving later counts."""
+    there = [said(0.0), said(5.0, str(ADA.id)), said(9.0)]
+    assert last_absence(there, str(ADA.id)) is None
+    gone = [*there, said(20.0, str(ADA.id), TurnKind.MEMBERSHIP, f"{ADA.name} left the channel.")]
+    assert last_absence(gone, str(ADA.id)) == Absence(20.0, None)
+    # Their coming back was not recorded, for example because the bot was restarted meanwhile.
+    assert last_absence([*gone, said(90.0, str(ADA.id))], str(ADA.id)) == Absence(20.0, 90.0)
+    assert last_absence([], str(ADA.id)) is None
