@@ -276,10 +276,11 @@ def _latency(expected: ExpectMaxLatency, latency: LatencyReport) -> tuple[bool, 
 
 
 def _turns_unbroken(turns: Sequence[ObservedTurn], stored: int) -> tuple[bool, str]:
-    # A turn of several people is reported once for each of them. A person who is reported twice was written twice.
-    parts = [(turn.seq, turn.speaker_id) for turn in turns]
-    numbers = {seq for seq, _ in parts}
-    twice = sorted({seq for seq, speaker in parts if parts.count((seq, speaker)) > 1})
+    # A turn is reported once for each of its parts. On a slow machine one person may have two of them, with another's
+    # between. The same words of the same person were written twice.
+    parts = [(turn.seq, turn.speaker_id, turn.text) for turn in turns]
+    numbers = {turn.seq for turn in turns}
+    twice = sorted({part[0] for part in parts if parts.count(part) > 1})
     missing = sorted(set(range(stored, max(numbers, default=stored - 1) + 1)) - numbers)
     reasons = [f"written twice: {_first_ten(twice)}"] if twice else []
     reasons += [f"missing: {_first_ten(missing)}"] if missing else []

@@ -183,6 +183,8 @@ def test_a_turn_of_two_people_is_not_a_turn_twice() -> None:
     """A turn in which two people spoke is reported once for each of them and does not count as a duplicate."""
     shared = (ObservedTurn(58, "speech", "11", "yes"), ObservedTurn(58, "speech", "12", "no"))
     assert judged("turns_unbroken", replace(WELL, turns=shared)).passed
+    again = replace(shared[0], text="One thing more.")
+    assert judged("turns_unbroken", replace(WELL, turns=(*shared, again))).passed, "somebody spoke twice in one turn"
 
 
 def test_names_tell_promises_of_one_kind_apart() -> None:
