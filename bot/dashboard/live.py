@@ -146,7 +146,12 @@ class LiveRooms:
         self._publish(room, "opened", {"room": room.brief()})
 
         def observe(event: events.Event) -> None:
-            room.observe(event)
+            try:
+                room.observe(event)
+            except Exception:
+                # The room goes on; its page shows a little less.
+                log.exception("dashboard_event_failed", kind=type(event).__name__)
+                return
             if isinstance(event, events.CompactionLanded):
                 # The memory is still reporting the compaction; ask it when it has finished.
                 asyncio.get_running_loop().call_soon(room.tell_fold)
@@ -230,5 +235,10 @@ class LiveRooms:
         while True:
             await self._clock.sleep(LOOK_EVERY_S)
             for room in list(self._rooms.values()):
-                if room.look():
+                try:
+                    changed = room.look()
+                except Exception:
+                    log.exception("dashboard_look_failed", session_id=room.session_id)
+                    continue
+                if changed:
                     self._reset(room)

@@ -50,6 +50,8 @@ MAX_BODY_BYTES: Final = 4_096
 BODY_TIMEOUT_S: Final = 10.0
 # Reading a long session takes a second; a stalled disk ends in its own error before this.
 ANSWER_TIMEOUT_S: Final = 45.0
+# Reads at the same time, of everybody together: a search uses the same threads as the rooms.
+MAX_READS: Final = 2
 # A silent connection is closed by some proxies after half a minute.
 HEARTBEAT_S: Final = 15.0
 # A page that takes no event for so long is dropped; it connects again.
@@ -78,6 +80,7 @@ class DashboardRoutes:
         self._pages = pages
         self._client = client
         self._count = count
+        self._reading = asyncio.Semaphore(MAX_READS)
         self._feeds: dict[asyncio.Task[Any], str] = {}
 
     def add_to(self, app: web.Application) -> None:
@@ -197,7 +200,7 @@ class DashboardRoutes:
             if viewer is None:
                 return _json({"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
             try:
-                async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reading:
                     return _json(await read(viewer, request))
             except NotShownError as error:
                 return _json({"error": str(error)}, HTTPStatus.NOT_FOUND)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-SECRET = "My locker code is 4711."
+SECRET = "My password is tangerine."
 
 
 async def everything() -> Access:
@@ -140,13 +140,13 @@ async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
         await house.say(SECRET, ADA)
         await house.opt_out(ADA)
         events = await waiting(feed)
-        assert "4711" not in str(events)
+        assert "tangerine" not in str(events)
         assert "reset" in [kind for _, kind, _ in events]
         await house.say(SECRET, ADA)
-        assert "4711" not in str(await waiting(feed))
+        assert "tangerine" not in str(await waiting(feed))
     with house.live.follow(everything, mark) as feed:
         events = await waiting(feed)
-        assert "4711" not in str(events)
+        assert "tangerine" not in str(events)
         assert [kind for _, kind, _ in events][:1] in (["reset"], ["again"])
 
 
@@ -161,7 +161,7 @@ async def test_forgotten_words_leave_every_feed(house: House) -> None:
         await house.memory.refresh()
         await house.look()
         events = await waiting(feed)
-        assert "4711" not in str(events)
+        assert "tangerine" not in str(events)
         assert "reset" in [kind for _, kind, _ in events]
 
 
@@ -193,12 +193,33 @@ async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_fault_of_the_dashboard_does_not_reach_the_room(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If an event or a look fails, it is logged, and the next ones are told again."""
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    with house.live.follow(everything, "") as feed:
+        with monkeypatch.context() as patched:
+            patched.setattr("bot.dashboard.live_room.turn_json", fails)
+            await house.say("One.")
+            patched.setattr(house.place, "members", fails)
+            await house.look()
+        await waiting(feed)
+        await house.say("Two.")
+        assert [kind for _, kind, _ in await waiting(feed)] == ["heard", "turn"]
+        house.place.people = [ADA]
+        await house.look()
+        assert "people" in [kind for _, kind, _ in await waiting(feed, with_looks=True)]
+
+
+@pytest.mark.asyncio
 async def test_nothing_is_kept_of_a_room_that_nobody_watches(house: House) -> None:
     """A room's figures have no words in them, however long it lives."""
     await house.say(SECRET)
     await house.play(60)
     (room,) = house.live.rooms(EVERYTHING)
     figures = json.dumps(room.figures())
-    assert "4711" not in figures
+    assert "tangerine" not in figures
     assert "Lisbon" not in figures
     assert isinstance(house.live, LiveRooms)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-SECRET = "My locker code is 4711."
-READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/evening/replies", "search?q=locker+code")
+SECRET = "My password is tangerine."
+READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/evening/replies", "search?q=password")
 
 
 class Browser:
@@ -102,9 +102,9 @@ async def test_nobody_reads_anything_without_a_login(browser: Browser) -> None:
     assert await browser.get("me") == (200, {"discord": False})
     async with browser.http.get(browser.house.base + "/") as page:
         assert page.status == 200
-        assert "4711" not in await page.text()
+        assert "tangerine" not in await page.text()
     await browser.log_in()
-    assert "4711" in await browser.everything()
+    assert "tangerine" in await browser.everything()
     await browser.post("/api/logout")
     assert (await browser.get("rooms"))[0] == 401
 
@@ -202,16 +202,16 @@ async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
     house = browser.house
     await house.say("The weather is fine.", BEN)
     asked = await house.say(f"{SECRET} Roomtone, repeat it.", ADA)
-    await house.answer(asked, "The code is 4711.")
-    await house.note("A locker with the number 4711", ADA)
+    await house.answer(asked, "The password is tangerine.")
+    await house.note("A locker with the number tangerine", ADA)
     await house.play(50)
     asked = await house.say("Roomtone, what is the code?", BEN)
-    await house.answer(asked, "4711, as Ada said.")
+    await house.answer(asked, "tangerine, as Ada said.")
     await browser.log_in()
-    assert (await browser.everything()).count("4711") > 8
+    assert (await browser.everything()).count("tangerine") > 8
     await house.opt_out(ADA)
     shown = await browser.everything()
-    assert "4711" not in shown
+    assert "tangerine" not in shown
     assert "The weather is fine." in shown
 
 
@@ -221,15 +221,15 @@ async def test_forgotten_words_are_shown_nowhere(browser: Browser) -> None:
     house = browser.house
     await house.say("The weather is fine.", BEN)
     asked = await house.say(f"{SECRET} Roomtone, repeat it.", ADA)
-    await house.answer(asked, "Ada's code is 4711.")
+    await house.answer(asked, "Ada's code is tangerine.")
     await browser.log_in()
-    assert "4711" in await browser.everything()
+    assert "tangerine" in await browser.everything()
     forgetter = SpeechForgetter(house.evening.database, house.clock)
     (person,) = await forgetter.find("Ada")
     await forgetter.forget(person)
     await house.memory.refresh()
     shown = await browser.everything()
-    assert "4711" not in shown
+    assert "tangerine" not in shown
     assert "The weather is fine." in shown
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -52,7 +53,7 @@ from voice.listening.settings import ListeningSettings
 from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.guild_participation import GuildParticipation
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
@@ -232,6 +234,36 @@ async def ended(house: House, task: asyncio.Task[str]) -> str:
     """Wait until a room has ended and return the reason."""
     await settle(task.done)
     return task.result()
+
+
+@pytest.mark.asyncio
+async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> None:
+    """While a room lives it is shown, with its session, memory and server; the process's observer gets all as well."""
+    shown: list[events.Event] = []
+    life: list[tuple[object, ...]] = []
+
+    @contextmanager
+    def show(
+        session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
+    ) -> Iterator[events.Observer]:
+        life.append((session_id, place.channel_id, memory.session_id, guild.guild_id))
+        yield shown.append
+        life.append(())
+
+    async with a_house(tmp_path) as house:
+        room = Room(house.place, replace(house.services(), show_live=show))
+        task = asyncio.create_task(room.run(), name="room-under-test")
+        await settle(room.opened.is_set)
+        await house.say(ADA.id, "The train leaves at nine.")
+        await house.pass_time(CHECK_ROOM_S + 1)
+        room.close("left")
+        await ended(house, task)
+    begun, over = life
+    assert begun[1:] == (house.place.channel_id, begun[0], house.place.guild_id)
+    assert over == ()
+    assert shown == house.seen
+    kinds = {type(event) for event in shown}
+    assert {events.RoomOpened, events.TurnRecorded, events.LinkChanged, events.QueuesMeasured} <= kinds
 
 
 @pytest.mark.asyncio

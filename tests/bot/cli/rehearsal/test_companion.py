@@ -189,6 +189,22 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
 
 
 @pytest.mark.asyncio
+async def test_the_login_link_of_the_dashboard_is_told_at_each_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever watches a rehearsal gets the address at which the bot shows it. A bot without pages tells none."""
+    bot = _Bot()
+    monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", bot.running)
+    said: list[str] = []
+    async with InProcessCompanion({}, say=said.append) as companion:
+        await companion.start(environment_of(tmp_path), lambda observation: None)
+        await companion.kill()
+        bot.dashboard_link = "http://127.0.0.1:9/login#secret"
+        await companion.start(environment_of(tmp_path), lambda observation: None)
+    assert said == ["Dashboard: http://127.0.0.1:9/login#secret"]
+
+
+@pytest.mark.asyncio
 async def test_a_stop_that_was_given_up_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If waiting for `stop` is given up, `kill` ends the bot and leaves no task of it."""
     bot = _Bot()
