@@ -44,10 +44,10 @@ class ParticipationStatistics:
         cost = guild.costs.last_hour(now)
         if cost != Cost():
             sentences.append(Text("The last hour took {amounts}.", amounts=_amounts(cost, guild.costs.ceiling)))
-        sentences.append(Text("I speak in the mode {mode}.", mode=guild.voice_mode.value))
         if guild.listens_only:
-            sentences.append(Text("I only write down what is said."))
-        elif guild.silence.always:
+            return joined((*sentences, Text("I only write down what is said.")))
+        sentences.append(Text("I speak in the mode {mode}.", mode=guild.voice_mode.value))
+        if guild.silence.always:
             sentences.append(Text("A moderator has silenced me."))
         elif silenced:
             sentences.append(Text("I am silenced for now; /talk lets me speak."))

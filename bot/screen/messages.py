@@ -6,13 +6,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bot.errors import BotError
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-SURFACES = {"monitor": "the whole screen", "window": "a window", "browser": "a browser tab"}
-ANY_SURFACE = "a screen"
+SURFACES = {"monitor": Text("the whole screen"), "window": Text("a window"), "browser": Text("a browser tab")}
+ANY_SURFACE = Text("a screen")
 # A recap is one turn. The notes contain the rest.
 RECAP_CHARS = 600
 
@@ -35,7 +36,10 @@ class ShareEnd(StrEnum):
     OPTED_OUT = "opted_out"
 
 
-OPTED_OUT = "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
+OPTED_OUT = Text(
+    "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
+)
+TOO_MANY = Text("As many screens are shared here as may be. Ask somebody to stop first.")
 
 # Shown on the page to the person who shared.
 END_MESSAGES = {

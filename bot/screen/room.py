@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import OPTED_OUT, ScreenError, ShareEnd, describe_surface, format_recap, format_share_start
+from bot.screen.messages import (
+    OPTED_OUT,
+    TOO_MANY,
+    ScreenError,
+    ShareEnd,
+    describe_surface,
+    format_recap,
+    format_share_start,
+)
 from bot.screen.share import MisbehavedError, Share
+from bot.texts.text import Text, counted, joined, verbatim
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
 from voice.screen.notes import ScreenNoteReason
@@ -178,7 +187,9 @@ class RoomScreens:
     def require_present(self, user_id: int) -> None:
         """Raises `ScreenError` unless that person is in the channel now."""
         if self.person(user_id) is None:
-            raise ScreenError(f"Join {self.place.name} first: I watch a screen only with people who are there.")
+            raise ScreenError(
+                Text("Join {channel} first: I watch a screen only with people who are there.", channel=self.place.name)
+            )
 
     def full(self) -> bool:
         """Return whether the room has reached its limit of shared screens."""
@@ -193,7 +204,7 @@ class RoomScreens:
         while (earlier := self._sharers.get(person.id)) is not None:
             await self.end(earlier, ShareEnd.SUPERSEDED)
         if self.full():
-            raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
+            raise ScreenError(TOO_MANY)
         named = replace(person, name=self._memory.name_of(str(person.id), person.name))
         sharer = self._sharers[person.id] = Sharer(named, nonce, self._memory.external_changes)
         return sharer
@@ -308,16 +319,25 @@ class RoomScreens:
     def find(self, user_id: int) -> Sharer | None:
         return self._sharers.get(user_id)
 
-    def status(self) -> str:
+    def status(self) -> Text:
         """Return plain sentences that say who shares what."""
-        sentences = [
-            f"{sharer.person.name} has shared {sharer.share.surface} for "
-            f"{_minutes(self._clock.monotonic() - sharer.share.began_at)}; I took {_count(sharer.notes, 'note')}."
-            + (f" {sharer.share.trouble}" if sharer.share.trouble else "")
-            for sharer in self._sharers.values()
-            if sharer.share is not None
-        ]
-        return " ".join(sentences) or "Nobody shares a screen with me. /watch start gives you a link."
+        sentences: list[Text] = []
+        for sharer in self._sharers.values():
+            if sharer.share is None:
+                continue
+            sentences += (
+                Text(
+                    "{name} has shared {surface} for {minutes}; I took {notes}.",
+                    name=sharer.person.name,
+                    surface=sharer.share.surface,
+                    minutes=_minutes(self._clock.monotonic() - sharer.share.began_at),
+                    notes=counted(sharer.notes, "{count} note", "{count} notes"),
+                ),
+                verbatim(sharer.share.trouble or ""),
+            )
+        return (
+            joined(sentences) if sentences else Text("Nobody shares a screen with me. /watch start gives you a link.")
+        )
 
     # -- session memory --------------------------------------------------------------------------------------
 
@@ -391,13 +411,14 @@ class RoomScreens:
                 share for share in shares if wanted in share.who.casefold()
             ]
         if not matching:
-            raise ToolError("Nobody of that name shares a screen now." if who else "Nobody shares a screen now.")
+            nobody = Text("Nobody shares a screen now.")
+            raise ToolError(Text("Nobody of that name shares a screen now.") if who else nobody)
         if len(matching) > 1:
             names = ", ".join(share.who for share in matching)
-            raise ToolError(f"Several people share a screen: {names}. Say whose.")
+            raise ToolError(Text("Several people share a screen: {names}. Say whose.", names=names))
         (share,) = matching
         if shares[share].disconnected_since is not None:
-            raise ToolError(f"{share.who}'s page is not connected; no picture comes now.")
+            raise ToolError(Text("{name}'s page is not connected; no picture comes now.", name=share.who))
         try:
             seen = await share.look(question)
         except VisionError as error:
@@ -405,10 +426,6 @@ class RoomScreens:
         return f"On {share.who}'s screen ({share.surface}) now:\n{seen}"
 
 
-def _minutes(seconds: float) -> str:
+def _minutes(seconds: float) -> Text:
     minutes = round(seconds / 60)
-    return _count(minutes, "minute") if minutes else "less than a minute"
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number} {one if number == 1 else one + 's'}"
+    return counted(minutes, "{count} minute", "{count} minutes") if minutes else Text("less than a minute")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.screen.messages import END_MESSAGES, ScreenError, ShareEnd
+from bot.screen.messages import END_MESSAGES, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.room import RoomScreens
+from bot.texts.text import Text
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks, new_key
 
@@ -119,13 +120,13 @@ class Screens:
     def invite(self, guild_id: int, user_id: int) -> str:
         """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
         if not self._settings.enabled:
-            raise ScreenError("Sharing screens is switched off here (screen.enabled).")
+            raise ScreenError(Text("Sharing screens is switched off here (screen.enabled)."))
         room = self._rooms.get(guild_id)
         if room is None:
-            raise ScreenError("I am not in a voice channel here. Join one and use /join first.")
+            raise ScreenError(Text("I am not in a voice channel here. Join one and use /join first."))
         room.require_present(user_id)
         if room.find(user_id) is None and room.full():
-            raise ScreenError("As many screens are shared here as may be. Ask somebody to stop first.")
+            raise ScreenError(TOO_MANY)
         log.info("screen_link_given", guild_id=guild_id, user_id=user_id)
         return self._links.give(guild_id=guild_id, user_id=user_id, session_id=room.session_id, now=self._clock.now())
 

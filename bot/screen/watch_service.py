@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import OPTED_OUT, ScreenError, ShareEnd
+from bot.texts.text import Text, sentence_of
 
 if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipations
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from bot.screen.screens import Screens
     from bot.web.server import WebServer
 
-NOT_HERE = "I am not in a voice channel here. Join one and use /join first."
+NOT_HERE = Text("I am not in a voice channel here. Join one and use /join first.")
 
 
 class WatchService:
@@ -51,7 +52,7 @@ class WatchService:
             await room.end(sharer, ShareEnd.COMMAND)
         return len(wanted)
 
-    def status(self, guild_id: int) -> str:
+    def status(self, guild_id: int) -> Text:
         """Return plain sentences that say who shares what. Raises `ScreenError`."""
         return self._room(guild_id).status()
 
@@ -62,7 +63,7 @@ class WatchService:
         try:
             return await room.look(question, who=who)
         except ToolError as error:
-            raise ScreenError(str(error)) from error
+            raise ScreenError(sentence_of(error)) from error
 
     def _room(self, guild_id: int) -> RoomScreens:
         room = self._screens.room(guild_id)

@@ -45,7 +45,7 @@ class ScreenSharing(Protocol):
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
         """End a member's share, or all shares; return how many ended."""
 
-    def status(self, guild_id: int) -> str:
+    def status(self, guild_id: int) -> Text:
         """Return who shares what."""
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
@@ -72,7 +72,7 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
     @group.command(name="status", description="Who shares a screen with me, and since when.")
     async def status(interaction: discord.Interaction) -> None:
         async def told(guild_id: int) -> Text:
-            return verbatim(watching.status(guild_id))
+            return watching.status(guild_id)
 
         await _answer(interaction, told)
 

@@ -12,6 +12,7 @@ from bot.discord.access import PEOPLE, Who
 from bot.discord.client import connected
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, format_ended
 from bot.screen.messages import ScreenError
+from bot.texts.text import Text, verbatim
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
 
@@ -42,10 +43,10 @@ class Desk:
         self.stopped.append((user_id, everybody))
         return 2 if everybody else 1
 
-    def status(self, guild_id: int) -> str:
+    def status(self, guild_id: int) -> Text:
         """Return a status."""
         self._refuse()
-        return "Ada has shared a window for 3 minutes."
+        return verbatim("Ada has shared a window for 3 minutes.")
 
     async def look(self, guild_id: int, user_id: int, question: str, *, who: str | None) -> str:
         """Record the question, and return an answer."""
