@@ -150,6 +150,9 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         assert await tab.page.locator(".turn").count() == 1
         await house.play(70)
         await tab.says("Last fold at")
+        # The newest line is in view.
+        end = "(log) => log.scrollHeight - log.scrollTop - log.clientHeight"
+        assert await tab.page.locator("[role=log]").evaluate(end) < 60
         moved = await tab.page.evaluate("document.querySelector('.cursor').style.transform")
         assert moved != "translateX(0px)"
         assert await tab.page.locator(".fold").count() >= 1

@@ -102,9 +102,10 @@ class Room {
       el("h2", { id: `${id}-title`, text: title }), ...content);
     this.title = el("h1", { tabindex: "-1", text: "Live" });
     this.place = el("p", { class: "quiet place" });
-    this.turns = el("ol", { class: "turns", role: "log", "aria-live": "off", "aria-label": "The conversation", tabindex: "0" });
+    this.turns = el("ol", {});
+    this.log = el("div", { class: "turns", role: "log", "aria-live": "off", "aria-label": "The conversation", tabindex: "0" }, this.turns);
     this.nothing = el("p", { class: "quiet", text: "Nobody has said anything yet." });
-    this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.turns.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
+    this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.log.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
     this.people = el("ul", { class: "people" });
     this.mode = el("p", { class: "quiet" });
     this.summary = el("p", { class: "summary" });
@@ -122,7 +123,7 @@ class Room {
         el("div", { class: "column wide" },
           panel("memory", "Memory", this.picture.root, this.lastFold),
           panel("conversation", "Conversation", el("label", { class: "aloud", for: "aloud" }, this.aloud, " Let a screen reader speak new lines"),
-            this.nothing, this.turns),
+            this.nothing, this.log),
           panel("so-far", "Summary", this.summary, this.summaryChars),
           panel("screens", "Screen notes", this.noNotes, this.notes)),
         el("div", { class: "column" },
@@ -158,7 +159,7 @@ class Room {
     this.place.replaceChildren(`${found.guild} · since `, time(found.opened_at, "short"));
     this.turns.replaceChildren();
     for (const turn of found.turns) this.addTurn(turn);
-    this.turns.scrollTop = this.turns.scrollHeight;
+    this.log.scrollTop = this.log.scrollHeight;
     this.notes.replaceChildren();
     for (const note of found.notes) this.addNote(note);
     this.noNotes.hidden = found.notes.length > 0;
@@ -207,11 +208,11 @@ class Room {
 
   /* Change the list of turns; stay at its end if the reader was there. */
   atEnd(change) {
-    const list = this.turns;
-    const follows = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+    const { log } = this;
+    const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
     change();
-    this.nothing.hidden = list.childElementCount > 0;
-    if (follows) list.scrollTop = list.scrollHeight;
+    this.nothing.hidden = this.turns.childElementCount > 0;
+    if (follows) log.scrollTop = log.scrollHeight;
   }
 
   addHeard(data) {
