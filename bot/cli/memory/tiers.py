@@ -131,10 +131,13 @@ def prune() -> None:
     settings = load()
     done = asyncio.run(_prune(settings))
     days = settings.tiers.retention_days
-    say(f"Pruned {count(done.pruned, 'archived segment')} (older than {settings.tiers.prune_after_days:g} days).")
-    if days:
-        say(f"Deleted {count(len(done.sessions), 'session')} (ended {days:g} days ago).")
-        say(f"Deleted {count(done.log_lines, 'log line')} (written {days:g} days ago).")
+    parts = (
+        (done.pruned, "Pruned", "archived segment", f"older than {_days(settings.tiers.prune_after_days)}"),
+        (len(done.sessions), "Deleted", "session", f"ended {_days(days)} ago"),
+        (done.log_lines, "Deleted", "log line", f"written {_days(days)} ago"),
+    )
+    told = [f"{verb} {count(number, noun)} ({when})." for number, verb, noun, when in parts if number]
+    say("\n".join(told) or "Nothing was old enough.")
     if not done.wiped:
         say("Another program is reading the database. Close it and run this again to wipe the deleted text.")
 
@@ -299,6 +302,10 @@ def _format_changes(done: TierChanges) -> str:
     if done.archive:
         lines.append(f"Archived {count(len(done.archive), 'segment')}: {_turns(done.archive)}.")
     return "\n".join(lines)
+
+
+def _days(number: float) -> str:
+    return f"{number:g} day{'' if number == 1 else 's'}"
 
 
 def _turns(segments: Sequence[SegmentId]) -> str:

@@ -62,7 +62,7 @@ def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str], m
     assert "Archived 3 segments" in told(capsys, "memory", "archive")
     found = json.loads(told(capsys, "memory", "search", "gate code", "--json"))
     assert {each["kind"] for each in found} == {"turn"}
-    assert "Pruned 0 archived segments" in told(capsys, "memory", "prune")
+    assert told(capsys, "memory", "prune") == "Nothing was old enough.\n"
     assert "Cleared: 4 archived segments" in told(capsys, "memory", "archive", "--clear", "--yes")
     assert states(capsys) == ["pruned"] * 4
 
@@ -91,7 +91,7 @@ def test_retention_deletes_whole_sessions(
     at_evening(data_dir, end)
     monkeypatch.setenv("ROOMTONE_TIERS__RETENTION_DAYS", "1")
     out = told(capsys, "memory", "prune")
-    assert "Deleted 1 session (ended 1 days ago)." in out
+    assert "Deleted 1 session (ended 1 day ago)." in out
     assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
 
 
