@@ -239,6 +239,8 @@ class Room:
                 await conversation.finish()
                 if screens is not None:
                     await screens.finish()
+                while not self._membership_changes.empty():
+                    await conversation.on_membership(self._membership_changes.get_nowait())
                 await conversation.record_gathered_membership(room_ends=True)
                 for task in running:
                     task.cancel()

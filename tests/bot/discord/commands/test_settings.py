@@ -156,6 +156,14 @@ async def test_everything_is_shown_to_managers_alone() -> None:
             await server.use("show", BEN)
 
 
+@pytest.mark.asyncio
+async def test_languages_are_suggested_while_somebody_types() -> None:
+    """Discord gets the languages for what is typed so far."""
+    async with online() as server:
+        suggested = await server.local.suggest(ADA, "settings language", "language", "de")
+        assert suggested == [("default", "default"), ("Deutsch", "de")]
+
+
 def test_every_setting_has_its_field_and_fits_discord() -> None:
     """The longest values fit into one embed."""
     ids = tuple(10**18 + number for number in range(25))
