@@ -21,6 +21,7 @@ from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
+from bot.discord.commands.recall import RecallSearch, add_recall
 from bot.discord.commands.recap import add_recap
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.settings import OperatorSettings, add_settings_command
@@ -48,7 +49,7 @@ from bot.wiring.services import open_services, open_stores
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from datetime import tzinfo
 
     from bot import events
@@ -155,7 +156,7 @@ async def running_bot(
                 add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
             ),
             add_help,
-            *_memory_commands(services.readable, catch_up, zone),
+            *_memory_commands(services.readable, catch_up, zone, clock.now),
         ]
         client = await stack.enter_async_context(
             connected(settings.discord, supervisor, commands, metronome, participation, stores.servers, catch_up)
@@ -222,12 +223,15 @@ def _privacy(
     return partial(add_privacy_commands, records=records, facts=facts)
 
 
-def _memory_commands(memory: ReadableMemory | None, catch_up: CatchUp | None, zone: tzinfo) -> list[AddCommands]:
+def _memory_commands(
+    memory: ReadableMemory | None, catch_up: CatchUp | None, zone: tzinfo, now: Callable[[], float]
+) -> list[AddCommands]:
     """Return what adds the commands that show what was said."""
     if memory is None or catch_up is None:
         return []
     return [
         partial(add_catch_up, catch_up=catch_up),
+        partial(add_recall, search=RecallSearch(memory.recall, memory.reader, now=now, zone=zone)),
         partial(add_recap, reader=memory.reader, digests=memory.digests, zone=zone),
         partial(add_transcript, reader=memory.reader, zone=zone),
     ]

@@ -104,6 +104,7 @@ RULES: Mapping[str, Rule] = {
     "settings live-message": Rule(Who.MANAGERS, default=_MANAGE),
     "help": Rule(Who.EVERYBODY),
     "catch-up": Rule(Who.EVERYBODY, cooldown=_SELDOM),
+    "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(10, 60.0)),
     "recap": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT),

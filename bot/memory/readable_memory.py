@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bot.memory.digests import Digests
-    from bot.memory.recall import Recall
+    from bot.memory.personal_recall import PersonalRecall
     from bot.memory.session_reader import SessionReader
 
 
 @dataclass(frozen=True, slots=True)
 class ReadableMemory:
-    """One process's readable memory. `reach`: how far a search goes, as in `recall.scope`; None: search is off."""
+    """One process's readable memory."""
 
     reader: SessionReader
     digests: Digests
-    recall: Recall
-    reach: str | None
+    recall: PersonalRecall

@@ -199,20 +199,8 @@ class RoomRecall:
         return replace(self.scope, in_view=(self._place.session_id, seq))
 
     def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
-        """Return the hits that may be shown.
-
-        While somebody withholds their words, these are only the other people's own words: summaries, notes and the
-        bot's answers may repeat what was withheld.
-        """
-        withheld = self._withheld(self._place.guild_id)
-        if not withheld:
-            return tuple(found)
-        return tuple(
-            replace(hit, turns=tuple(turn for turn in hit.turns if _is_of_others(turn, withheld)))
-            for hit in found
-            if hit.kind is PassageKind.TURN
-            and any(turn.seq == hit.seq and _is_of_others(turn, withheld) for turn in hit.turns)
-        )
+        """Return the hits that may be shown."""
+        return without_withheld(found, self._withheld(self._place.guild_id))
 
     async def memory_search(
         self,
@@ -248,6 +236,22 @@ class RoomRecall:
         if self._accesses is not None and found:
             self._accesses.note(self._place.session_id, found[0].seq, found[-1].seq)
         return found
+
+
+def without_withheld(found: Sequence[RecallHit], withheld: frozenset[str]) -> tuple[RecallHit, ...]:
+    """Return the hits that may be shown. `withheld`: the ids of the people who withhold their words.
+
+    While there are any, these are only the other people's own words: summaries, notes and the bot's answers may repeat
+    what was withheld.
+    """
+    if not withheld:
+        return tuple(found)
+    return tuple(
+        replace(hit, turns=tuple(turn for turn in hit.turns if _is_of_others(turn, withheld)))
+        for hit in found
+        if hit.kind is PassageKind.TURN
+        and any(turn.seq == hit.seq and _is_of_others(turn, withheld) for turn in hit.turns)
+    )
 
 
 def _is_of_others(turn: Turn, withheld: frozenset[str]) -> bool:

@@ -82,6 +82,10 @@ class SessionReader:
         newest = await self._sessions.in_channels(guild_id, channels, limit=1)
         return newest[0] if newest else None
 
+    async def withheld_on(self, guild_id: int) -> frozenset[str]:
+        """Return the ids of the people of a guild who opted out."""
+        return await self._withheld(guild_id)
+
     async def read(self, session: StoredSession) -> ReadSession:
         """Return the turns of a session that may be told."""
         assert session.guild_id is not None, "only sessions of a guild are found"

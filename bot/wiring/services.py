@@ -16,6 +16,7 @@ from bot.llm.factory import open_budget, open_model
 from bot.memory.access_log import AccessLog
 from bot.memory.digests import Digests
 from bot.memory.people import PeopleBook
+from bot.memory.personal_recall import PersonalRecall
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.realtime.port import RealtimeServices, session_factory
@@ -191,7 +192,7 @@ async def open_services(
         guild_policy=policy,
         notice=ListeningNotice(settings.room.notice, recipients(settings)),
         health=health.summary,
-        readable=ReadableMemory(reader, digests, recall, reach),
+        readable=ReadableMemory(reader, digests, PersonalRecall(recall, reader, reach=reach, accesses=accesses)),
         show_live=dashboard.live.show,
     )
 

@@ -71,6 +71,7 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("settings live-message", None): (MANAGERS, MANAGERS),
     ("help", None): (ANYBODY, ANYBODY),
     ("catch-up", None): (ANYBODY, ANYBODY),
+    ("recall", None): (ANYBODY, ANYBODY),
     ("recap", None): (ANYBODY, ANYBODY),
     ("transcript", None): (ANYBODY, ANYBODY),
     ("watch start", None): (WITH_ROLE, NOBODY),

@@ -20,6 +20,7 @@ from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import add_privacy_commands
+from bot.discord.commands.recall import add_recall
 from bot.discord.commands.recap import add_recap
 from bot.discord.commands.rolling_context import add_rolling_context
 from bot.discord.commands.settings import add_settings_command
@@ -178,6 +179,7 @@ def all_command_adders() -> list[AddCommands]:
         partial(add_persona, choices=NOTHING),
         partial(add_settings_command, servers=NOTHING, participation=NOTHING, operator=NOTHING),
         partial(add_catch_up, catch_up=NOTHING),
+        partial(add_recall, search=NOTHING),
         partial(add_recap, reader=NOTHING, digests=NOTHING, zone=NOTHING),
         partial(add_transcript, reader=NOTHING, zone=NOTHING),
         add_help,

@@ -41,7 +41,7 @@ async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
 
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
         digests = Digests(reader, SessionHistory(database), summariser_of=summariser_of)
-        house.readable = ReadableMemory(reader, digests, cast("Any", None), None)
+        house.readable = ReadableMemory(reader, digests, cast("Any", None))
         yield house
 
 

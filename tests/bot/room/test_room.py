@@ -579,7 +579,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Litera
     async with a_house(tmp_path) as house:
         house.listen = ListenRequest(target, 601)
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
-        house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None), None)
+        house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
         async with living(house):
             assert "I say nothing." in house.place.notices[0]
             assert "take part" not in house.place.notices[0]

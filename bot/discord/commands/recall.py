@@ -1,0 +1,284 @@
+"""The slash command /recall: searches what was said, and shows it in pages that only the person sees.
+
+Every press of a button searches again, so that nothing is shown that the person may not see any more, or that was
+forgotten or withheld meanwhile. What was said after the command was used is left out, so the pages stay the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import discord
+from discord import app_commands
+
+from bot.discord.answers import answer, embed_in, escaped, language_of
+from bot.discord.audience import nearest_channels, readable_channels
+from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
+from bot.time_phrases import TimeNotUnderstoodError, parse_moment
+from compaction.errors import StoreError
+from compaction.memory.passage import PassageKind
+from compaction.model import SessionId, TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import tzinfo
+
+    from bot.memory.personal_recall import PersonalRecall
+    from bot.memory.session_reader import SessionReader
+    from compaction.memory.recall import RecallHit
+    from compaction.model import Turn
+
+PAGE = 4
+# So many turns before and after a hit are shown around it.
+AROUND = 6
+# Discord lets a bot change an answer that only one person sees for fifteen minutes.
+BUTTONS_S = 14 * 60
+MOST_WORDS_CHARS = 200
+_TURN_CHARS, _HIT_CHARS, _PAGE_CHARS = 280, 940, 3_800
+OFF = Text("Whoever runs me has switched memory search off (recall.enabled).")
+NOTHING = Text("Nothing that was said or shown is about that, in what you may see.")
+GONE = Text("That is not there any more, or you may not see it now.")
+MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 hours ago or 2026-01-31.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a person has asked for, and what they see of it. Times: UTC epoch seconds.
+
+    `around`: the session and turn whose neighbourhood they look at; None: the results.
+    """
+
+    words: str
+    speaker: str | None
+    since: float | None
+    until: float
+    page: int = 0
+    around: tuple[SessionId, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A hit with its channel's name."""
+
+    hit: RecallHit
+    channel: str
+
+
+class RecallSearch:
+    """Searches and shows. `now`: UTC epoch seconds; `zone`: of the times that people write."""
+
+    def __init__(
+        self, recall: PersonalRecall, reader: SessionReader, *, now: Callable[[], float], zone: tzinfo
+    ) -> None:
+        self._recall = recall
+        self._reader = reader
+        self._now = now
+        self._zone = zone
+
+    async def begin(self, interaction: discord.Interaction, words: str, who: str | None, since: str | None) -> None:
+        """Answer the command with the first page."""
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        now = self._now()
+        try:
+            begun = None if since is None else parse_moment(since, now=now, zone=self._zone)
+        except TimeNotUnderstoodError:
+            await answer(interaction, MOMENT)
+            return
+        sentence, embed, view = await self._view(interaction, _Shown(words, who, begun, now))
+        await answer(
+            interaction,
+            sentence,
+            embed=discord.utils.MISSING if embed is None else embed,
+            view=discord.utils.MISSING if view is None else view,
+        )
+
+    async def turn(self, interaction: discord.Interaction, wanted: _Shown) -> None:
+        """Answer a press: show something else in the same message."""
+        await interaction.response.defer()
+        sentence, embed, view = await self._view(interaction, wanted)
+        await interaction.edit_original_response(
+            content=in_language(sentence, language_of(interaction)),
+            embeds=[] if embed is None else [embed],
+            view=view,
+            allowed_mentions=discord.AllowedMentions.none(),
+        )
+
+    async def _view(
+        self, interaction: discord.Interaction, wanted: _Shown
+    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
+        """Return a sentence if there is nothing to show, else the embed and its buttons."""
+        if not self._recall.enabled:
+            return OFF, None, None
+        try:
+            if wanted.around is not None:
+                return await self._neighbourhood(interaction, wanted, wanted.around)
+            return await self._results(interaction, wanted)
+        except StoreError as error:
+            return Text("I cannot look that up now. {error}", error=sentence_of(error)), None, None
+
+    async def _results(
+        self, interaction: discord.Interaction, wanted: _Shown
+    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
+        assert interaction.guild_id is not None, "guild_only"
+        channels = readable_channels(interaction)
+        hits = await self._recall.search(
+            wanted.words,
+            guild_id=interaction.guild_id,
+            channels=channels,
+            nearest=nearest_channels(interaction),
+            speaker=wanted.speaker,
+            since=wanted.since,
+            until=wanted.until,
+        )
+        if not hits:
+            return NOTHING, None, None
+        pages = -(-len(hits) // PAGE)
+        page = min(wanted.page, pages - 1)
+        shown: list[_Found] = []
+        for hit in hits[page * PAGE : (page + 1) * PAGE]:
+            session = await self._reader.find(interaction.guild_id, channels, session_id=hit.session_id)
+            if session is not None and session.channel_id is not None:
+                shown.append(_Found(hit, channels[session.channel_id]))
+        language = language_of(interaction)
+        lines = [_hit_text(each, number, language)[:_HIT_CHARS] for number, each in enumerate(shown, start=1)]
+        found = counted(len(hits), "{count} place", "{count} places")
+        head = Text("{found}, the best first; page {page} of {pages}.", found=found, page=page + 1, pages=pages)
+        embed = embed_in(
+            language,
+            title=Text("What was said about {words}", words=escaped(wanted.words)),
+            text=joined((head, verbatim("\n\n".join(lines))), "\n\n"),
+        )
+        view = _Pages(self, replace(wanted, page=page), language)
+        view.add_pages(page, pages)
+        for number, each in enumerate(shown, start=1):
+            view.add_around(number, each.hit)
+        return verbatim(""), embed, view
+
+    async def _neighbourhood(
+        self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
+    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
+        assert interaction.guild_id is not None, "guild_only"
+        channels = readable_channels(interaction)
+        session_id, seq = around
+        language = language_of(interaction)
+        view = _Pages(self, wanted, language)
+        view.add_back()
+        session = await self._reader.find(interaction.guild_id, channels, session_id=session_id)
+        if session is None or session.channel_id is None:
+            return GONE, None, view
+        turns = (await self._reader.read(session)).turns
+        near = {turn.seq: turn for turn in turns if seq - AROUND <= turn.seq <= seq + AROUND}
+        if not near:
+            return GONE, None, view
+        lines = {each.seq: _turn_text(each, marks=each.seq == seq) for each in near.values()}
+        while sum(len(line) + 1 for line in lines.values()) > _PAGE_CHARS:
+            # Those farthest from the hit.
+            del lines[max(lines, key=lambda each: abs(each - seq))]
+        view.add_moves(turns, around)
+        embed = embed_in(
+            language,
+            title=Text("What was said in {channel}", channel=escaped(channels[session.channel_id])),
+            text=joined(
+                (
+                    verbatim(f"<t:{near[min(lines)].started_at:.0f}:f>"),
+                    verbatim("\n".join(lines.values())),
+                ),
+                "\n",
+            ),
+        )
+        return verbatim(""), embed, view
+
+
+class _Pages(discord.ui.View):
+    """The buttons below one answer. Only the person who sees the answer can press them."""
+
+    def __init__(self, search: RecallSearch, shown: _Shown, language: str) -> None:
+        super().__init__(timeout=BUTTONS_S)
+        self._search = search
+        self._shown = shown
+        self._language = language
+
+    def add_pages(self, page: int, pages: int) -> None:
+        """Add the buttons to the pages before and after, if there are several."""
+        if pages > 1:
+            self._add(Text("Before"), "before", replace(self._shown, page=page - 1), disabled=page == 0)
+            self._add(Text("Next"), "next", replace(self._shown, page=page + 1), disabled=page == pages - 1)
+
+    def add_around(self, number: int, hit: RecallHit) -> None:
+        """Add the button to what was said around a hit. Nothing was said around a note of a screen."""
+        if hit.kind is PassageKind.TURN and hit.seq is not None:
+            wanted = replace(self._shown, around=(hit.session_id, int(hit.seq)))
+            self._add(Text("Around {number}", number=number), f"around-{number}", wanted, row=1)
+
+    def add_back(self) -> None:
+        self._add(Text("Back"), "back", replace(self._shown, around=None))
+
+    def add_moves(self, turns: Sequence[Turn], around: tuple[SessionId, int]) -> None:
+        """Add the buttons to what was said before and after. `turns`: all of the session."""
+        session_id, seq = around
+        step = 2 * AROUND
+        earlier = replace(self._shown, around=(session_id, seq - step))
+        later = replace(self._shown, around=(session_id, seq + step))
+        self._add(Text("Earlier"), "earlier", earlier, disabled=turns[0].seq > seq - step + AROUND)
+        self._add(Text("Later"), "later", later, disabled=turns[-1].seq < seq + step - AROUND)
+
+    def _add(self, label: Text, custom_id: str, wanted: _Shown, *, row: int = 0, disabled: bool = False) -> None:
+        name = in_language(label, self._language)
+        button: discord.ui.Button[_Pages] = discord.ui.Button(
+            label=name, custom_id=f"roomtone:recall-{custom_id}", row=row, disabled=disabled
+        )
+
+        async def pressed(interaction: discord.Interaction) -> None:
+            # The message gets other buttons; these would be kept until their time is over.
+            self.stop()
+            await self._search.turn(interaction, wanted)
+
+        button.callback = pressed  # type: ignore[method-assign]
+        self.add_item(button)
+
+
+def add_recall(tree: app_commands.CommandTree[Any], *, search: RecallSearch) -> None:
+    """Put /recall on `tree`."""
+
+    @tree.command(name="recall", description="Search what was said here. Only you see what is found.")
+    @app_commands.describe(
+        words="What to look for: the words that people would have used.",
+        who="Only what this person said: their name.",
+        since="Only what was said from then on: 21:04, 45m, 2 hours ago or 2026-01-31.",
+    )
+    @app_commands.guild_only()
+    async def recall(
+        interaction: discord.Interaction,
+        words: app_commands.Range[str, 1, MOST_WORDS_CHARS],
+        who: app_commands.Range[str, 1, 100] | None = None,
+        since: app_commands.Range[str, 1, 50] | None = None,
+    ) -> None:
+        await search.begin(interaction, words, who, since)
+
+
+def _hit_text(found: _Found, number: int, language: str) -> str:
+    """Return a hit as people read it: when and where it was said, and the words with those around them."""
+    hit = found.hit
+    head = f"**{number}.** <t:{hit.at:.0f}:f> · {escaped(found.channel)}"
+    if hit.superseded_by is not None:
+        head += f" · *{in_language(Text('corrected later'), language)}*"
+    if hit.kind is PassageKind.NOTE:
+        seen = in_language(Text("on {name}'s screen", name=escaped(hit.speaker)), language)
+        return f"{head} · {seen}\n> {escaped(_cut(hit.text))}"
+    return "\n".join((head, *(f"> {_turn_text(turn, marks=turn.seq == hit.seq)}" for turn in hit.turns)))
+
+
+def _turn_text(turn: Turn, *, marks: bool) -> str:
+    """Return what was said in a turn, on one line. `marks`: in bold."""
+    said = " / ".join(
+        escaped(_cut(part.text))
+        if turn.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT} and part.text.startswith(part.speaker)
+        else f"{escaped(part.speaker)}: {escaped(_cut(part.text))}"
+        for part in turn.parts
+    )
+    return f"**{said}**" if marks else said
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TURN_CHARS else f"{text[:_TURN_CHARS].rsplit(' ', 1)[0]} …"

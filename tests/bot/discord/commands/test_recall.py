@@ -1,0 +1,205 @@
+"""/recall on the local Discord: who finds what, page by page, and what was said around it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from datetime import UTC
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, RecallSearch, add_recall
+from bot.memory.personal_recall import PersonalRecall
+from bot.memory.recall import Recall
+from bot.store.forgetting import SpeechForgetter
+from bot.store.search import SqlRecallIndex
+from bot.store.sessions import Sessions
+from bot.store.vector_store import VectorStore
+from compaction.errors import StoreError
+from compaction.model import Note, NoteId, TurnPart
+from rehearsal.discord.message_limits import check_embeds
+from rehearsal.errors import LocalDiscordError
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, remembered, seen
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from bot.discord.client import AddCommands
+    from bot.memory.session_reader import SessionReader
+    from tests.bot.evening import Evening
+
+
+@asynccontextmanager
+async def searching(folder: Path, *, reach: str | None = "guild", channel: int = LOUNGE) -> AsyncIterator[Remembered]:
+    """Start a local Discord with an evening and the command. `reach`: as in `recall.scope`."""
+
+    def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
+        index = SqlRecallIndex(evening.database, VectorStore(evening.database))
+        found = PersonalRecall(Recall(index, evening.store), reader, reach=reach, accesses=evening.accesses)
+        search = RecallSearch(found, reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
+        return [partial(add_recall, search=search)]
+
+    async with remembered(folder, commands, channel=channel) as here:
+        yield here
+
+
+@pytest.mark.asyncio
+async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(tmp_path: Path) -> None:
+    """Only the person sees it, escaped and in their language. `who` and `since` narrow it down."""
+    async with searching(tmp_path) as here:
+        assert (await here.use(BEN, "recall", words="gate code")).content == NOTHING
+        await here.say(ADA, "What is the code of the gate, @everyone?")
+        await here.say(BEN, "The gate code is **4411**, <@2001>.")
+        await here.say(ADA, "Thank you.")
+        reply = await here.use(BEN, "recall", words="gate code")
+        check_embeds(reply.payload["embeds"])
+        told = seen(reply)
+        assert told.startswith("What was said about gate code\n")
+        assert "**1.** <t:" in told
+        assert "· Evening" in told
+        assert "> **Ben: The gate code is 4411 , @\u200b2001 .**" in told
+        assert "[Around 1]" in told
+        of_ada = seen(await here.use(BEN, "recall", words="code", who="Ada"))
+        assert "> **Ada: What is the code" in of_ada
+        assert "> **Ben" not in of_ada
+        here.evening.clock.advance(60)
+        assert (await here.use(BEN, "recall", words="gate", since="30s")).content == NOTHING
+        assert (await here.use(BEN, "recall", words="gate", since="soon")).content == MOMENT
+        assert "die beste zuerst" in seen(await here.use(CHLOE, "recall", words="gate code"))
+        assert here.local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
+    """Buttons lead to the next page, to the words around a hit, along them, and back. The pages stay as they were."""
+    async with searching(tmp_path) as here:
+        for number in range(40):
+            await here.say((ADA, BEN)[number % 2], f"Parcel {number}: {('lemons', 'sundries', 'string')[number % 3]}.")
+        first = await here.use(BEN, "recall", words="lemons")
+        assert "14 places, the best first; page 1 of 4." in seen(first)
+        assert "[Before off] [Next]\n[Around 1] [Around 2] [Around 3] [Around 4]" in seen(first)
+        await here.say(ADA, "Lemons are sold out.")
+        second = await here.press(BEN, first, "roomtone:recall-next")
+        assert "14 places, the best first; page 2 of 4." in seen(second)
+        assert seen(second) != seen(first)
+        around = await here.press(BEN, second, "roomtone:recall-around-1")
+        check_embeds(around.payload["embeds"])
+        assert seen(around).startswith("What was said in Evening\n<t:")
+        assert seen(around).count("Parcel") >= 7
+        assert seen(around).count("**") == 2
+        assert "[Back] [Earlier" in seen(around)
+        earlier = await here.press(BEN, around, "roomtone:recall-earlier")
+        assert seen(earlier) != seen(around)
+        assert "page 2 of 4" in seen(await here.press(BEN, earlier, "roomtone:recall-back"))
+        with pytest.raises(LocalDiscordError, match="Only user"):
+            await here.press(ADA, first, "roomtone:recall-next")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("reach", "typed_in", "finds"),
+    [("guild", None, True), ("channel", None, True), ("session", None, True), (None, None, False)],
+)
+async def test_the_reach_is_that_of_the_settings(
+    tmp_path: Path, reach: str | None, typed_in: int | None, finds: bool
+) -> None:
+    """How far a search goes is what `recall.scope` says; without memory search the command says so."""
+    async with searching(tmp_path, reach=reach) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        reply = await here.use(BEN, "recall", words="gate code", channel_id=typed_in)
+        assert ("4411" in seen(reply)) is finds
+        assert finds or reply.content == OFF
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("reach", ["guild", "channel", "session"])
+async def test_who_may_not_enter_the_channel_finds_nothing(tmp_path: Path, reach: str) -> None:
+    """However far a search goes, it finds nothing of channels that the person may not enter."""
+    async with searching(tmp_path, reach=reach, channel=COMMITTEE) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        assert "4411" in seen(await here.use(ADA, "recall", words="gate code"))
+        for typed_in in (None, LOUNGE, COMMITTEE):
+            assert (await here.use(BEN, "recall", words="gate code", channel_id=typed_in)).content == NOTHING
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("reach", "finds"), [("guild", True), ("channel", False), ("session", False)])
+async def test_a_search_of_the_channel_leaves_other_channels_out(tmp_path: Path, reach: str, finds: bool) -> None:
+    """With `channel` and `session`, what was said in the channel where somebody is or types is searched alone."""
+    async with searching(tmp_path, reach=reach, channel=COMMITTEE) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        other = await Sessions(here.evening.database, here.evening.clock).open(
+            guild_id=GUILD.id, channel_id=LOUNGE, resume_within_s=60.0
+        )
+        spoken = (await here.evening.store.turns(here.evening.session_id, 0, 1))[0]  # type: ignore[arg-type]
+        words = TurnPart(str(BEN), "Ben", "Lemons are cheap.")
+        await here.evening.store.append_turn(
+            other.session.id, spoken.__class__(spoken.seq, spoken.kind, spoken.started_at, spoken.ended_at, (words,))
+        )
+        assert ("4411" in seen(await here.use(ADA, "recall", words="gate code", channel_id=LOUNGE))) is finds
+        assert "Lemons" in seen(await here.use(ADA, "recall", words="lemons", channel_id=LOUNGE))
+        assert "Lemons" in seen(await here.use(BEN, "recall", words="lemons"))
+
+
+@pytest.mark.asyncio
+async def test_what_is_withheld_or_forgotten_is_gone_from_the_pages(tmp_path: Path) -> None:
+    """Each press searches again: nothing is shown any more of who opted out or was forgotten meanwhile."""
+    async with searching(tmp_path) as here:
+        for number in range(12):
+            await here.say((ADA, BEN)[number % 2], f"The lemon {number} is ripe.")
+        first = await here.use(CHLOE, "recall", words="lemon")
+        assert "Ben: The lemon" in seen(first)
+        here.withheld.add(str(BEN))
+        second = await here.press(CHLOE, first, "roomtone:recall-next")
+        assert "Ada: The lemon" in seen(second)
+        assert "Ben" not in seen(second)
+        around = await here.press(CHLOE, second, "roomtone:recall-around-1")
+        assert "Ben" not in seen(around)
+        forgetter = SpeechForgetter(here.evening.database, here.evening.clock)
+        person = await forgetter.find_by_id(str(ADA))
+        assert person is not None
+        await forgetter.forget(person)
+        gone = await here.press(CHLOE, around, "roomtone:recall-earlier")
+        assert "Ada" not in seen(gone)
+        assert gone.content.startswith("Das gibt es nicht mehr")
+        assert GONE
+        back = await here.press(CHLOE, gone, "roomtone:recall-back")
+        assert (back.payload["embeds"], back.payload["components"]) == ([], [])
+
+
+@pytest.mark.asyncio
+async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:
+    """What was corrected later says so, and what was on a screen says whose. Long words are cut."""
+    async with searching(tmp_path) as here:
+        await here.say(BEN, "The gate code is 4411.")
+        await here.say(ADA, "The weather is fine.", after_s=60)
+        await here.say(BEN, "The gate code is not 4411 any more, it is 7702 now.", after_s=60)
+        told = seen(await here.use(CHLOE, "recall", words="gate code"))
+        assert "später korrigiert" in told
+        assert told.index("7702") < told.index("später korrigiert")
+        await here.evening.memory.add_note(Note(NoteId("n1"), here.evening.clock.now(), "Ada", "A map of Zanzibarq."))
+        reply = await here.use(BEN, "recall", words="Zanzibarq")
+        assert "on Ada's screen\n> A map of Zanzibarq." in seen(reply)
+        assert "Around" not in seen(reply)
+        for number in range(20):
+            await here.say(ADA, f"Quinces {number} {'(and_more) ' * 100}.")
+        long = await here.use(BEN, "recall", words="quinces")
+        check_embeds(long.payload["embeds"])
+        assert " …" in seen(long)
+        around = await here.press(BEN, long, "roomtone:recall-around-1")
+        check_embeds(around.payload["embeds"])
+        assert seen(around).count("**") == 2
+
+
+@pytest.mark.asyncio
+async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person reads what failed."""
+
+    async def fail(*_: object, **__: object) -> None:
+        raise StoreError("The disk is full.")
+
+    async with searching(tmp_path) as here:
+        monkeypatch.setattr(SqlRecallIndex, "count", fail)
+        assert (await here.use(BEN, "recall", words="gate")).content == "I cannot look that up now. The disk is full."
