@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+from sqlalchemy import insert
 
 from bot.guild import GuildChoice
 from bot.log_files import FORGOTTEN_VALUE, forget_in_logs
@@ -17,6 +18,7 @@ from bot.memory.erasing import PersonEraser
 from bot.settings import LogsSettings
 from bot.store.guilds import GuildStore
 from bot.store.segment_import import SegmentImporter, SegmentImportError
+from bot.store.tables import person_facts
 from bot.store.vector_store import VectorStore
 from compaction.memory.export_format import read_paragraph, read_record, segment_json
 from compaction.memory.restating import forgotten_words
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from bot.store.database import Database
     from compaction.summary.port import ChapterRequest, FoldRequest
 
 PERSON = "482915736640102939"
@@ -86,6 +89,8 @@ def traces(folder: Path) -> list[str]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         text = path.read_bytes().decode("utf-8", "replace")
         found += [f"{path.name}: {each}" for each in (PERSON, NAMES[0]) if each.casefold() in text.casefold()]
+        # SQLite stores the id in eight bytes where its column is a number.
+        found += [f"{path.name}: {PERSON}"] * path.read_bytes().count(int(PERSON).to_bytes(8, "big"))
         found += [f"{path.name}: {each}" for each in RARE if each in text.casefold()]
         found += [f"{path.name}: Will" for _ in re.finditer(r"\bWill\b(?! it )", text)]
         found += [f"{path.name}: {' '.join(run)}" for run in told.intersection(sixes(text))]
@@ -140,8 +145,6 @@ async def fill(evening: Evening) -> None:
     await says(evening, WORDS[3])
     await talk(evening, 90)
     await evening.memory.add_note(Note(NoteId("n3"), at, NAMES[0], "A map of Ostendq."))
-    tool_output = f"found: {NAMES[0]} ({PERSON}): {WORDS[1]}"
-    await evening.prompts.store_sent_texts(evening.session_id, [tool_output], is_current=lambda _: True)
     await evening.keeper.run_once(through=evening.memory.total_turns)
     await evening.upkeep_check()
     first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
@@ -152,10 +155,22 @@ async def fill(evening: Evening) -> None:
     while waiting := await vectors.unembedded(limit=50):
         await vectors.store("fake", {each: None if text is None else [1.0, 0.5] for each, text in waiting})
     await GuildStore(evening.database, evening.clock).choose(GUILD, GuildChoice(), by=int(PERSON))
+    await says(evening, "Nobody has drawn facts from this.")
     await evening.facts.forget(PERSON, GUILD)
+    # Afterwards, because this deletes facts and sent texts as well.
+    tool_output = f"found: {NAMES[0]} ({PERSON}): {WORDS[1]}"
+    await evening.prompts.store_sent_texts(evening.session_id, [tool_output], is_current=lambda _: True)
+    await note_fact(evening.database, evening.session_id)
 
 
-async def export(evening: Evening) -> list[object]:
+async def note_fact(database: Database, session_id: SessionId) -> None:
+    """Store a fact about the person that has neither name nor words of theirs, as a model may word it."""
+    values = {"id": f"{session_id}#fact", "session_id": session_id, "turn_seq": 0, "person_id": PERSON, "at": 0.0}
+    async with database.writing() as connection:
+        await connection.execute(insert(person_facts).values(values | {"name": "Q", "text": "Puts parcels into sheds."}))
+
+
+async def export(evening: Evening) -> list[dict[str, object]]:
     """Return the files of all segments, as an export writes them."""
     overview = await MemoryAdmin(evening.database, evening.clock).overview(evening.session_id)
     return [segment_json(tier.kept.segment, overview.record(tier)) for tier in overview.tiers]
@@ -202,6 +217,9 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
             await later.say("Bot, who likes parrots?", "Bob")
             await answers(later, f"Quillfeather does. {WORDS[0]}", to=0)
             await talk(later, 62)
+        async with Evening(path, name="quiet", clock=evening.clock) as quiet:
+            await quiet.say("It is late.", "Bob")
+            await note_fact(quiet.database, quiet.session_id)
         old = await export(evening)
         assert {each.split(": ")[1] for each in traces(data)} >= {PERSON, NAMES[0], "Will", *RARE}
 
@@ -214,6 +232,10 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         assert traces(data) == []
 
         assert await bring_back(evening, old) == len(old)
+        await evening.database.checkpoint()
+        assert traces(data) == []
+        renamed = [{**each, "session_id": "elsewhere"} for each in old if "with my aunt Petronella" in str(each)]
+        assert await bring_back(evening, renamed) == len(renamed) > 0
         await evening.database.checkpoint()
         assert traces(data) == []
         assert await bring_back(evening, await export(evening)) == 0

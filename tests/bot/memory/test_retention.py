@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import stat
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -193,6 +194,25 @@ async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pyte
             await asyncio.sleep(0)
         await clock.until_somebody_sleeps()
     assert days == [0.0, RETRY_S, RETRY_S + DAY_S, RETRY_S + 2 * DAY_S]
+
+
+@pytest.mark.asyncio
+async def test_logs_are_kept_as_long_as_sessions(tmp_path: Path) -> None:
+    """Log lines go after the retention time too, and with 0 days they stay. A file that was changed stays private."""
+    clock = FakeClock()
+    clock.advance(60 * DAY_S)
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    old, new = a_line(clock.now() - 31 * DAY_S, SECRET), a_line(clock.now() - 29 * DAY_S, "new")
+    log.write_text(old + new, "utf-8")
+    log.chmod(0o644)
+    async with open_database(tmp_path / "roomtone.db") as database:
+        for days, left in ((0.0, old + new), (30.0, new)):
+            settings = TierSettings(retention_days=days)
+            done = await Retention(database, settings, clock=clock, log_folder=log.parent).enforce()
+            assert done.log_lines == int(left == new)
+            assert log.read_text("utf-8") == left
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
 @pytest.mark.asyncio

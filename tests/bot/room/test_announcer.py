@@ -10,7 +10,7 @@ import pytest
 
 from bot.channel.port import Person
 from bot.room.announcer import GATHER_S, Announcer, NotAnnouncedError
-from bot.room.notice import ListeningNotice
+from bot.room.notice import NO_MARK, ListeningNotice
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
@@ -98,6 +98,19 @@ async def test_the_notice_is_spoken_where_it_cannot_be_written() -> None:
     await hall.announcer.begin()
     ((first, facts, *_),) = hall.spoken
     assert (first, "leaves the machine" in facts) == ("I listen.", True)
+
+
+@pytest.mark.asyncio
+async def test_each_notice_comes_with_the_mark() -> None:
+    """The mark is set again with each notice, and the notice says so if nothing shows that the bot listens."""
+    async with a_hall() as (hall, _):
+        assert hall.place.shown_as_listening
+        assert NO_MARK not in hall.place.notices[0]
+        hall.place.markable = False
+        await hall.come(BO)
+        await hall.wait(GATHER_S)
+        assert not hall.place.shown_as_listening
+        assert NO_MARK in hall.place.notices[1]
 
 
 @pytest.mark.asyncio

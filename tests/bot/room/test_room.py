@@ -379,8 +379,10 @@ async def test_where_nobody_can_agree_the_bot_leaves(tmp_path: Path) -> None:
         house.consent = RoomSettings(consent={"all": "ask"})
         house.place.writable = False
         async with living(house) as (_, task):
+            await settle(task.done)
             with pytest.raises(NotAnnouncedError):
-                await task
+                task.result()
+            assert house.voice.spoken == []
 
 
 @pytest.mark.asyncio

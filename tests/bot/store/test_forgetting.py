@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import insert
 
 from bot.memory.recall import Recall
 from bot.store import forgetting, forgotten, indexing, rows
 from bot.store.forgetting import ForgetReport, SpeechForgetter
 from bot.store.search import SqlRecallIndex
+from bot.store.tables import person_facts
 from bot.store.vector_store import VectorStore
 from compaction.folding import compactor
 from compaction.memory.passage import Scope
@@ -152,13 +154,18 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
-    """A single turn is forgotten with the facts taken from it, and the person's other turns stay."""
+    """A single turn is forgotten with the facts taken from it, however they are worded, and the person's other turns
+    stay.
+    """
     async with Evening(tmp_path / "a.db") as evening:
         await an_evening(evening)
+        drawn = {"id": "of-a-model", "session_id": evening.session_id, "turn_seq": 0, "person_id": "id-Ada", "at": 0.0}
+        async with evening.database.writing() as connection:
+            await connection.execute(insert(person_facts).values(drawn | {"name": "Ada", "text": "Puts parcels away."}))
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("id-Ada")
         done = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
-        assert (done.turns, done.notes, done.about) == (1, 0, 1)
+        assert (done.turns, done.notes, done.about) == (1, 0, 2)
         (about,) = await evening.people.facts_about(GUILD, "id-Ada")
         assert "boat" in about.text
         stored = await evening.store.load(evening.session_id)
