@@ -78,6 +78,28 @@ def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.
     assert out == told(capsys, "explain", "evening", "--turn", str(last + 1))
 
 
+def test_what_differs_is_not_called_exact(
+    evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A prompt whose digest is another one is not shown as what was sent, and messages of a call that nobody has stored
+    are shown as missing.
+    """
+    folder, sent = evening
+    turn = sent[-1].current.seq
+    lines = [json.loads(line) for line in log_path(folder).read_text("utf-8").splitlines()]
+    (built,) = [line for line in lines if line["event"] == "model_context_built" and line["answer_to"] == turn]
+    call = {"event": "model_call_sent", "session_id": "evening", "answer_to": turn, "message_digests": ["0" * 16]}
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(each) + "\n" for each in (built | {"digest": "0" * 16}, built | call)))
+    ask = ("explain", "evening", "--turn", str(turn), "--file", str(log))
+    out = told(capsys, *ask)
+    assert "was NOT made of exactly the parts below" in out
+    assert "exactly the parts below (the digest in the log matches)" not in out
+    assert "1 message left the process, 0 of them parts as above; NOT all of the others are stored any more." in out
+    shown = json.loads(told(capsys, *ask, "--json"))
+    assert (shown["exact"], shown["calls"][0]["exact"], shown["calls"][0]["messages"]) == (False, False, [None])
+
+
 def test_a_session_is_explained_as_a_whole(
     evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bot.cli.app import run_command_line
 from bot.cli.run import WITHOUT_DISCORD
+from bot.errors import SetupError
+from bot.logs import log_path
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from bot.cli.rehearsal.options import RehearsalOptions
 
@@ -35,3 +37,26 @@ def test_without_a_token_it_plays_and_keeps_the_rehearsal(
     assert [str(each.keep) for each in played] == ["data/trial"]
     assert run_command_line(["memory", "list"]) == 1
     assert "The trial in data/trial has one: `roomtone --config data/trial`" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("root", [False, True])
+def test_a_start_as_root_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, root: bool
+) -> None:
+    """A bot that runs as root says so in the log and on the terminal, with the remedy."""
+
+    def no_bot(*_: object, **__: object) -> None:
+        raise SetupError("This test starts no bot.")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("DISCORD_TOKEN", "1.local.test")
+    monkeypatch.setattr("bot.private_files.runs_as_root", lambda: root)
+    monkeypatch.setattr("bot.app.running_bot", no_bot)
+    assert run_command_line(["run"]) == 1
+    captured = capsys.readouterr()
+    assert "This test starts no bot." in captured.err
+    for told in (captured.out + captured.err, log_path(tmp_path / "data").read_text("utf-8")):
+        assert ("started_as_root" in told) is root
+        assert ("Run it as a user of its own" in " ".join(told.split())) is root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import discord
 import pytest
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
+    from voice.transport.outgoing import FrameSource
 
 ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
@@ -316,6 +317,31 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
             (600, "I listen."),
             (602, "I listen."),
         ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("require_e2ee", [False, True])
+async def test_the_voice_connection_demands_encryption_as_the_settings_do(
+    monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool
+) -> None:
+    """`discord.require_e2ee` reaches the voice connection of every channel that the bot joins."""
+    given: list[object] = []
+
+    def refuse(_channel: object, **options: object) -> None:
+        given.append(options["require_e2ee"])
+        raise LinkError("This test opens no connection.")
+
+    monkeypatch.setattr("bot.discord.place.VoiceLink.open", refuse)
+    async with LocalDiscord() as local:
+        settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
+        async with connected(settings, FakeHousehold()) as client:
+            place = client.place(local.guild.id, 600)
+            assert place is not None
+            source = cast("FrameSource", None)
+            with pytest.raises(LinkError):
+                async with place.connect(source, lambda _: None, excludes=lambda _: False):
+                    pass
+    assert given == [require_e2ee]
 
 
 @pytest.mark.asyncio

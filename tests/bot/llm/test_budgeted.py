@@ -26,7 +26,7 @@ from bot.llm.port import (
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
 from compaction.budget.estimator import Estimator
-from compaction.budget.messages import MessageToolCall
+from compaction.budget.messages import Message, MessageToolCall
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
@@ -290,3 +290,37 @@ async def test_what_tools_answered_ages_on_its_way() -> None:
     assert "characters left out" in fresh[0].content
     assert old[0].content.startswith("[Output of read_page, ")
     assert [message.tool_call_id for message in (*fresh, *old)] == ["c-1", "c-1"]
+
+
+TALK = [
+    Message("system", "You take part."),
+    Message("user", f"About Ada. {'word ' * 40}", kind=PartKind.PARTICIPANTS),
+    *(Message("user", f"turn {number} {'word ' * 40}") for number in range(13)),
+]
+READ = [
+    Message("assistant", "", tool_calls=(MessageToolCall("c-1", "read_file", '{"path": "plan.md"}'),), step=0),
+    Message("tool", "one door and one key\n" * 40, tool_call_id="c-1", name="read_file", step=0),
+    Message("user", "And plan.md?", step=7),
+]
+
+
+@pytest.mark.parametrize(
+    ("option", "messages", "kept", "lost"),
+    [
+        ({"preserve_system_prompt": True}, TALK, "You take part.", "turn 0"),
+        ({"preserve_system_prompt": False}, TALK, "turn 9", "You take part."),
+        ({"preserve_recent_turns": 0}, TALK, "About Ada.", "turn 3"),
+        ({"preserve_recent_turns": 13}, TALK, "turn 3", "About Ada."),
+        ({"preserve_recent_files": True}, READ, "one door", None),
+        ({"preserve_recent_files": False}, READ, "Output of read_file", "one door"),
+        ({"max_tool_output_tokens": 50}, READ, "characters left out", "one door and one key\n" * 30),
+    ],
+)
+def test_every_option_holds_for_the_call(
+    option: dict[str, object], messages: list[Message], kept: str, lost: str | None
+) -> None:
+    """What the settings say about which messages and outputs outlive others holds for what is sent."""
+    budget = Budget(BudgetSettings.model_validate(SMALL.model_dump() | option))
+    sent = "".join(each.content for each in budget.final_prompt(messages, max_output_tokens=100).messages)
+    assert kept in sent
+    assert lost is None or lost not in sent

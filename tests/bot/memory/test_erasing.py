@@ -167,7 +167,9 @@ async def note_fact(database: Database, session_id: SessionId) -> None:
     """Store a fact about the person that has neither name nor words of theirs, as a model may word it."""
     values = {"id": f"{session_id}#fact", "session_id": session_id, "turn_seq": 0, "person_id": PERSON, "at": 0.0}
     async with database.writing() as connection:
-        await connection.execute(insert(person_facts).values(values | {"name": "Q", "text": "Puts parcels into sheds."}))
+        await connection.execute(
+            insert(person_facts).values(values | {"name": "Q", "text": "Puts parcels into sheds."})
+        )
 
 
 async def export(evening: Evening) -> list[dict[str, object]]:

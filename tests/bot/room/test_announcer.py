@@ -104,12 +104,13 @@ async def test_the_notice_is_spoken_where_it_cannot_be_written() -> None:
 async def test_each_notice_comes_with_the_mark() -> None:
     """The mark is set again with each notice, and the notice says so if nothing shows that the bot listens."""
     async with a_hall() as (hall, _):
-        assert hall.place.shown_as_listening
+        shown = [hall.place.shown_as_listening]
         assert NO_MARK not in hall.place.notices[0]
         hall.place.markable = False
         await hall.come(BO)
         await hall.wait(GATHER_S)
-        assert not hall.place.shown_as_listening
+        shown.append(hall.place.shown_as_listening)
+        assert shown == [True, False]
         assert NO_MARK in hall.place.notices[1]
 
 

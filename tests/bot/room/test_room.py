@@ -17,6 +17,7 @@ from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.settings import BrainSettings
 from bot.brain.speech_output import TOO_MUCH
 from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import ListenRequest, MembershipChange, Person
 from bot.cli.rehearsal.written.audio import LoudnessDetector
@@ -38,7 +39,7 @@ from bot.store.guilds import GuildStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
-from compaction.model import Mode, TurnKind
+from compaction.model import Mode, Seq, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -370,6 +371,27 @@ async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) 
         assert isinstance(built, events.ContextBuilt)
         assert not any("walrus" in part.content.casefold() or "Ada" in part.content for part in built.parts)
         assert "Ada" not in house.recognizer.asked[-1][2]
+
+
+@pytest.mark.asyncio
+async def test_after_an_opt_out_no_earlier_result_of_a_tool_is_sent(tmp_path: Path) -> None:
+    """What tools found before an opt-out may repeat the person, so it is dropped at once, and again before the next
+    prompt, because a tool may have been running.
+    """
+    async with a_house(tmp_path) as house:
+        tools = Toolbox()
+        house.toolbox = lambda *_: tools
+        async with living(house):
+            await house.say(ADA.id, "The walrus sleeps in the shed.")
+            await house.say(BO.id, "Roomtone, what sleeps in the shed?")
+            await house.reply(1)
+            tools.exchanges.record(Seq(1), [ToolExchange((), ())])
+            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+            assert tools.exchanges.steps(Seq(1)) == 0
+            tools.exchanges.record(Seq(1), [ToolExchange((), ())])
+            await house.say(BO.id, "Roomtone, what time is it?")
+            await house.reply(2)
+            assert tools.exchanges.steps(Seq(1)) == 0
 
 
 @pytest.mark.asyncio

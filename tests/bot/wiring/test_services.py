@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot import events
+from bot.brain.tools.permission import Asker
 from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
+from bot.memory.recall import RecallScope
 from bot.participation.guild_participation import GuildParticipations
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
 from bot.wiring.settings import BotSettings
-from compaction.model import Mode
+from compaction.budget.messages import MessageToolCall
+from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
-from tests.bot.room.test_room import House, living
+from tests.bot.room.test_room import House, living, settle
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA
+from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -124,3 +127,61 @@ async def test_a_model_that_rests_is_told_in_the_rooms_status(tmp_path: Path) ->
         await house.reply(1)
         assert "The language model local-chat has not worked for " in room.status()
         assert room.status().endswith("refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one.")
+
+
+@pytest.mark.asyncio
+async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> None:
+    """A room's notice has the operator's sentence, and names the service that gets pictures of shared screens."""
+    eyes = {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"}
+    async with (
+        LocalChatServer() as server,
+        equipped(tmp_path, server, screen=eyes, room={"notice": "Hear ye."}) as house,
+        living(house),
+    ):
+        (notice,) = house.place.notices
+        assert notice.startswith("Hear ye.\n")
+        assert "pictures of shared screens to eyes.example.org (vision model eyes-1)" in notice
+
+
+@pytest.mark.asyncio
+async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path) -> None:
+    """What somebody said in an earlier session is quoted and found until they opt out, and not afterwards."""
+    async with LocalChatServer() as server, equipped(tmp_path, server) as house:
+        house.place.people = [ADA, BO]
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "The walrus sleeps in the green shed.")
+            room.close("left")
+            await settle(task.done)
+        tools = house.equipment.open_toolbox(
+            RecallScope(SessionId("other"), GUILD, house.place.channel_id), house.place
+        )
+        for hidden in (False, True):
+            await house.equipment.participation.set_opt_out(GUILD, ADA.id, out=hidden)
+            async with living(house) as (room, task):
+                await house.say(BO.id, "Roomtone, what sleeps in the green shed?")
+                await settle(lambda: bool(house.of(events.ContextBuilt)))
+                built = house.of(events.ContextBuilt).pop()
+                assert isinstance(built, events.ContextBuilt)
+                assert ("walrus" in str([part.content for part in built.parts])) is not hidden
+                asked = MessageToolCall("c", "memory_search", '{"query": "green shed"}')
+                found = await tools.for_asker(Asker(BO.id, "Bo", present=True)).run(asked)
+                assert ("walrus" in found) is not hidden
+                house.seen.clear()
+                room.close("left")
+                await settle(task.done)
+
+
+@pytest.mark.asyncio
+async def test_summaries_of_a_room_count_in_its_servers_hour(tmp_path: Path) -> None:
+    """The language model's calls for a room's summaries count in the hour of its server."""
+    async with LocalChatServer() as server, equipped(tmp_path, server) as house:
+        opened = await house.stores.sessions.open(guild_id=GUILD, channel_id=20, resume_within_s=0.0)
+        async with house.equipment.open_memory(opened.session.id, GUILD, lambda _: None) as memory:
+            for number in range(70):
+                at = house.clock.now()
+                part = TurnPart("1", "Ada", f"I put parcel {number} into shed {5000 + number}.")
+                await memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
+            memory.context(max_input_tokens=20_000)
+            await memory.settle()
+        guild = await house.equipment.participation.of_guild(GUILD)
+        assert guild.costs.last_hour(house.clock.monotonic()).calls == len(server.calls) > 0

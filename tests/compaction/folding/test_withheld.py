@@ -106,6 +106,33 @@ def test_a_note_of_their_screen_loses_name_and_content() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> None:
+    """If somebody opts out before their question is answered, the context has neither it nor their name at the note of
+    their screen.
+    """
+    summariser, out, clock = ExtractiveSummariser(), set[str](), FakeClock()
+    async with SessionMemory.open(
+        SessionId("s"),
+        store=InMemoryTurnStore(),
+        summariser=summariser,
+        fallback=summariser,
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=clock,
+    ) as memory:
+        memory.withhold(lambda: frozenset(out))
+        said = (TurnPart(ADA, "Ada", f"Where is my {SECRET}?"),)
+        asked = await memory.append(TurnKind.SPEECH, said, started_at=clock.now(), ended_at=clock.now())
+        await memory.add_note(Note(NoteId("n"), clock.now(), "Ada", "A page."))
+        for who, parts in (("Ada", said), (SOMEBODY, ())):
+            context = memory.context(current=asked, max_input_tokens=20_000)
+            assert [note.who for note in context.live_notes] == [note.who for note in memory.live_notes] == [who]
+            assert context.current is not None
+            assert context.current.parts == parts
+            out.add(ADA)
+
+
+@pytest.mark.asyncio
 async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
     """Nothing of Ada is in a context or in a fold's request after she
     opted out; what is folded later has a summary again.

@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
+from rehearsal.servers.realtime_responses import ResponseMaker
 from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
 from voice.errors import RealtimeError
@@ -115,6 +117,23 @@ async def test_people_are_heard_and_answered() -> None:
         assert await room.answer() == ("You said hello there", 1000)
         assert server.asked[0].items == (("user", "Ada speaks:"), ("user", "hello there"))
         assert server.asked[0].instructions == "Be kind."
+
+
+@pytest.mark.asyncio
+async def test_each_answer_logs_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has the tokens that the endpoint reports for an answer."""
+    made = ResponseMaker._of
+
+    def billed(self: ResponseMaker, *args: object, **others: object) -> dict[str, object]:
+        return {**made(self, *args, **others), "usage": {"input_tokens": 40, "output_tokens": 7}}  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ResponseMaker, "_of", billed)
+    with capture_logs() as logs:
+        async with served(FakeModel("hello there")) as server, room_of(server) as room:
+            await room.session.send_audio(_speech(), speakers="Ada speaks:")
+            await room.answer()
+    (line,) = [each for each in logs if each["event"] == "model_call_finished"]
+    assert (line["purpose"], line["prompt_tokens"], line["completion_tokens"]) == ("speech-to-speech", 40, 7)
 
 
 @pytest.mark.asyncio

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.port import VisionError
 
 GOOD = jpeg(screen())
+LIMITS = {resource.RLIMIT_AS: 512 * 1024 * 1024, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
 
 
 def decoder(act: str, *, ready: str = '{"ready": True}', timeout_s: float = 20.0) -> FrameDecoder:
@@ -106,11 +108,12 @@ def test_the_process_that_holds_the_token_has_no_decoder() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_the_decoder_may_write_no_file_and_take_no_memory_without_end() -> None:
+@pytest.mark.asyncio
+async def test_the_decoder_may_write_no_file_and_take_no_memory_without_end() -> None:
     """The process that decodes has limits on memory and on the size of files, and leaves no core dump."""
-    code = (
-        "import resource; from voice.screen.picture_worker import _limit; _limit(512 * 1024 * 1024); "
-        "print([resource.getrlimit(getattr(resource, 'RLIMIT_' + name)) for name in ('AS', 'FSIZE', 'CORE')])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "[(536870912, 536870912), (0, 0), (0, 0)]"
+    async with FrameDecoder() as of:
+        await of.decode(GOOD)
+        process = of._process._process
+        assert process is not None
+        limits = {each: resource.prlimit(process.pid, each) for each in LIMITS}
+    assert limits == {each: (most, most) for each, most in LIMITS.items()}

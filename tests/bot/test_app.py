@@ -1,0 +1,94 @@
+"""The running bot is made of all its parts: what the settings promise to people reaches Discord and the data folder."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from dataclasses import fields
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.app import running_bot
+from bot.clock import SystemClock
+from bot.discord.endpoint import point_at
+from bot.events import ignore_event
+from bot.memory.retention import DAY_S
+from bot.settings import DiscordSettings
+from bot.store.database import open_database
+from bot.store.sessions import Sessions
+from bot.wiring.settings import BotSettings
+from config.schema import Settings
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import ADA, PATIENCE_S, settings_for, settle
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def discord_itself() -> Iterator[None]:
+    """Point discord.py back at the real Discord after each test."""
+    yield
+    point_at(DiscordSettings())
+
+
+def settings_in(folder: Path, local: LocalDiscord) -> BotSettings:
+    """Return settings for the local Discord, without models on this machine and with a vision endpoint elsewhere."""
+    settings = Settings.model_validate(
+        {
+            "storage": {"data_dir": folder},
+            "models": {"directory": folder / "models"},
+            "asr": {"engine": "endpoint", "base_url": "http://127.0.0.1:9/v1", "model_dir": folder / "none"},
+            "web": {"port": 0},
+            "screen": {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"},
+        }
+    )
+    settings = settings.model_copy(update={"discord": settings_for(local)})
+    return BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+
+
+async def old_session(path: Path) -> None:
+    """Store a session that ended 31 days ago."""
+    clock = FakeClock(SystemClock().now() - 31 * DAY_S)
+    async with open_database(path) as database:
+        sessions = Sessions(database, clock)
+        opened = await sessions.open(guild_id=1, channel_id=2, resume_within_s=0.0)
+        await sessions.end(opened.session.id)
+
+
+def session_count(path: Path) -> int:
+    """Return how many sessions are stored."""
+    connection = sqlite3.connect(path)
+    try:
+        return int(connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
+    finally:
+        connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp_path: Path) -> None:
+    """An older data folder loses the rights of others, and what is older than 30 days is deleted, without settings
+    for either. /privacy names the services that get a part of the conversation.
+    """
+    data = tmp_path / "data"
+    path = data / "roomtone.db"
+    await old_session(path)
+    for each in (data, path):
+        each.chmod(0o755)
+    assert session_count(path) == 1
+    async with LocalDiscord() as local, running_bot(settings_in(data, local), observe=ignore_event, zone=UTC):
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (data, path)] == [0o700, 0o600]
+        await settle(lambda: session_count(path) == 0)
+        result = await local.invoke(ADA, "privacy")
+        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        (reply,) = result.replies
+        assert reply.ephemeral
+        assert "pictures of shared screens to eyes.example.org (vision model eyes-1)" in reply.content
+        assert "deleted 30 days after it was said or seen" in reply.content
+        commands = {command["name"] for _, command in local._state.all_commands()}
+        assert commands >= {"privacy", "my-data", "forget-me", "opt-out", "opt-in", "memory", "leave", "quiet"}
