@@ -92,7 +92,7 @@ def test_what_differs_is_not_called_exact(
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(each) + "\n" for each in (built | {"digest": "0" * 16}, built | call)))
     ask = ("explain", "evening", "--turn", str(turn), "--file", str(log))
-    out = told(capsys, *ask)
+    out = " ".join(told(capsys, *ask).split())
     assert "was NOT made of exactly the parts below" in out
     assert "exactly the parts below (the digest in the log matches)" not in out
     assert "1 message left the process, 0 of them parts as above; NOT all of the others are stored any more." in out
