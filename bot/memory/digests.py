@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# People wait for it, and a session that ends is closed after 20 s.
+# Somebody waits for the answer to their command.
 MODEL_TIMEOUT_S = 15.0
 
 
@@ -44,12 +44,10 @@ class Digests:
         history: SessionHistory,
         *,
         summariser_of: Callable[[int], Awaitable[Summariser]],
-        model_timeout_s: float = MODEL_TIMEOUT_S,
     ) -> None:
         self._reader = reader
         self._history = history
         self._summariser_of = summariser_of
-        self._model_timeout_s = model_timeout_s
 
     async def of(
         self,
@@ -57,15 +55,15 @@ class Digests:
         *,
         since: float = float("-inf"),
         until: float = float("inf"),
-        may_ask_model: bool = True,
+        model_timeout_s: float = MODEL_TIMEOUT_S,
     ) -> Digest:
         """Return the digest of what was said from `since` until `until` (UTC epoch seconds).
 
-        It is empty if nobody said anything then that may be told.
+        `model_timeout_s` 0: no model is asked. It is empty if nobody said anything then that may be told.
         """
         read = await self._reader.read(session)
         parts = await self._parts(read, since, until)
-        fold = await self._fold(session, parts) if may_ask_model and parts.stale else None
+        fold = await self._fold(session, parts, model_timeout_s) if model_timeout_s and parts.stale else None
         if fold is not None:
             again = await self._reader.read(session)
             if _within(again, since, until)[: len(parts.turns)] != _within(read, since, until):
@@ -83,17 +81,17 @@ class Digests:
 
         return await asyncio.to_thread(parts)
 
-    async def _fold(self, session: StoredSession, parts: DigestParts) -> Fold | None:
+    async def _fold(self, session: StoredSession, parts: DigestParts, within_s: float) -> Fold | None:
         """Return what the model makes of the stale turns; None if it fails or there is none."""
         assert session.guild_id is not None, "only sessions of a guild are read"
         summariser = await self._summariser_of(session.guild_id)
         if not summariser.model:
             return None
         try:
-            async with asyncio.timeout(self._model_timeout_s):
+            async with asyncio.timeout(within_s):
                 return await summariser.fold(request_for_digest(parts))
         except TimeoutError:
-            log.warning("digest_model_late", session_id=session.id, within_s=self._model_timeout_s)
+            log.warning("digest_model_late", session_id=session.id, within_s=within_s)
         except (CompletionError, SummaryRefusedError) as error:
             log.warning("digest_model_failed", session_id=session.id, problem=error)
         return None

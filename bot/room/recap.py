@@ -17,8 +17,12 @@ log = structlog.get_logger()
 
 # A recap of less would be as long as the conversation.
 LEAST_SAID = 6
-# Why a session may end without a recap: nobody was heard, or the process has no time to ask a model.
-_UNANNOUNCED, _STOPPED = "not_announced", "stopped"
+# The room is closed after 20 s, and nobody can call the bot back before.
+MODEL_TIMEOUT_S = 8.0
+# Nobody was heard, so there is nothing to tell.
+_UNANNOUNCED = "not_announced"
+# The process ends, or people wait in another channel: no time for a model.
+_HURRIED = frozenset({"stopped", "moved"})
 
 
 async def post_recap(session_id: SessionId, place: Place, services: RoomServices, *, reason: str) -> None:
@@ -29,7 +33,9 @@ async def post_recap(session_id: SessionId, place: Place, services: RoomServices
         session = await services.sessions.find(session_id)
         if session is None:
             return
-        digest = await services.readable.digests.of(session, may_ask_model=reason != _STOPPED)
+        digest = await services.readable.digests.of(
+            session, model_timeout_s=0.0 if reason in _HURRIED else MODEL_TIMEOUT_S
+        )
     except StoreError as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
         return

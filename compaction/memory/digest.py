@@ -235,9 +235,9 @@ def _numbered(start: Seq, facts: Iterable[Fact]) -> list[KnownFact]:
 def _standing(known: Sequence[KnownFact], parts: DigestParts) -> list[Fact]:
     """Return the facts that hold and that people said, in the order of talk."""
     ended = parts.ended | {ref for each in known for ref in each.fact.supersedes}
-    by_bot = {turn.seq for turn in parts.turns if turn.kind is TurnKind.ASSISTANT}
+    said = {turn.seq for turn in parts.turns if _is_said(turn)}
     facts = [each.fact for each in known if each.ref not in ended]
-    told = [fact for fact in facts if fact.note_id is None and not by_bot.intersection(fact.turns)]
+    told = [fact for fact in facts if fact.note_id is None and fact.turn_seq in said]
     return sorted(told, key=lambda fact: (fact.at, fact.turn_seq))
 
 
@@ -262,10 +262,12 @@ def _gist_of(facts: Iterable[Fact], turns: Sequence[Turn]) -> str:
 
     Empty if there are neither.
     """
-    told = [fact for fact in facts if fact.text and fact.kind in _IN_GISTS]
+    spoken = [turn for turn in turns if _is_said(turn)]
+    said = {turn.seq for turn in spoken}
+    told = [fact for fact in facts if fact.text and fact.kind in _IN_GISTS and fact.turn_seq in said]
     best = sorted(told, key=lambda fact: (-fact.importance, -meaning(fact.text).weight, fact.turn_seq))[:_QUOTED]
-    gist = make_gist(sorted(best, key=lambda fact: fact.turn_seq), turns)
-    return "" if gist == empty_gist(turns) else gist
+    gist = make_gist(sorted(best, key=lambda fact: fact.turn_seq), spoken)
+    return "" if gist == empty_gist(spoken) else gist
 
 
 def _untold(gist: str) -> str:

@@ -163,6 +163,19 @@ def test_a_withheld_turn_is_neither_read_nor_counted() -> None:
     assert make_digest(digest_parts([], SegmentLedger())).is_empty
 
 
+def test_only_what_people_say_is_quoted() -> None:
+    """Neither comings and goings nor the bot's words are a topic, a decision or a question; who came was there."""
+    turns = [
+        turn(0, "Cy", "Cy joined the channel.", kind=TurnKind.MEMBERSHIP),
+        turn(1, "Roomtone", "We decided that the parrot flies to Lisbon.", kind=TurnKind.ASSISTANT),
+        turn(2, "Ada", "The boat race was wonderful."),
+    ]
+    digest = make_digest(digest_parts(turns, SegmentLedger()))
+    assert digest.decisions == ()
+    assert [line.text for line in digest.about] == ["Ada: The boat race was wonderful."]
+    assert (digest.people, [line.text for line in digest.last]) == (("Cy", "Ada"), ["The boat race was wonderful."])
+
+
 def test_it_is_short() -> None:
     """Of a long session the topics are spread over it, and the most important facts are kept in the order of talk."""
 
