@@ -42,5 +42,7 @@ async def post_recap(session_id: SessionId, place: Place, services: RoomServices
     if digest.turn_count < LEAST_SAID:
         log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
         return
-    posted = await place.write_recap(digest)
-    log.info("recap_posted" if posted else "recap_not_posted", session_id=session_id)
+    if await place.write_recap(digest):
+        log.info("recap_posted", session_id=session_id)
+    else:
+        log.info("recap_not_posted", session_id=session_id, reason="discord_refused")

@@ -39,7 +39,7 @@ class SqlServerSettings:
             try:
                 found[row.guild_id] = from_json(row.choices)
             except ValueError as error:
-                log.warning("server_settings_unread", guild_id=row.guild_id, problem=str(error))
+                log.warning("server_settings_unread", guild_id=row.guild_id, problem=error)
         return found
 
     async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:

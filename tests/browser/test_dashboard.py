@@ -5,6 +5,7 @@ One browser serves all tests of this file. `tests.browser.dashboard_pictures` ta
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from tests.browser.evening import LAPTOP, PATIENCE_S, PHONE, until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from playwright.async_api import Browser, Page
@@ -75,13 +76,23 @@ class Tab:
 
     async def says(self, text: str) -> None:
         """Wait until the page has this text."""
-        await self.page.wait_for_function("(text) => document.querySelector('main').innerText.includes(text)", arg=text)
+        await self.until(lambda: self._has(text))
 
     async def until_gone(self, text: str) -> None:
         """Wait until the page does not have this text."""
-        await self.page.wait_for_function(
-            "(text) => !document.querySelector('main').innerText.includes(text)", arg=text
-        )
+        await self.until(lambda: self._has(text, there=False))
+
+    async def _has(self, text: str, *, there: bool = True) -> bool:
+        return (text in await self.page.inner_text("main")) is there
+
+    @staticmethod
+    async def until(met: Callable[[], Awaitable[bool]]) -> None:
+        """Wait until the condition is true. The page's Content Security Policy forbids what Playwright's
+        `wait_for_function` needs.
+        """
+        async with asyncio.timeout(PATIENCE_S):
+            while not await met():  # noqa: ASYNC110 - a page does not say when it is done
+                await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -161,7 +172,7 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         await tab.says("Round 2 of 3")
         house.place.people.remove(ADA)
         await house.look()
-        await tab.page.wait_for_function("document.querySelector('.people').innerText.includes('Ben')")
+        await tab.page.locator(".people", has_text="Ben").wait_for()
         assert "Ada" not in await tab.page.inner_text(".people")
 
 
@@ -172,7 +183,7 @@ async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path
         asked = await house.say(HOSTILE, BEN)
         await house.answer(asked, HOSTILE)
         await house.note(HOSTILE)
-        await tab.page.wait_for_function("document.querySelectorAll('.turn.assistant').length === 1")
+        await tab.page.locator(".turn.assistant").wait_for()
         addresses = ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/0", "#/search/script")
         views = [await tab.go(address) for address in addresses]
         assert sum("<script>" in view for view in views) == 4
