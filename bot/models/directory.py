@@ -56,6 +56,18 @@ class ModelDirectory:
         """Return whether a person copied the installed model, so that nobody knows its hash."""
         return (self.path(entry) / BY_HAND).is_file()
 
+    def arrived_mb(self, entry: ModelEntry) -> float:
+        """Return how many megabytes of a download that is under way have arrived. 0 if nobody knows."""
+        files = (path for folder in self.directory.glob(f".{entry.name}-*") for path in folder.rglob("*"))
+        total = 0
+        for path in files:
+            try:
+                total += path.stat().st_size if path.is_file() else 0
+            except OSError:
+                # It was moved or removed meanwhile.
+                continue
+        return total / 1e6
+
     def pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
         """Install the model from the first source that offers it complete, and return its folder.
 

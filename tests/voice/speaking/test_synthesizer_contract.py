@@ -1,4 +1,4 @@
-"""The embedded voice, and the same voice behind an OpenAI-compatible endpoint, keep the contract."""
+"""The embedded engines, and one of them behind an OpenAI-compatible endpoint, keep the contract."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest_asyncio
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from tests.voice.speaking.synthesizer_contract import SynthesizerContract
 from tests.voice.speaking.test_piper import VOICE
+from voice.speaking.kokoro import KokoroModel, KokoroStyle
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 from voice.speaking.piper import PiperSynthesizer
 
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from voice.speaking.kokoro import KokoroSynthesizer
     from voice.speaking.port import Synthesizer
+
+
+KOKORO = VOICE.parent / "voice-kokoro"
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +45,28 @@ class TestPiper(SynthesizerContract):
     def synthesizer(self, embedded_voice: PiperSynthesizer) -> Synthesizer:
         """Return the real voice."""
         return embedded_voice
+
+
+@pytest.fixture(scope="module")
+def kokoro_voice() -> Iterator[KokoroSynthesizer]:
+    """Yield a voice of Kokoro. Loaded once, because that takes seconds."""
+    if not (KOKORO / "model.onnx").is_file():
+        pytest.skip("Kokoro is not here: roomtone models pull voice-kokoro")
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        model = runner.run(stack.enter_async_context(KokoroModel.open(KOKORO)))
+        yield runner.run(model.voice(KokoroStyle("af_heart.bin", "en-us"), speed=1.0))
+        runner.run(stack.aclose())
+
+
+@pytest.mark.slow
+class TestKokoro(SynthesizerContract):
+    """Runs the contract with the second engine."""
+
+    @pytest.fixture
+    def synthesizer(self, kokoro_voice: KokoroSynthesizer) -> Synthesizer:
+        """Return the voice."""
+        return kokoro_voice
 
 
 @pytest.mark.parametrize("audio_format", ["pcm", "wav", "opus"])

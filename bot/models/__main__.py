@@ -1,0 +1,31 @@
+"""Installs one model in a process of its own: `python -m bot.models DIRECTORY NAME`.
+
+The bot starts it when somebody chooses a voice that is not here. A process can be ended in the middle of a download,
+a thread cannot. It prints nothing but, when it fails, one sentence.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bot.errors import ModelError
+from bot.models.catalogue import find_model
+from bot.models.directory import ModelDirectory
+from bot.models.sources import DOWNLOADS
+
+
+def main(directory: str, name: str) -> int:
+    """Install the model and return the exit status."""
+    try:
+        ModelDirectory(Path(directory)).pull(find_model(name), DOWNLOADS, lambda _: None)
+    except ModelError as error:
+        sys.stdout.write(f"{error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

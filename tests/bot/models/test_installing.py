@@ -1,0 +1,68 @@
+"""A model is installed in a process of its own, which tells nothing but its failure."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.errors import ModelError
+from bot.models import installing
+from bot.models.catalogue import VOICE_JOE
+from bot.models.directory import ModelDirectory
+from bot.models.installing import install
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def stand_in(folder: Path, body: str) -> None:
+    """Put a module `bot.models` for the process into `folder`: it gets the same arguments."""
+    package = folder / "bot" / "models"
+    package.mkdir(parents=True)
+    for init in (package.parent, package):
+        (init / "__init__.py").write_text("")
+    (package / "__main__.py").write_text(f"import pathlib, sys, time\nfolder = pathlib.Path(sys.argv[1])\n{body}\n")
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder from which the process imports its `bot.models`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path[1:]]))
+    monkeypatch.setattr(installing, "REPORT_EVERY_S", 0.01)
+    return tmp_path
+
+
+async def ignore(_: float) -> None:
+    """Ignore the progress."""
+
+
+@pytest.mark.asyncio
+async def test_a_failure_is_the_sentence_that_the_process_printed(workshop: Path) -> None:
+    """What the process says about its failure is what people read."""
+    stand_in(workshop, "print('The moon is down.'); sys.exit(1)")
+    with pytest.raises(ModelError, match=r"^The moon is down\.$"):
+        await install(VOICE_JOE, ModelDirectory(workshop / "models"), ignore)
+
+
+@pytest.mark.asyncio
+async def test_progress_is_told_and_a_cancelled_download_is_ended(workshop: Path) -> None:
+    """The megabytes that have arrived are told; when nobody waits any more, the process is ended and tidies up."""
+    stand_in(
+        workshop,
+        "part = folder / '.voice-joe-x' / 'part'; part.parent.mkdir(parents=True); part.write_bytes(bytes(2_000_000))\n"
+        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    part.unlink()",
+    )
+    arrived: asyncio.Queue[float] = asyncio.Queue()
+    installing_it = asyncio.create_task(install(VOICE_JOE, ModelDirectory(workshop / "models"), arrived.put))
+    async with asyncio.timeout(20):
+        while await arrived.get() < 2.0:
+            pass
+    installing_it.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await installing_it
+    assert not (workshop / "models" / ".voice-joe-x" / "part").exists()
