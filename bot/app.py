@@ -26,6 +26,7 @@ from bot.discord.commands.recap import add_recap
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
 from bot.discord.commands.settings import OperatorSettings, add_settings_command
 from bot.discord.commands.transcript import add_transcript
+from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.health import DegradedPart, Health
@@ -46,6 +47,7 @@ from bot.wiring.forgetting import ForgettingRooms
 from bot.wiring.recipients import recipients
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
+from bot.wiring.speech_models import open_voices
 from voice.transport.metronome import running_metronome
 
 if TYPE_CHECKING:
@@ -125,6 +127,7 @@ async def running_bot(
         )
         dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock)
         screens, desk, web = await open_screens(stack, settings, participation, clock, dashboard=dashboard)
+        voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, stores.servers))
         services = await open_services(
             stack,
             settings,
@@ -136,6 +139,7 @@ async def running_bot(
             clock=clock,
             health=health,
             dashboard=dashboard,
+            voices=voices,
         )
         supervisor = RoomSupervisor(
             lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
@@ -154,6 +158,12 @@ async def running_bot(
             partial(add_persona, choices=stores.guilds),
             partial(
                 add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
+            ),
+            partial(
+                add_voice,
+                commands=VoiceCommands(
+                    voices, stores.servers, supervisor, speech_to_speech=services.realtime is not None
+                ),
             ),
             add_help,
             *_memory_commands(services.readable, catch_up, zone, clock.now),

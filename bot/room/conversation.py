@@ -29,6 +29,7 @@ from bot.room.say import say_all
 from bot.room.tasks import run_for_room
 from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
+from bot.texts.text import Text
 from voice.asr.glossary import choose_glossary
 from voice.listening.listener import RoomListener
 from voice.speaking.playback import Playback
@@ -47,9 +48,9 @@ if TYPE_CHECKING:
     from bot.room.membership import MembershipNews
     from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
-    from bot.texts.text import Text
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
+    from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
 
 log = structlog.get_logger()
@@ -95,6 +96,7 @@ class Conversation:
         self._quoting = quoting
         self._toolbox = toolbox
         self._finishing = False
+        self._synthesizer = services.open_voice(place, services.synthesizer)
         # Each part is built after the parts that it needs.
         self.playback = Playback(monotonic=services.clock.monotonic)
         self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
@@ -143,7 +145,7 @@ class Conversation:
         self._replier = Replier(
             build_context=self._preemptive_reply.build_context,
             responder=self._preemptive_reply,
-            synthesizer=services.synthesizer,
+            synthesizer=self._synthesizer,
             playback=self.playback,
             clock=services.clock,
             timeout_s=services.reply_timeout_s,
@@ -276,13 +278,26 @@ class Conversation:
         if not self._participation.excludes(news.person.id):
             await self._turn_recorder.record_membership(news)
 
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
+        if self._participation.listens_only:
+            return Text("I only write down in this session and say nothing.")
+        if self._participation.silenced:
+            return Text("I am silent at present. /talk lets me speak again.")
+        if not await self._say((sentence,), synthesizer):
+            return Text("I could not speak in {channel} now.", channel=self._place.name)
+        return None
+
     async def speak_notice(self, sentences: Sequence[str]) -> bool:
         """Say sentences aloud when no reply is in progress. Return whether all of them were played to people."""
+        return await self._say(sentences, self._synthesizer)
+
+    async def _say(self, sentences: Sequence[str], synthesizer: Synthesizer) -> bool:
         try:
             async with asyncio.timeout(NOTICE_TIMEOUT_S):
                 while self._replier.busy:
                     await self._clock.sleep(NOTICE_POLL_S)
-                return self._place.audible and await say_all(sentences, self._services.synthesizer, self.playback)
+                return self._place.audible and await say_all(sentences, synthesizer, self.playback)
         except TimeoutError:
             log.warning("notice_not_spoken", within_s=NOTICE_TIMEOUT_S)
             self.playback.stop()

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
+    from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()
 
@@ -137,6 +138,11 @@ class Room:
         self._membership_changes.put_nowait(change)
         if change.joined and self._announcer is not None:
             self._announcer.on_joined()
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        if self._conversation is None or not self._opened.is_set():
+            return Text("I am coming to {channel}.", channel=self._place.name)
+        return await self._conversation.play_sample(sentence, synthesizer)
 
     def status(self) -> Text:
         if self._memory is None or self._conversation is None or not self._opened.is_set():

@@ -100,6 +100,8 @@ class RoomServices:
     guild_policy: GuildPolicy | None = None
     # What the managers of each server have chosen.
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
+    # Returns the voice of one room: the one that its server has chosen, or `synthesizer`, which is the second argument.
+    open_voice: Callable[[Place, Synthesizer], Synthesizer] = lambda _, usual: usual
     # What people may read of the memory; None: nothing.
     readable: ReadableMemory | None = None
     # Returns plain sentences about the parts that do not work at present.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
     from bot.clock import Clock
     from bot.server_settings import ServerSettingsBook
+    from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()
 
@@ -63,6 +64,9 @@ class SupervisedRoom(Protocol):
 
     def status(self) -> Text:
         """Return the room's state in plain sentences."""
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        """Say a sentence with this voice; return why it was not said, or None."""
 
 
 @dataclass(slots=True)
@@ -165,6 +169,12 @@ class RoomSupervisor:
         if entry is None:
             return Text("I am not in a voice channel here. Use /join from the one you are in.")
         return entry.room.status()
+
+    async def play_sample(self, guild_id: int, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        entry = self._entries.get(guild_id)
+        if entry is None:
+            return Text("I am not in a voice channel here. Use /join from the one you are in.")
+        return await entry.room.play_sample(sentence, synthesizer)
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         entry = self._entries.get(guild_id)

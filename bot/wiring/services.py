@@ -35,7 +35,7 @@ from bot.store.turns import SqlTurnStore
 from bot.wiring.dashboard import history_for
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.recipients import recipients
-from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad
+from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad, voice_factory
 from bot.wiring.summariser import summarisers_by_guild
 from bot.wiring.tools import Toolset
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from bot.mcp.settings import McpSettings
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
+    from bot.models.loaded_voices import LoadedVoices
     from bot.participation.guild_participation import GuildParticipations
     from bot.screen.screens import Screens
     from bot.store.database import Database
@@ -117,9 +118,10 @@ async def open_services(
     clock: Clock,
     health: Health,
     dashboard: DashboardService,
+    voices: LoadedVoices,
 ) -> RoomServices:
     """Open the services that every room gets, and register those that can fail with `health`. `dashboard` gets the
-    stored sessions.
+    stored sessions. `voices`: those that servers can choose.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
@@ -158,6 +160,7 @@ async def open_services(
         recognizer=recognizer,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
+        open_voice=voice_factory(settings.speaking, stores.servers, voices),
         new_responder=_responders(settings, model, zone),
         instructions=instructions,
         max_input_tokens=settings.budget.max_input_tokens,

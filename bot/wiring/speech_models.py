@@ -15,6 +15,9 @@ import structlog
 from bot.health import DegradedPart
 from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
 from bot.models.directory import ModelDirectory
+from bot.models.loaded_voices import LoadedVoices
+from bot.models.voices import DEFAULT_VOICE
+from bot.room.server_voice import ServerVoice
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
@@ -25,10 +28,12 @@ from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
+    from bot.channel.port import Place
     from bot.health import Health
     from bot.llm.settings import LlmSettings
+    from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
@@ -146,6 +151,37 @@ async def open_synthesizer(
             instead = IN_WRITING if isinstance(stand_in, _NoVoice) else "the embedded voice speaks"
             health.add_check(partial(_voice_problems, voice, f"the voice {settings.model}", instead))
         yield voice
+
+
+@asynccontextmanager
+async def open_voices(
+    settings: SpeakingSettings, models: ModelsSettings, servers: ServerSettingsBook
+) -> AsyncIterator[LoadedVoices]:
+    """Yield the embedded voices that servers can choose. None is loaded before a server wants it."""
+
+    def chosen() -> set[str]:
+        return {each.voice for each in servers.all().values() if each.voice is not None}
+
+    directory = ModelDirectory(models.directory)
+    async with LoadedVoices(directory, chosen=chosen, speed=settings.speed, variety=settings.variety) as voices:
+        yield voices
+
+
+def voice_factory(
+    settings: SpeakingSettings, servers: ServerSettingsBook, voices: LoadedVoices
+) -> Callable[[Place, Synthesizer], Synthesizer]:
+    """Return the function that makes the voice of one room. It gets the voice of servers that have chosen none."""
+
+    def open_voice(place: Place, usual: Synthesizer) -> ServerVoice:
+        def chosen() -> str | None:
+            name = servers.of(place.guild_id).voice
+            # It is loaded already.
+            is_usual = name == DEFAULT_VOICE.name and not speaks_by_endpoint(settings)
+            return None if is_usual else name
+
+        return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=place.write)
+
+    return open_voice
 
 
 def _voice_problems(voice: FallbackSynthesizer, what: str, instead: str) -> list[DegradedPart]:

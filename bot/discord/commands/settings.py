@@ -251,7 +251,7 @@ def setting_fields(
     """Return all settings of a server with their values, as people read them."""
     called = ", ".join(discord.utils.escape_markdown(name) for name in names)
     asks = settings.asks or operator.asks(guild_id)
-    voice = Text("as set by whoever runs me") if settings.voice is None else verbatim(settings.voice)
+    voice = Text("my usual one (/voice)") if settings.voice is None else verbatim(settings.voice.capitalize())
     return [
         Field(Text("language"), language_sentence(settings)),
         Field(Text("voice"), voice),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
+    from voice.speaking.port import Synthesizer
     from voice.transport.outgoing import FrameSource
 
 ADA, BEN = 2001, 2002
@@ -285,6 +286,11 @@ class Visit:
 
     def on_membership(self, change: MembershipChange) -> None:
         """Ignore the change."""
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        """Play nothing."""
+        del sentence, synthesizer
+        return None
 
     def status(self) -> Text:
         """Return an empty status."""

@@ -25,6 +25,7 @@ from bot.discord.commands.recap import add_recap
 from bot.discord.commands.rolling_context import add_rolling_context
 from bot.discord.commands.settings import add_settings_command
 from bot.discord.commands.transcript import add_transcript
+from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
@@ -182,6 +183,7 @@ def all_command_adders() -> list[AddCommands]:
         partial(add_recall, search=NOTHING),
         partial(add_recap, reader=NOTHING, digests=NOTHING, zone=NOTHING),
         partial(add_transcript, reader=NOTHING, zone=NOTHING),
+        partial(add_voice, commands=NOTHING),
         add_help,
     ]
 

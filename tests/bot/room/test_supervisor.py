@@ -19,6 +19,7 @@ from voice.errors import LinkError
 
 if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, Place
+    from voice.speaking.port import Synthesizer
 
 
 class FakeRoom:
@@ -46,6 +47,11 @@ class FakeRoom:
     def on_membership(self, change: MembershipChange) -> None:
         """Keep the change."""
         self.moves.append(change)
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        """Play nothing."""
+        del sentence, synthesizer
+        return None
 
     def status(self) -> Text:
         """Return the name of the channel in a sentence."""

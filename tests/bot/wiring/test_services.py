@@ -20,6 +20,7 @@ from bot.wiring.dashboard import open_dashboard
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
 from bot.wiring.settings import BotSettings
+from bot.wiring.speech_models import open_voices
 from compaction.budget.messages import MessageToolCall
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from config.schema import Settings
@@ -79,6 +80,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
         screens, _, _ = await open_screens(stack, parts, participation, clock, dashboard=dashboard)
         house.stores = stores
+        voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, stores.servers))
         house.equipment = await open_services(
             stack,
             parts,
@@ -90,6 +92,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
             clock=clock,
             health=Health(clock),
             dashboard=dashboard,
+            voices=voices,
         )
         yield house
 

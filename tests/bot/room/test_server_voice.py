@@ -1,0 +1,105 @@
+"""The voice of one server: the chosen one from the next sentence on, the usual one when it fails."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bot.room.server_voice import ServerVoice
+from voice.errors import SynthesisError
+from voice.speaking.port import AudioChunk, synthesize_all
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from bot.models.voices import EmbeddedVoice
+    from bot.texts.text import Text
+    from voice.speaking.port import Synthesizer
+
+USUAL_HZ, CHOSEN_HZ = 22_050, 24_000
+
+
+class Tone:
+    """Says every sentence as a tone, or fails."""
+
+    def __init__(self, rate_hz: int) -> None:
+        self.rate_hz = rate_hz
+        self.fails = False
+
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
+        if self.fails:
+            raise SynthesisError("The disk is gone.")
+        yield AudioChunk(np.full(1_000 * len(text.split()), 900, np.int16), self.rate_hz)
+
+
+class OneVoice:
+    """Has one voice for every name."""
+
+    def __init__(self) -> None:
+        self.tone = Tone(CHOSEN_HZ)
+        self.prepared: list[str] = []
+
+    @asynccontextmanager
+    async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
+        del voice
+        yield self.tone
+
+    def prepare(self, voice: EmbeddedVoice) -> None:
+        self.prepared.append(voice.name)
+
+
+class Server:
+    """A server that chooses voices."""
+
+    def __init__(self, chosen: str | None = None) -> None:
+        self.chosen = chosen
+        self.source, self.told = OneVoice(), list[str]()
+        self.voice = ServerVoice(chosen=lambda: self.chosen, voices=self.source, usual=Tone(USUAL_HZ), tell=self.tell)
+
+    async def tell(self, text: Text) -> None:
+        self.told.append(text)
+
+    async def spoken_hz(self) -> int:
+        return (await synthesize_all(self.voice, "The blue canoe leaves on Friday.")).rate_hz
+
+
+@pytest.mark.asyncio
+async def test_a_choice_applies_to_the_next_sentence() -> None:
+    """Without a choice the usual voice speaks; a choice, and its end, apply to the next sentence."""
+    server = Server()
+    assert server.source.prepared == []
+    spoken = []
+    for chosen in (None, "heart", None):
+        server.chosen = chosen
+        spoken.append(await server.spoken_hz())
+    assert spoken == [USUAL_HZ, CHOSEN_HZ, USUAL_HZ]
+    assert server.told == []
+
+
+@pytest.mark.asyncio
+async def test_a_chosen_voice_is_loaded_before_the_first_sentence() -> None:
+    """A room begins to load its voice when it opens."""
+    assert Server("emma").source.prepared == ["emma"]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_fails_is_told_once_and_the_usual_one_speaks() -> None:
+    """The usual voice says what the chosen one cannot; the channel is told why, once."""
+    server = Server("heart")
+    server.source.tone.fails = True
+    assert [await server.spoken_hz() for _ in range(3)] == [USUAL_HZ] * 3
+    assert server.told == [
+        "I cannot speak with the voice Heart now and use my usual one. The disk is gone. /voice choose sets another."
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_there_no_longer_is_is_told() -> None:
+    """A stored name that no voice has any more leads to the usual voice."""
+    server = Server("otto")
+    assert server.source.prepared == []
+    assert await server.spoken_hz() == USUAL_HZ
+    assert "I no longer have a voice of that name." in server.told[0]
