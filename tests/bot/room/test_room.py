@@ -291,6 +291,38 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: Path) -> None:
+    """A sample is said with its own voice and becomes no turn; a silenced bot says none."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        sample = FakeVoice()
+        assert await room.play_sample("This is how I sound.", sample) is None
+        assert (sample.spoken, house.voice.spoken) == (["This is how I sound."], [])
+        assert house.turns == []
+        sample.mute.add("This is how I sound.")
+        assert "could not speak" in str(await room.play_sample("This is how I sound.", sample))
+        await house.participation.silence_session(house.place.guild_id, by=BO.id)
+        assert "/talk" in str(await room.play_sample("Hello.", sample))
+    assert "Hello." not in sample.spoken
+
+
+@pytest.mark.asyncio
+async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path: Path) -> None:
+    """What the room says comes from the voice that `open_voice` returns for its place."""
+    chosen = FakeVoice()
+    async with a_house(tmp_path) as house:
+        services = replace(house.services(), open_voice=lambda place, _: chosen if place is house.place else house.voice)
+        room = Room(house.place, services)
+        task = asyncio.create_task(room.run(), name="room-under-test")
+        await settle(room.opened.is_set)
+        await house.say(ADA.id, "Roomtone, where is the spare key?")
+        await house.reply(1)
+        room.close("left")
+        await ended(house, task)
+    assert chosen.spoken
+    assert house.voice.spoken == []
+
+
+@pytest.mark.asyncio
 async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> None:
     """Until Discord has accepted the notice, the packets of everybody are dropped unread; then nobody's are."""
     async with a_house(tmp_path) as house:
@@ -615,6 +647,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Litera
         house.listen = None
         async with living(house) as (room, task):
             assert "only write down" in room.status()
+            assert "only write down" in str(await room.play_sample("Hello.", FakeVoice()))
             await house.say(BO.id, "Roomtone, you may talk again.")
             await house.pass_time(11)
             room.close("left")
