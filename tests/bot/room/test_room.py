@@ -310,7 +310,9 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     """What the room says comes from the voice that `open_voice` returns for its place."""
     chosen = FakeVoice()
     async with a_house(tmp_path) as house:
-        services = replace(house.services(), open_voice=lambda place, _: chosen if place is house.place else house.voice)
+        services = replace(
+            house.services(), open_voice=lambda place, _: chosen if place is house.place else house.voice
+        )
         room = Room(house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
         await settle(room.opened.is_set)
