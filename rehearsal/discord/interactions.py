@@ -318,7 +318,8 @@ class Interactions:
         interaction = self._find(application_id, token)
         if which == "@original" and interaction.loading:
             interaction.loading = False
-            flags = data.get("flags", 0) | (EPHEMERAL if interaction.ephemeral else 0)
+            # As on Discord, only the deferred answer decides who sees it.
+            flags = data.get("flags", 0) & ~EPHEMERAL | (EPHEMERAL if interaction.ephemeral else 0)
             message = self._write(interaction, {**data, "flags": flags}, "initial")
             interaction.original_id = int(message["id"])
             return message
