@@ -6,6 +6,7 @@ the bot speaks, its names, its memory and its persona are in `bot.guild`, becaus
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
@@ -90,6 +91,12 @@ def from_json(text: str) -> ServerSettings:
         raise ValueError(f"{error.error_count()} of its values are not valid") from error
 
 
+def without_person(settings: ServerSettings, person_id: int) -> ServerSettings:
+    """Return the choices without this person in them."""
+    others = tuple(each for each in settings.auto_join_with if each != person_id)
+    return replace(settings, auto_join_with=others)
+
+
 class ServerSettingsStore(Protocol):
     """Keeps the settings of all servers; `bot.store.servers.SqlServerSettings` implements it. Raises `StoreError`."""
 
@@ -107,6 +114,8 @@ class ServerSettingsBook:
         self._store = store
         self._known: dict[int, ServerSettings] = {}
         self._watchers: list[Callable[[int, ServerSettings], None]] = []
+        # A change reads, compares and writes; another between would be lost.
+        self._one_at_a_time = asyncio.Lock()
 
     async def load(self) -> None:
         """Read what is stored. Raises `StoreError`."""
@@ -124,18 +133,30 @@ class ServerSettingsBook:
         """Store a server's choices, then let them apply and tell the watchers. Raises `StoreError`; then nothing is
         changed.
         """
-        await self._store.put(guild_id, settings, by=by)
-        self._known[guild_id] = settings
+        async with self._one_at_a_time:
+            before = self.of(guild_id).auto_join_with
+            await self._take_over()
+            # Whoever was forgotten meanwhile, perhaps by `roomtone memory forget`, does not come back.
+            for person_id in set(before) - set(self.of(guild_id).auto_join_with):
+                settings = without_person(settings, person_id)
+            await self._store.put(guild_id, settings, by=by)
+            self._apply(guild_id, settings)
         log.info("server_settings_changed", guild_id=guild_id, user_id=by)
+
+    async def take_over(self) -> None:
+        """Read again what is stored: people may have been forgotten by another process. Raises `StoreError`."""
+        async with self._one_at_a_time:
+            await self._take_over()
+
+    async def _take_over(self) -> None:
+        for guild_id, settings in (await self._store.all()).items():
+            if settings != self.of(guild_id):
+                self._apply(guild_id, settings)
+
+    def _apply(self, guild_id: int, settings: ServerSettings) -> None:
+        self._known[guild_id] = settings
         for watcher in self._watchers:
             watcher(guild_id, settings)
-
-    async def forget_person(self, person_id: int) -> None:
-        """Take a person out of every server's rules. Raises `StoreError`."""
-        for guild_id, settings in list(self._known.items()):
-            if person_id in settings.auto_join_with:
-                others = tuple(each for each in settings.auto_join_with if each != person_id)
-                await self.change(guild_id, replace(settings, auto_join_with=others), by=None)
 
     def watch(self, watcher: Callable[[int, ServerSettings], None]) -> None:
         """Call `watcher` after each change, with the server and its new settings. It must return at once."""

@@ -118,6 +118,7 @@ class Retention:
     async def enforce(self) -> RetentionResult:
         """Delete what is too old. Raises `StoreError`, and `OSError` for the log files."""
         now, days = self._clock.now(), self._settings.retention_days
+        await self._servers.take_over()
         deleted: tuple[SessionId, ...] = ()
         shortened: tuple[SessionId, ...] = ()
         lines = 0

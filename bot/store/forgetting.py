@@ -21,6 +21,7 @@ from bot.store.history import rerender_summary
 from bot.store.indexing import index_source
 from bot.store.prompts import forget_sent_texts
 from bot.store.remaking import remake_segments
+from bot.store.servers import drop_person, servers_that_name
 from bot.store.tables import (
     chapters,
     execute_for_each,
@@ -30,7 +31,6 @@ from bot.store.tables import (
     person_facts,
     person_forgets,
     segments,
-    server_settings,
     sessions,
     turns,
 )
@@ -61,7 +61,9 @@ _BOT_ID = "assistant"
 
 @dataclass(frozen=True, slots=True)
 class StoredSpeaker:
-    """A person with stored turns. `names`: latest first. `last_at`: when they last spoke, UTC epoch seconds."""
+    """A person with stored turns, or whom a server's settings name. `names`: latest first. `last_at`: when they last
+    spoke, UTC epoch seconds.
+    """
 
     id: str
     names: tuple[str, ...]
@@ -69,11 +71,17 @@ class StoredSpeaker:
     turn_count: int
     sessions: tuple[SessionId, ...]
 
+    @property
+    def label(self) -> str:
+        """Return their latest name, or their id if they never spoke."""
+        return self.names[0] if self.names else self.id
+
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes, and
-    facts about the person (`about`). `wiped`: no byte of it is left in the database's index and journal.
+    """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes,
+    facts about the person (`about`), and servers whose settings named them (`rules`). `wiped`: no byte of it is left in
+    the database's index and journal.
     """
 
     turns: int = 0
@@ -81,6 +89,7 @@ class ForgetReport:
     facts: int = 0
     notes: int = 0
     about: int = 0
+    rules: int = 0
     sessions: tuple[SessionId, ...] = ()
     wiped: bool = True
 
@@ -101,10 +110,14 @@ class SpeechForgetter:
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
     async def find_by_id(self, person_id: str, *, session_id: SessionId | None = None) -> StoredSpeaker | None:
-        """Return the speaker with that id, or None."""
+        """Return the speaker with that id, or who has it in a server's settings, or None."""
         theirs = _select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
         async with self._database.reading() as connection:
-            return (await _people(connection, theirs)).get(person_id)
+            known = (await _people(connection, theirs)).get(person_id)
+            if known is None and session_id is None and (number := _discord_id(person_id)) is not None:
+                named = await servers_that_name(connection, number)
+                known = StoredSpeaker(person_id, (), 0.0, 0, ()) if named else None
+        return known
 
     async def words_of(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
@@ -140,7 +153,7 @@ class SpeechForgetter:
                 total.facts + done.facts,
                 total.notes + done.notes,
                 total.about + done.about,
-                (*total.sessions, *done.sessions),
+                sessions=(*total.sessions, *done.sessions),
             )
         # Before the sent texts are deleted: a room whose revision is older stores none.
         await self._refresh_open_rooms(total.sessions)
@@ -148,7 +161,8 @@ class SpeechForgetter:
             await list_words(connection, words.runs)
             await forget_sent_texts(connection)
             if session_id is None:
-                total = replace(total, about=total.about + await _delete_traces(connection, person.id))
+                about, rules = await _delete_traces(connection, person.id)
+                total = replace(total, about=total.about + about, rules=rules)
         clear_sentence_caches()
         return replace(total, wiped=await wipe_deleted(self._database))
 
@@ -202,7 +216,12 @@ class SpeechForgetter:
             from_seq = min([*seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=0)
             await list_session(connection, session_id, from_seq=from_seq, at=now)
         return ForgetReport(
-            len(theirs), len(answers), len(remade.blanked), len(gone), about, (session_id,) if changed else ()
+            len(theirs),
+            len(answers),
+            len(remade.blanked),
+            len(gone),
+            about,
+            sessions=(session_id,) if changed else (),
         )
 
 
@@ -416,15 +435,22 @@ def _facts_to_forget(
     return gone
 
 
-async def _delete_traces(connection: AsyncConnection, person_id: str) -> int:
-    """Delete all facts about a person, and their id where it stands for itself. Returns the number of facts.
+def _discord_id(person_id: str) -> int | None:
+    # An id of Discord has 64 bits; what an operator types may be any text.
+    return int(person_id) if person_id.isascii() and person_id.isdecimal() and len(person_id) < 20 else None
+
+
+async def _delete_traces(connection: AsyncConnection, person_id: str) -> tuple[int, int]:
+    """Delete all facts about a person, and their id where it stands for itself. Returns the number of facts, and of
+    servers whose settings named them.
 
     Their opt-out from being heard stays: without it the bot would hear them again.
     """
     await connection.execute(delete(person_forgets).where(person_forgets.c.person_id == person_id))
-    if person_id.isdecimal():
-        by_them = guild_settings.c.changed_by == int(person_id)
+    rules = 0
+    if (number := _discord_id(person_id)) is not None:
+        by_them = guild_settings.c.changed_by == number
         await connection.execute(update(guild_settings).where(by_them).values(changed_by=None))
-        by_them = server_settings.c.changed_by == int(person_id)
-        await connection.execute(update(server_settings).where(by_them).values(changed_by=None))
-    return (await connection.execute(delete(person_facts).where(person_facts.c.person_id == person_id))).rowcount
+        rules = await drop_person(connection, number)
+    about = await connection.execute(delete(person_facts).where(person_facts.c.person_id == person_id))
+    return about.rowcount, rules

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from bot.store import rows
+from bot.store.servers import servers_that_name
 from bot.store.tables import hearing_opt_outs, notes, person_facts, sessions, turns
 from compaction.language.text import plain
 from compaction.model import TurnKind
@@ -54,6 +55,7 @@ class PersonalDataStore:
                 "sessions": [each for each in found if each is not None],
                 "facts_about_you": facts,
                 "servers_that_do_not_hear_you": await _opt_outs(connection, person_id),
+                "servers_where_i_join_you": await _joins(connection, person_id),
             }
 
 
@@ -96,6 +98,12 @@ async def _opt_outs(connection: AsyncConnection, person_id: str) -> list[str]:
         return []
     wanted = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == int(person_id))
     return [str(guild_id) for guild_id in (await connection.execute(wanted)).scalars()]
+
+
+async def _joins(connection: AsyncConnection, person_id: str) -> list[str]:
+    if not person_id.isdecimal():
+        return []
+    return [str(guild_id) for guild_id in await servers_that_name(connection, int(person_id))]
 
 
 def _iso(at: float) -> str:

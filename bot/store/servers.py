@@ -5,16 +5,19 @@ JSON, so that a new choice needs no migration; what is read is checked.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
-from bot.server_settings import from_json, to_json
+from bot.server_settings import from_json, to_json, without_person
 from bot.store.tables import server_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
     from bot.server_settings import ServerSettings
@@ -54,3 +57,35 @@ class SqlServerSettings:
             )
             if changed.rowcount == 0:
                 await connection.execute(server_settings.insert().values(values | {"guild_id": guild_id}))
+
+
+async def servers_that_name(connection: AsyncConnection, person_id: int) -> tuple[int, ...]:
+    """Return the servers whose choices name this person."""
+    found = await connection.execute(select(server_settings).where(server_settings.c.choices.contains(str(person_id))))
+    return tuple(row.guild_id for row in found if _names(row.choices, person_id))
+
+
+def _names(choices: str, person_id: int) -> bool:
+    try:
+        return person_id in from_json(choices).auto_join_with
+    except ValueError:
+        # Longer ids may have this one in them. Choices that cannot be read are searched as text.
+        return re.search(rf"(?<!\d){person_id}(?!\d)", choices) is not None
+
+
+async def drop_person(connection: AsyncConnection, person_id: int) -> int:
+    """Take a person out of all servers' choices. Returns how many servers had named them."""
+    named = await servers_that_name(connection, person_id)
+    for guild_id in named:
+        here = server_settings.c.guild_id == guild_id
+        text = (await connection.execute(select(server_settings.c.choices).where(here))).scalar_one()
+        try:
+            left = to_json(without_person(from_json(text), person_id))
+        except ValueError:
+            # Choices that cannot be read do not apply either, so nobody misses them.
+            await connection.execute(delete(server_settings).where(here))
+        else:
+            await connection.execute(update(server_settings).where(here).values(choices=left))
+    by_them = server_settings.c.changed_by == person_id
+    await connection.execute(update(server_settings).where(by_them).values(changed_by=None))
+    return len(named)

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 class ForgettingRooms:
     """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
 
-    `servers`: their rules may name the person.
-
-    `on_forgotten`: called when the rooms have taken over that somebody was forgotten.
+    `servers`: their settings may have named the person. `on_forgotten`: called when the rooms have taken over that
+    somebody was forgotten.
     """
 
     def __init__(
@@ -34,19 +33,15 @@ class ForgettingRooms:
         self._participation = participation
         self._upkeeps = upkeeps
         self._servers = servers
-        # Who is being forgotten now.
-        self._leaving: set[int] = set()
 
     def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`."""
         if person_id.isdecimal():
             self._participation.on_forgetting(int(person_id))
-            self._leaving.add(int(person_id))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
-        while self._leaving:
-            await self._servers.forget_person(self._leaving.pop())
+        await self._servers.take_over()
         for upkeep in list(self._upkeeps):
             await upkeep.refresh()
         self._participation.on_forgotten(sessions)

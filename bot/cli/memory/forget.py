@@ -53,22 +53,24 @@ def command(
         where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
         where = where if session else count(len(speaker.sessions), "session")
         typer.confirm(
-            f"Everything that {speaker.names[0]} ({speaker.id}) said in {where} will be forgotten. Go on?", abort=True
+            f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?", abort=True
         )
     erased = asyncio.run(_forget(settings, speaker, session, turn))
     done = erased.stored
-    if not done.sessions:
-        raise SetupError(f"There was nothing of {speaker.names[0]} to forget there.")
+    if not (done.sessions or done.rules):
+        raise SetupError(f"There was nothing of {speaker.label} to forget there.")
     parts = (
         (done.turns, "turn", ""),
         (done.answers, "answer", " about them"),
         (done.facts, "fact", " in segments"),
         (done.notes, "screen note", ""),
-        (done.about, "fact", f" about {speaker.names[0]}"),
+        (done.about, "fact", f" about {speaker.label}"),
+        (done.rules, "server rule", ""),
         (erased.log_lines, "log line", ""),
     )
     forgotten = ", ".join(f"{count(number, noun)}{where}" for number, noun, where in parts if number)
-    say(f"Forgotten: {forgotten or 'nothing but the name'}, in {count(len(done.sessions), 'session')}.")
+    where = f", in {count(len(done.sessions), 'session')}" if done.sessions else ""
+    say(f"Forgotten: {forgotten or 'nothing but the name'}{where}.")
     say("Your own backups and exports still have it. An import leaves out what was forgotten.")
     if not done.wiped:
         say("Another program reads the database. Close it, and run `roomtone memory prune` to wipe the rest.")

@@ -15,9 +15,11 @@ from bot.log_files import FORGOTTEN_VALUE, forget_in_logs
 from bot.logs import configured_logging, log_path
 from bot.memory.admin import MemoryAdmin
 from bot.memory.erasing import PersonEraser
+from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.guilds import GuildStore
 from bot.store.segment_import import SegmentImporter, SegmentImportError
+from bot.store.servers import SqlServerSettings
 from bot.store.tables import person_facts
 from bot.store.vector_store import VectorStore
 from compaction.memory.export_format import read_paragraph, read_record, segment_json
@@ -155,6 +157,8 @@ async def fill(evening: Evening) -> None:
     while waiting := await vectors.unembedded(limit=50):
         await vectors.store("fake", {each: None if text is None else [1.0, 0.5] for each, text in waiting})
     await GuildStore(evening.database, evening.clock).choose(GUILD, GuildChoice(), by=int(PERSON))
+    servers = SqlServerSettings(evening.database, evening.clock)
+    await servers.put(GUILD, ServerSettings(auto_join_with=(int(PERSON), 7)), by=int(PERSON))
     await says(evening, "Nobody has drawn facts from this.")
     await evening.facts.forget(PERSON, GUILD)
     # Afterwards, because this deletes facts and sent texts as well.
@@ -229,6 +233,8 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         (person,) = await eraser.find(PERSON)
         done = await eraser.erase(person)
         assert done.stored.wiped
+        assert done.stored.rules == 1
+        assert (await SqlServerSettings(evening.database, evening.clock).all())[GUILD].auto_join_with == (7,)
         assert set(done.stored.sessions) == {evening.session_id, SessionId("later")}
         assert done.log_lines == 3
         assert traces(data) == []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
 from bot.server_settings import (
     DEFAULTS,
@@ -16,9 +18,12 @@ from bot.server_settings import (
     ServerSettingsBook,
     from_json,
     to_json,
+    without_person,
 )
 from bot.store.database import open_database
+from bot.store.forgetting import SpeechForgetter
 from bot.store.servers import SqlServerSettings
+from bot.store.tables import server_settings
 from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
 
@@ -103,6 +108,48 @@ class Broken:
 
 
 @pytest.mark.asyncio
+async def test_a_person_leaves_all_choices(tmp_path: Path) -> None:
+    """A forgotten person is in no server's choices, not even in those that cannot be read, and nobody else leaves."""
+    clock = FakeClock()
+    async with open_database(tmp_path / "a.db") as database:
+        store = SqlServerSettings(database, clock)
+        both = ServerSettings(auto_join_with=(2001, 20010), language="de")
+        await store.put(1, both, by=2001)
+        await store.put(2, ServerSettings(auto_join_with=(20010,), roles=(7,)), by=9)
+        async with database.writing() as connection:
+            broken = {"guild_id": 3, "choices": '{"auto_join_with": [2001], "follow": 5}', "changed_at": 0.0}
+            await connection.execute(server_settings.insert().values(broken))
+        forgetter = SpeechForgetter(database, clock)
+        person = await forgetter.find_by_id("2001")
+        assert person is not None
+        assert (await forgetter.forget(person)).rules == 2
+        assert await store.all() == {1: replace(both, auto_join_with=(20010,)), 2: (await store.all())[2]}
+        async with database.reading() as connection:
+            assert [row.guild_id for row in await connection.execute(select(server_settings))] == [1, 2]
+        assert await forgetter.find_by_id("2001") is None
+        assert await forgetter.find_by_id("9" * 400) is None
+
+
+@pytest.mark.asyncio
+async def test_who_was_forgotten_elsewhere_does_not_come_back() -> None:
+    """`roomtone memory forget` changes the store beside the running bot: no later change writes the id again."""
+    store = MemoryServerSettings()
+    await store.put(1, CHOSEN, by=9)
+    book = ServerSettingsBook(store)
+    await book.load()
+    heard: list[tuple[int, ...]] = []
+    book.watch(lambda _, settings: heard.append(settings.auto_join_with))
+    await store.put(1, without_person(CHOSEN, 2001), by=None)
+    await book.change(1, replace(CHOSEN, language="fr"), by=9)
+    assert (book.of(1).auto_join_with, book.of(1).language) == ((), "fr")
+    assert (await store.all())[1] == book.of(1)
+    await book.change(1, CHOSEN, by=9)
+    await store.put(1, without_person(CHOSEN, 2001), by=None)
+    await book.take_over()
+    assert heard[-2:] == [(2001,), ()]
+
+
+@pytest.mark.asyncio
 async def test_the_book_tells_of_changes_that_are_stored() -> None:
     """Watchers hear of each change; one that could not be stored does not apply."""
     store = MemoryServerSettings()
@@ -116,8 +163,6 @@ async def test_the_book_tells_of_changes_that_are_stored() -> None:
     await book.change(2, ServerSettings(asks=True), by=9)
     assert heard == [(2, ServerSettings(asks=True))]
     assert (await store.all())[2] == book.of(2) == ServerSettings(asks=True)
-    await book.forget_person(2001)
-    assert (book.of(1).auto_join_with, book.of(1).language) == ((), "de")
     broken = ServerSettingsBook(Broken())
     with pytest.raises(StoreError):
         await broken.change(1, CHOSEN, by=9)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.server_settings import ServerSettings
+from bot.store.servers import SqlServerSettings
 from compaction.model import TurnKind, TurnPart
 from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
 
@@ -62,3 +64,16 @@ def test_two_of_one_name_are_told_apart_by_id(data_dir: Path, capsys: pytest.Cap
     at_evening(data_dir, another)
     out = told(capsys, "memory", "forget", "--person", "Ada", "--yes", status=1)
     assert "2 people have been called Ada. Say which one by id:\n  id-2  Ada (2), 1 turn\n  id-Ada  Ada, " in out
+
+
+def test_who_never_spoke_leaves_the_rules_of_servers(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A person whom a server's settings only name is found by id and taken out of them."""
+
+    async def named(evening: Evening) -> None:
+        servers = SqlServerSettings(evening.database, evening.clock)
+        await servers.put(1, ServerSettings(auto_join_with=(482915736640102939,)), by=None)
+
+    at_evening(data_dir, named)
+    words = ("memory", "forget", "--person", "482915736640102939", "--yes")
+    assert told(capsys, *words).startswith("Forgotten: 1 server rule.")
+    assert "Nobody called 482915736640102939" in told(capsys, *words, status=1)
