@@ -43,6 +43,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "snowballstemmer": ("compaction.language",),
     "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),
+    "alembic": ("bot.store.migrations",),
     "aiohttp.web": ("bot.web", "rehearsal"),
     "typer": ("bot.__main__", "bot.cli"),
 }

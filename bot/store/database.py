@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from bot.private_files import make_private_files, make_private_folder
 from bot.store.failures import FAILURES, store_failure
-from bot.store.migrations import MIGRATIONS, migrate, too_new
+from bot.store.migrations.upgrade import HEAD, migrate, too_new
 from bot.store.reader import ThreadedReader
 from compaction.errors import StoreError
 
@@ -206,8 +206,8 @@ def verify_database_file(path: Path) -> None:
             sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_CHECK_WAIT_S)
         ) as connection:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            if version > len(MIGRATIONS):
-                raise too_new(version)
+            if version > int(HEAD):
+                raise too_new(str(version))
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except FAILURES as exc:
         raise store_failure(exc, path) from exc

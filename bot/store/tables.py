@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlalchemy import (
-    DDL,
     BigInteger,
     Boolean,
     Column,
@@ -25,12 +24,9 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
-    event,
     text,
 )
 from sqlalchemy.dialects.sqlite import insert
-
-from bot.store.migrations import FACT_OBJECTS, SEARCH_OBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -373,9 +369,6 @@ hearing_opt_outs = Table(
     Column("person_id", BigInteger, primary_key=True, autoincrement=False),
     Column("since", Float, nullable=False),
 )
-
-for _statement in (*SEARCH_OBJECTS, *FACT_OBJECTS):
-    event.listen(metadata, "after_create", DDL(_statement))  # type: ignore[no-untyped-call]
 
 
 # Rows in one call: preparing a thousand at once would keep the event loop from audio for a tenth of a second.

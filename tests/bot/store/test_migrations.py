@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import create_engine, inspect
 
 from bot.store.database import open_database
-from bot.store.migrations import MIGRATIONS, migrate
+from bot.store.migrations.upgrade import HEAD, VERSIONS, migrate
 from bot.store.tables import metadata
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
+from tests.bot.store.old_schemas import BEFORE_ALEMBIC, STEPS
 from tests.compaction.turn_store_contract import fill
 from tests.fakes.clock import FakeClock
 
@@ -40,6 +43,8 @@ def shape(path: Path) -> dict[str, object]:
                 ),
             )
             for name in seen.get_table_names()
+            # The tables of the full-text index and of Alembic are not described.
+            if not name.startswith(("passage_index", "passage_terms", "alembic"))
         }
     finally:
         engine.dispose()
@@ -60,22 +65,42 @@ SHIPPED_STEPS = (
     "6aeb9e1acc4d8ff9",
     "5f8e871b639777aa",
     "b4f500eeb1e51530",
+    "5b132585221c17b9",
 )
 
 
-def version_of(path: Path) -> int:
-    """Return the schema version of a database."""
-    connection = sqlite3.connect(path)
-    try:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
-    finally:
-        connection.close()
+def versions_of(path: Path) -> tuple[str, int]:
+    """Return the version of a database in Alembic's table, and in SQLite's own mark."""
+    with closing(sqlite3.connect(path)) as connection:
+        (version,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return str(version), int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def write_step(folder: Path, *statements: str) -> Path:
+    """Write a step that follows the newest one, and return its folder."""
+    folder.mkdir()
+    run = "\n    ".join(f"op.execute({each!r})" for each in statements)
+    step = (
+        f"from alembic import op\n\nrevision, down_revision = '9000', {HEAD!r}\n\ndef upgrade() -> None:\n    {run}\n"
+    )
+    (folder / "v9000_step.py").write_text(step, "utf-8")
+    return folder
 
 
 def test_shipped_steps_are_frozen() -> None:
     """No shipped step has changed by a single character. A new step adds its digest here."""
-    digests = [hashlib.sha256("\0".join(step).encode()).hexdigest()[:16] for step in MIGRATIONS]
+    digests = [hashlib.sha256("\0".join(step).encode()).hexdigest()[:16] for step in STEPS]
     assert digests == list(SHIPPED_STEPS)
+    assert int(HEAD) == len(SHIPPED_STEPS)
+
+
+def test_a_step_only_runs_its_statements() -> None:
+    """The first steps have no code of their own that could change. No step leads back."""
+    for path in sorted(VERSIONS.glob("v*.py")):
+        text = path.read_text("utf-8")
+        if int(path.name[1:5]) <= BEFORE_ALEMBIC:
+            assert text.endswith("def upgrade() -> None:\n    run_on_sqlite(STATEMENTS)\n")
+        assert "def downgrade" not in text
 
 
 @pytest.mark.asyncio
@@ -87,46 +112,84 @@ async def test_migrations_make_the_tables_the_code_asks(tmp_path: Path) -> None:
     metadata.create_all(engine)
     engine.dispose()
     assert shape(tmp_path / "migrated.db") == shape(tmp_path / "described.db")
-    assert version_of(tmp_path / "migrated.db") == len(MIGRATIONS)
+    assert versions_of(tmp_path / "migrated.db") == (HEAD, int(HEAD))
 
 
 @pytest.mark.asyncio
-async def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("adopted", [True, False], ids=["in Alembic's table", "in user_version alone"])
+async def test_a_newer_database_is_left_alone(tmp_path: Path, adopted: bool) -> None:
     """A database of a later version is refused with a plain sentence and stays unchanged."""
     path = tmp_path / "a.db"
     async with open_database(path):
         pass
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 4}")
-    connection.close()
-    expected = f"of version {len(MIGRATIONS) + 4}, and this Roomtone knows only {len(MIGRATIONS)}: a newer one wrote it"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA user_version = 99")
+        connection.execute(
+            "UPDATE alembic_version SET version_num = '0099'" if adopted else "DROP TABLE alembic_version"
+        )
+    before = path.read_bytes()
+    expected = (
+        rf"^The database is of version 99, and this Roomtone knows only {int(HEAD)}: a newer one wrote it\. Install"
+    )
     with pytest.raises(StoreError, match=expected):
         async with open_database(path):
             pass
-    assert version_of(path) == len(MIGRATIONS) + 4
+    assert path.read_bytes() == before
 
 
 @pytest.mark.asyncio
 async def test_an_older_database_is_brought_up_with_its_rows(tmp_path: Path) -> None:
     """A step that is added later runs once and keeps the existing rows."""
-    step = ("ALTER TABLE turns ADD COLUMN mood VARCHAR NOT NULL DEFAULT 'calm'",)
+    added = "ALTER TABLE turns ADD COLUMN mood VARCHAR NOT NULL DEFAULT 'calm'"
+    folder = write_step(tmp_path / "100% later", added)
     async with open_database(tmp_path / "a.db") as database:
         await fill(SqlTurnStore(database, FakeClock()), 3, session_id=SessionId("evening"))
         for _ in range(2):
             async with database.writing() as connection:
-                assert await migrate(connection, steps=(*MIGRATIONS, step)) == len(MIGRATIONS) + 1
+                await migrate(connection, folders=(VERSIONS, folder))
         async with database.reading() as connection:
             found = await connection.exec_driver_sql("SELECT seq, mood FROM turns ORDER BY seq")
             assert [tuple(row) for row in found] == [(0, "calm"), (1, "calm"), (2, "calm")]
+    assert versions_of(tmp_path / "a.db") == ("9000", 9000)
 
 
 @pytest.mark.asyncio
 async def test_a_step_that_fails_leaves_the_old_version(tmp_path: Path) -> None:
     """If a step fails, its earlier statements are undone and the version stays."""
-    broken = ("CREATE TABLE extra (id INTEGER)", "ALTER TABLE absent ADD COLUMN x INTEGER")
+    broken = write_step(
+        tmp_path / "later", "CREATE TABLE extra (id INTEGER)", "ALTER TABLE absent ADD COLUMN x INTEGER"
+    )
     async with open_database(tmp_path / "a.db") as database:
         with pytest.raises(StoreError, match="no such table: absent"):
             async with database.writing() as connection:
-                await migrate(connection, steps=(*MIGRATIONS, broken))
-    assert version_of(tmp_path / "a.db") == len(MIGRATIONS)
+                await migrate(connection, folders=(VERSIONS, broken))
+    assert versions_of(tmp_path / "a.db") == (HEAD, int(HEAD))
     assert "extra" not in shape(tmp_path / "a.db")
+
+
+def dump(path: Path) -> list[str]:
+    """Return all of a database as SQL, and its own version mark."""
+    with closing(sqlite3.connect(path)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        return [f"-- {version}", *(line for (line,) in connection.execute("SELECT sql FROM sqlite_master"))]
+
+
+@pytest.mark.asyncio
+async def test_an_interrupted_takeover_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A takeover of a database of before Alembic that does not reach its end leaves it as it was."""
+    broken = write_step(tmp_path / "later", "ALTER TABLE absent ADD COLUMN x INTEGER")
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as old, old:
+        for statement in (statement for step in STEPS[:5] for statement in step):
+            old.execute(statement)
+        old.execute("PRAGMA user_version = 5")
+    before = dump(path)
+    monkeypatch.setattr("bot.store.database.migrate", partial(migrate, folders=(VERSIONS, broken)))
+    with pytest.raises(StoreError, match="no such table: absent"):
+        async with open_database(path):
+            pass
+    assert dump(path) == before
+    monkeypatch.undo()
+    async with open_database(path):
+        pass
+    assert versions_of(path) == (HEAD, int(HEAD))

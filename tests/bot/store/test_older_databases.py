@@ -11,13 +11,14 @@ import pytest
 
 from bot.store.database import open_database
 from bot.store.indexing import catch_up
-from bot.store.migrations import MIGRATIONS
 from bot.store.turns import SqlTurnStore
+from bot.store.vector_store import VectorStore
 from compaction.model import CompactionState, Fact, FactKind, Mode, NoteId, Seq
 from compaction.ports import Landing
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.store.old_schemas import BEFORE_ALEMBIC, FIRST_FORMS, STEPS
 from tests.compaction.turn_store_contract import EVENING, T0, segment, turn
 from tests.fakes.clock import FakeClock
 
@@ -49,10 +50,14 @@ OLD_FACTS: list[Mapping[str, Any]] = [
 ]
 
 
-def write_old_database(path: Path, version: int) -> None:
-    """Write a database of this version with one open session: 63 turns, a ledger segment and a recursive one."""
+def write_old_database(path: Path, version: int, *, first_forms: bool = False) -> None:
+    """Write a database of this version with one open session: 63 turns, a ledger segment and a recursive one.
+
+    `first_forms`: its steps ran as they were committed first.
+    """
+    steps = [FIRST_FORMS.get(number, step) if first_forms else step for number, step in enumerate(STEPS, start=1)]
     with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in (statement for step in MIGRATIONS[:version] for statement in step):
+        for statement in (statement for step in steps[:version] for statement in step):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {version}")
         connection.execute(
@@ -68,7 +73,7 @@ def write_old_database(path: Path, version: int) -> None:
                 (EVENING, seq, said.kind.value, said.started_at, said.ended_at, parts),
             )
         for start, gist, facts, summariser in (
-            (0, "Ada counted.", OLD_FACTS, "llm ledger.v2"),
+            (0, "Ada counted.", OLD_FACTS if version < FIRST_WITH_CHAPTERS else [], "llm ledger.v2"),
             (10, PARAGRAPH, [], "llm recursive.v2"),
         ):
             connection.execute(
@@ -148,7 +153,31 @@ async def test_the_search_index_of_an_older_database_stays(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("version", range(1, FIRST_WITH_CHAPTERS))
+@pytest.mark.parametrize("version", [1, 2, 8, BEFORE_ALEMBIC])
+async def test_the_first_forms_of_steps_come_forward(tmp_path: Path, version: int) -> None:
+    """A database of steps that were changed soon after their commit becomes like any other: what is deleted is noticed
+    by searches and is purged.
+    """
+    write_old_database(tmp_path / "a.db", version, first_forms=True)
+    async with open_database(tmp_path / "a.db") as database:
+        await catch_up(database)
+        vectors = VectorStore(database)
+        await vectors.purge()
+        marks = dict(await database.rows("SELECT name, value FROM search_marks"))
+        assert {"generation", "purged"} <= set(marks)
+        assert "deletions" not in marks
+        async with database.writing() as connection:
+            await connection.exec_driver_sql("DELETE FROM turns WHERE seq = 20")
+        after = dict(await database.rows("SELECT name, value FROM search_marks"))
+        assert after["generation"] == marks["generation"] + 1
+        assert await vectors.purge()
+        async with database.writing() as connection:
+            await connection.exec_driver_sql("DELETE FROM sessions")
+        assert await database.rows("SELECT count(*) FROM turns, segments, passages") == [(0,)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", range(1, BEFORE_ALEMBIC + 1))
 async def test_a_session_of_an_older_database_goes_on(tmp_path: Path, version: int) -> None:
     """The next batches are folded and stored after the migration."""
     write_old_database(tmp_path / "a.db", version)
