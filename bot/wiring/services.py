@@ -134,7 +134,7 @@ async def open_services(
     if model is not None:
         health.add_check(model.degraded_parts)
     policy = await policy_for(settings, model, stores.guilds)
-    summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock)
+    summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock, zone)
     recall = await open_recall(stack, settings, database, turns, clock)
     reader = SessionReader(stores.sessions, turns, withheld=participation.withheld_on)
     digests = Digests(reader, SessionHistory(database), summariser_of=summariser_of)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from bot.errors import SetupError
@@ -13,6 +14,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from datetime import tzinfo
 
     from bot.clock import Clock
     from bot.llm.settings import LlmSettings
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
     from compaction.summary.port import Summariser
 
 
-def choose_summariser(kind: SummariserKind, completion: Completion | None, settings: CompactionSettings) -> Summariser:
-    """Return the summariser of `kind`. `completion`: the language model, None if none is configured.
+def choose_summariser(
+    kind: SummariserKind, completion: Completion | None, settings: CompactionSettings, zone: tzinfo = UTC
+) -> Summariser:
+    """Return the summariser of `kind`. `completion`: the language model, None if none is configured. `zone`: the time
+    zone of the days that it writes.
 
     Raises `SetupError` if `kind` needs a language model and there is none.
     """
@@ -42,25 +47,30 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, setti
         max_output_tokens=settings.max_output_tokens,
         prompts_dir=settings.prompts_dir,
         within_s=settings.timeout_s,
+        zone=zone,
     )
 
 
 def summarisers_by_guild(
-    settings: CompactionSettings, model: Completion | None, participation: GuildParticipations, clock: Clock
+    settings: CompactionSettings,
+    model: Completion | None,
+    participation: GuildParticipations,
+    clock: Clock,
+    zone: tzinfo = UTC,
 ) -> Callable[[int], Awaitable[Summariser]]:
     """Return the function that makes a server's summariser, whose calls count in that server's hour.
 
     Raises `SetupError` if the settings ask for a language model and there is none.
     """
     # Made once at the start too, so that a mistake in the settings or the prompt files is found then.
-    unmetered = choose_summariser(settings.summariser, model, settings)
+    unmetered = choose_summariser(settings.summariser, model, settings, zone)
 
     async def summariser_of(guild_id: int) -> Summariser:
         if model is None:
             return unmetered
         costs = (await participation.of_guild(guild_id)).costs
         return choose_summariser(
-            settings.summariser, MeteredCompletion(model, costs, monotonic=clock.monotonic), settings
+            settings.summariser, MeteredCompletion(model, costs, monotonic=clock.monotonic), settings, zone
         )
 
     return summariser_of

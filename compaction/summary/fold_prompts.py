@@ -1,4 +1,4 @@
-"""Writes the prompts: for one batch (gist, facts and paragraph), for a paragraph alone, and for a chapter.
+"""Makes the requests: for one batch (gist, facts and paragraph), for a paragraph alone, and for a chapter.
 
 The texts are files under `prompts/` (`prompt_texts`). Everything that came from people, screens or names stands in the
 user message, marked as data; the system message is the same for every conversation.
@@ -7,27 +7,33 @@ user message, marked as data; the system message is the same for every conversat
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning
-from compaction.language.text import as_sentence, plain, sentences
-from compaction.model import FactKind, NoteReason, TurnKind
-from compaction.notes import condense_notes
+from compaction.language.text import plain, sentences
+from compaction.model import FactKind
 from compaction.ports import CompletionRequest
 from compaction.summary.paragraph_checks import Fault, ToldText, must_stay
-from compaction.summary.port import (
-    CHAPTER_FACTS,
-    MAX_FACTS,
+from compaction.summary.port import CHAPTER_FACTS, MAX_FACTS, KnownFact
+from compaction.summary.prompt_data import (
+    format_chapters,
+    format_day,
+    format_known,
+    format_notes,
+    format_parts,
+    format_since,
+    format_turns,
+    marked,
 )
 from compaction.summary.prompt_texts import CHAPTER_VERSION, LEDGER_VERSION, RECURSIVE_VERSION
-from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import tzinfo
 
-    from compaction.model import Chapter, Fact, Note, Turn
-    from compaction.summary.port import ChapterRequest, FoldRequest, KnownFact
+    from compaction.model import Fact, Turn
+    from compaction.summary.port import ChapterRequest, FoldRequest
     from compaction.summary.prompt_texts import PromptTexts
 
 # A small model confuses more facts than this; a strong one may answer more.
@@ -39,21 +45,11 @@ _ASKED_CHAPTER_GIST_CHARS = 350
 REQUESTED_CHARS = 1_100
 # Below 1,200 characters: English has some 4.4 characters a token.
 PARAGRAPH_TOKENS = 270
-# What is told of older facts and of earlier stretches: about a thousand tokens each.
+# What is told of older facts: about a thousand tokens.
 _KNOWN_CHARS = 4_000
-_CHAPTERS_CHARS = 4_000
-_LEAST_CHAPTER_CHARS = 120
 # A known fact that shares so many words with the new turns may be corrected or closed by them.
 _LEAST_SHARED = 2
-# Why a note was taken, for a model.
-_WHY = {
-    NoteReason.SHARE_START: "sharing began",
-    NoteReason.CUT: "the picture changed",
-    NoteReason.TEXT: "new text",
-    NoteReason.INTERVAL: "regular look",
-    NoteReason.ASKED: "somebody asked",
-}
-_NO_SECTIONS = dict.fromkeys(("previous", "chapters", "known", "notes", "before", "turns"), "")
+_NO_SECTIONS = dict.fromkeys(("previous", "chapters", "known", "notes", "before", "day", "turns"), "")
 # Turns shown before the batch.
 _BEFORE = 4
 
@@ -67,9 +63,10 @@ class Prompt:
 
 
 class LedgerPrompts:
-    """The prompt of the ledger strategy. `version` identifies its texts."""
+    """The prompt of the ledger strategy. `version` identifies its texts; `zone`: of the times that it tells."""
 
-    def __init__(self, texts: PromptTexts) -> None:
+    def __init__(self, texts: PromptTexts, zone: tzinfo = UTC) -> None:
+        self._zone = zone
         self._system, self._user = texts.halves(LEDGER_VERSION)
         self._output = {form: texts.whole(f"{LEDGER_VERSION}.{form}.txt") for form in ("json", "lines")}
         self.version = texts.version(LEDGER_VERSION)
@@ -92,7 +89,7 @@ class LedgerPrompts:
         return Prompt(
             CompletionRequest(
                 system=self._system.substitute(limits, output=output),
-                prompt=self._user.fill({**_sections(fold, shown), **limits}),
+                prompt=self._user.fill({**_sections(fold, shown, self._zone), **limits}),
                 max_output_tokens=max_output_tokens,
                 schema=_ledger_schema(fold.turns, shown) if structured else None,
             ),
@@ -119,10 +116,10 @@ class RecursivePrompts:
 
         `fault`: what is wrong with the last `attempt`, if there was one.
         """
-        correction = "" if fault is None else f"{fault.correction}\n{_marked('what is wrong', fault.material)}".strip()
+        correction = "" if fault is None else f"{fault.correction}\n{marked('what is wrong', fault.material)}".strip()
         told = _NO_SECTIONS | dict(sections)
         told |= {
-            "attempt": _marked("your last attempt", attempt),
+            "attempt": marked("your last attempt", attempt),
             "correction": correction,
         }
         return CompletionRequest(
@@ -155,10 +152,10 @@ class ChapterPrompts:
         }
         parts, standing = _labelled_parts(chapter)
         told = {
-            "chapters": _format_chapters(chapter.chapters),
-            "parts": _format_parts(chapter, parts),
-            "since": _format_since(chapter),
-            "known": _format_known(_shown_at_end(chapter, standing), standing, previous=None),
+            "chapters": format_chapters(chapter.chapters),
+            "parts": format_parts(chapter, parts),
+            "since": format_since(chapter),
+            "known": format_known(_shown_at_end(chapter, standing), standing, previous=None),
         }
         of_parts = tuple(fact for facts in parts for fact in facts)
         output = self._output["json" if structured else "lines"].substitute(limits)
@@ -241,43 +238,28 @@ def _letters(number: int) -> str:
     return "z" * (number // 25) + ("" if number % 25 == 0 else chr(ord("a") + number % 25))
 
 
-def format_turns(turns: Sequence[Turn]) -> list[str]:
-    """Return one line per turn, uncut: `[12] 21:04 Ada: … / Bob: …`. Forgotten turns have no line.
+def fold_sections(
+    fold: FoldRequest, zone: tzinfo = UTC, *, added: Sequence[Fact] = (), superseded: Collection[str] = ()
+) -> dict[str, str]:
+    """Return what a request for a paragraph alone tells of a batch.
 
-    The companion's own turns are marked so, because the model does not know its name.
+    `added` and `superseded`: what is certain of the same fold already, its facts and the refs that they supersede.
     """
-    return [
-        f"[{turn.seq}] {_clock(turn.started_at)} "
-        + " / ".join(f"{plain(part.speaker)}{_whose(turn)}: {plain(part.text)}" for part in turn.parts)
-        for turn in turns
-        if turn.parts
-    ]
-
-
-def _whose(turn: Turn) -> str:
-    return " (the companion)" if turn.kind is TurnKind.ASSISTANT else ""
-
-
-def format_notes(notes: Sequence[Note]) -> str:
-    """Return screen notes as text of at most 400 characters, with when, whose screen and why."""
-    return "; ".join(
-        f"{_clock(note.at)} {plain(note.who)}'s screen ({_WHY[note.why]}): {plain(note.what)}"
-        for note in condense_notes(notes)
+    known = (
+        *(each for each in fold.known if each.ref not in superseded),
+        *(KnownFact(f"new#{place}", fact) for place, fact in enumerate(added)),
     )
-
-
-def fold_sections(fold: FoldRequest) -> dict[str, str]:
-    """Return what a request for a paragraph alone tells of a batch."""
-    return _sections(fold, _shown_in(fold))
+    after = replace(fold, known=known)
+    return _sections(after, _shown_in(after), zone)
 
 
 def chapter_sections(chapter: ChapterRequest) -> dict[str, str]:
     """Return what a request for a paragraph alone tells of a chapter."""
     parts, standing = _labelled_parts(chapter)
-    stretches = (_format_chapters(chapter.chapters), _format_parts(chapter, parts), _format_since(chapter))
+    stretches = (format_chapters(chapter.chapters), format_parts(chapter, parts), format_since(chapter))
     return {
         "chapters": "\n".join(filter(None, stretches)),
-        "known": _format_known(_shown_at_end(chapter, standing), standing, previous=None),
+        "known": format_known(_shown_at_end(chapter, standing), standing, previous=None),
     }
 
 
@@ -291,64 +273,17 @@ def _labelled_parts(chapter: ChapterRequest) -> tuple[list[list[KnownFact]], lis
     ]
 
 
-def _format_parts(chapter: ChapterRequest, facts: Sequence[Sequence[KnownFact]]) -> str:
-    return "\n".join(
-        _marked(f"turns {part.start} to {part.end - 1}", "\n".join([plain(part.gist), *map(_fact_line, its_facts)]))
-        for part, its_facts in zip(chapter.parts, facts, strict=True)
-    )
-
-
-def _format_since(chapter: ChapterRequest) -> str:
-    return _marked("gists of what came after", "\n".join(map(plain, chapter.since)))
-
-
-def _sections(fold: FoldRequest, shown: Sequence[KnownFact]) -> dict[str, str]:
+def _sections(fold: FoldRequest, shown: Sequence[KnownFact], zone: tzinfo) -> dict[str, str]:
     """Return what a user message tells of the conversation, each part marked as data; an empty part stays empty."""
     return {
-        "previous": _marked("the summary so far", plain(fold.previous or "")),
-        "chapters": _format_chapters(fold.chapters),
-        "known": _format_known(shown, fold.known, previous=fold.previous or ""),
-        "notes": _marked("shared screens", format_notes(fold.notes)),
-        "before": _marked("the turns before", "\n".join(format_turns(fold.before[-_BEFORE:]))),
-        "turns": _marked("the new turns", "\n".join(format_turns(fold.turns))),
+        "previous": marked("the summary so far", plain(fold.previous or "")),
+        "chapters": format_chapters(fold.chapters),
+        "known": format_known(shown, fold.known, previous=fold.previous or ""),
+        "notes": marked("shared screens", format_notes(fold.notes, zone)),
+        "before": marked("the turns before", "\n".join(format_turns(fold.before[-_BEFORE:], zone))),
+        "day": format_day(fold.turns, zone),
+        "turns": marked("the new turns", "\n".join(format_turns(fold.turns, zone))),
     }
-
-
-def _marked(source: str, text: str) -> str:
-    return mark_as_data(source, text) if text else ""
-
-
-def _format_chapters(chapters: Sequence[Chapter]) -> str:
-    share = max(_LEAST_CHAPTER_CHARS, _CHAPTERS_CHARS // max(1, len(chapters)))
-    lines = [f"turns {each.start} to {each.end - 1}: {as_sentence(each.gist, share)}" for each in chapters]
-    return _marked("gists of earlier stretches", "\n".join(lines))
-
-
-def _format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, previous: str | None) -> str:
-    """Return the facts in groups, the most important first. `previous` None: nothing is marked as lacking."""
-    musts = set(must_stay([each.fact for each in known]))
-    groups = {
-        "must be in the summary": [each for each in shown if each.fact in musts],
-        **{
-            f"importance {importance}": [
-                each for each in shown if each.fact.importance == importance and each.fact not in musts
-            ]
-            for importance in (3, 2, 1)
-        },
-    }
-    told = None if previous is None else ToldText(previous)
-    lines = [
-        line
-        for heading, group in groups.items()
-        if group
-        for line in (f"{heading}:", *(_fact_line(each, told) for each in group))
-    ]
-    return _marked("known facts", "\n".join(lines))
-
-
-def _fact_line(known: KnownFact, told: ToldText | None = None) -> str:
-    lacking = "*" if told is not None and not told.tells(known.fact) else ""
-    return f"{known.label}{lacking} ({known.fact.kind.value}) {plain(known.fact.attributed_text)}"
 
 
 def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[str, object]:
@@ -399,10 +334,6 @@ def _labels(shown: Sequence[KnownFact], *, most: int) -> dict[str, object]:
     # An empty `enum` is no valid schema.
     names: Mapping[str, object] = {"enum": [each.label for each in shown]} if shown else {}
     return {"type": "array", "items": {"type": "string", **names}, "maxItems": most if shown else 0}
-
-
-def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
 def _cap_tokens(text: str) -> int:

@@ -6,6 +6,7 @@ left out stays out. A paragraph with a fault is asked for once more; if that fai
 
 from __future__ import annotations
 
+from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,11 +33,13 @@ from compaction.summary.port import (
     Fold,
     FoldRequest,
 )
+from compaction.summary.prompt_data import format_day
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.recursive import Calls, ParagraphWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import tzinfo
     from pathlib import Path
 
     from compaction.model import Turn
@@ -49,7 +52,7 @@ class LlmSummariser:
     """The summariser behind any `Completion`.
 
     Between folds it keeps only whether to ask this endpoint for JSON or for lines. `within_s`: the caller's deadline
-    for one fold; a second call is left out if it would not end before.
+    for one fold; a second call is left out if it would not end before. `zone`: of the days and times that it reads.
     """
 
     def __init__(
@@ -59,12 +62,14 @@ class LlmSummariser:
         max_output_tokens: int,
         prompts_dir: Path | None = None,
         within_s: float | None = None,
+        zone: tzinfo = UTC,
     ) -> None:
         texts = PromptTexts(prompts_dir)
+        self._zone = zone
         self._completion = completion
         self._max_output_tokens = max_output_tokens
         self._within_s = within_s
-        self._prompts = LedgerPrompts(texts)
+        self._prompts = LedgerPrompts(texts, zone)
         self._recursive_prompts = RecursivePrompts(texts)
         self._chapter_prompts = ChapterPrompts(texts)
         self._structured = True
@@ -86,7 +91,7 @@ class LlmSummariser:
             return await self._recursive(calls, request)
         prompt = self._prompts.write(request, structured=self._structured, max_output_tokens=self._max_output_tokens)
         answer = await calls.ask(prompt.request)
-        sources = _sources(request)
+        sources = _sources(request, self._zone)
         try:
             parsed = parse_answer(answer, request.turns, labels=self._prompts.labels)
             shown = {each.label: each.ref for each in prompt.shown}
@@ -109,7 +114,8 @@ class LlmSummariser:
             adds=bool(facts),
             people=request.roster,
         )
-        paragraph = await self._writer(calls, partial(fold_sections, request), request.turns).settle(
+        sections = partial(fold_sections, request, self._zone, added=facts, superseded=superseded)
+        paragraph = await self._writer(calls, sections, request.turns).settle(
             parsed.paragraph, parsed.paragraph_problem, check
         )
         return Fold(
@@ -124,13 +130,13 @@ class LlmSummariser:
 
     async def _recursive(self, calls: Calls, request: FoldRequest) -> Fold:
         check = ParagraphCheck(
-            _sources(request),
+            _sources(request, self._zone),
             turns=request.turns,
             previous=request.previous or "",
             adds=_says_something(request.turns),
             people=request.roster,
         )
-        paragraph = await self._writer(calls, partial(fold_sections, request), request.turns).write(check)
+        paragraph = await self._writer(calls, partial(fold_sections, request, self._zone), request.turns).write(check)
         facts = extract_facts(request.turns, request.notes, start=request.start, before=request.before)
         return Fold(
             gist=make_gist(facts, request.turns),
@@ -176,11 +182,12 @@ class LlmSummariser:
         )
 
 
-def _sources(request: FoldRequest) -> Sources:
+def _sources(request: FoldRequest, zone: tzinfo) -> Sources:
     """Return all that a fold of this batch may be made of: what its prompt shows, and every known fact."""
     texts = [request.previous or "", *(each.gist for each in request.chapters)]
     texts += [part.text for turn in (*request.before, *request.turns) for part in turn.parts]
     texts += [note.what for note in request.notes]
+    texts.append(format_day(request.turns, zone))
     people = {part.speaker for turn in (*request.before, *request.turns) for part in turn.parts}
     return _sources_of_known(texts, request.known, request.roster | people | {note.who for note in request.notes})
 

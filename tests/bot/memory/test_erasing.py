@@ -64,7 +64,7 @@ class RestatingSummariser:
             for turn in request.turns[-1:]
             if text
         )
-        return Fold(gist=text or "They talked.", facts=facts, form="ledger.v4", paragraph=text)
+        return Fold(gist=text or "They talked.", facts=facts, form="ledger.v5", paragraph=text)
 
     async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
         """Return a chapter that restates its parts."""

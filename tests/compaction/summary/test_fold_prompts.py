@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -18,13 +19,12 @@ from compaction.summary.fold_prompts import (
     RecursivePrompts,
     chapter_sections,
     fold_sections,
-    format_notes,
-    format_turns,
     shown_facts,
     with_labels,
 )
 from compaction.summary.paragraph_checks import Fault
 from compaction.summary.port import ChapterPart, ChapterRequest, FoldRequest, KnownFact
+from compaction.summary.prompt_data import format_day, format_notes, format_turns
 from compaction.summary.prompt_texts import PromptTexts
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 
@@ -150,7 +150,7 @@ def test_first_batch_has_no_empty_sections() -> None:
     asked = LedgerPrompts(TEXTS).write(fold, structured=True, max_output_tokens=700).request
     alone = RecursivePrompts(TEXTS).write(fold_sections(fold), max_output_tokens=700)
     for request in (asked, alone):
-        assert request.prompt.startswith("New turns")
+        assert request.prompt.startswith("The day of the new turns")
         assert request.prompt.count("<data") == 1
         assert "\n\n\n" not in request.prompt
     assert '"enum": []' not in json.dumps(asked.schema)
@@ -232,6 +232,29 @@ def test_a_chapter_shows_first_what_the_summary_tells() -> None:
     assert "300 crowns" in sections["known"]
     assert "they say" not in "".join(sections.values())
     assert "300 crowns" not in chapter_sections(replace(closing, summary=""))["known"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [
+        ("UTC", "Thursday, 9 October 2025; tomorrow is Friday, 10 October"),
+        ("Pacific/Kiritimati", "Thursday, 9 October 2025; tomorrow is Friday, 10 October"),
+        ("Pacific/Honolulu", "Wednesday, 8 October 2025; tomorrow is Thursday, 9 October"),
+    ],
+)
+def test_the_day_is_that_of_the_people(zone: str, expected: str) -> None:
+    """The day is told in the zone of the people, so that 'tomorrow' is the day that they mean."""
+    assert format_day([turn(3, "Tomorrow at nine.")], ZoneInfo(zone)) == expected
+
+
+def test_a_second_attempt_knows_the_facts_of_the_first() -> None:
+    """What the fold adds is known, and what it supersedes is not, when its paragraph is asked for again."""
+    added = Fact(
+        (Seq(21),), FactKind.LASTING, "Bob", T0, "Bob's gate code is 7023.", subject="Bob", importance=3, quoted=False
+    )
+    told = fold_sections(FOLD, added=(added,), superseded={KNOWN[0].ref})["known"]
+    assert "21* (lasting) Bob's gate code is 7023." in told
+    assert "4411" not in told
 
 
 def test_the_companions_turns_are_marked() -> None:

@@ -250,7 +250,7 @@ def test_the_gist_of_a_pruned_segment_stays_in_the_summary() -> None:
 
 def paragraph(number: int, text: str) -> Segment:
     """Return a segment that the recursive strategy wrote."""
-    return replace(batch(number), summariser="llm recursive.v4", paragraph=text)
+    return replace(batch(number), summariser="llm recursive.v5", paragraph=text)
 
 
 def test_newest_paragraph_is_the_summary() -> None:

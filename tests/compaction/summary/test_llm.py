@@ -98,7 +98,7 @@ def test_good_answer_is_kept_as_written() -> None:
         ("Ada", 3, FactKind.DECISION),
         ("Bob", 2, FactKind.DECISION),
     ]
-    assert (result.form, result.prompt_tokens, len(model.requests)) == ("ledger.v4", 300, 1)
+    assert (result.form, result.prompt_tokens, len(model.requests)) == ("ledger.v5", 300, 1)
 
 
 def test_what_the_model_left_out_stays_out() -> None:
@@ -111,6 +111,19 @@ def test_what_is_known_is_a_source() -> None:
     """Names and numbers of notes, of the roster, of the summary so far and of known facts may be written."""
     gist = "Dora saw Tokyo, still asks for 4411."
     assert fold(Says(written(*FACTS, gist=gist))).gist == gist
+
+
+def test_the_day_that_tomorrow_means_is_a_source() -> None:
+    """A model may write the day that 'tomorrow' means, and no other day."""
+    (spoken,) = (turn(10, "I'll bring the tent tomorrow."),)
+    request = FoldRequest(Seq(10), (spoken,), (), None, roster=ROSTER)
+
+    def brought_on(day: str) -> Fold:
+        fact = told(10, f"Ada brings the tent on {day}.", subject="Ada")
+        return fold(Says(written(fact, paragraph=f"Ada brings the tent on {day}.")), request)
+
+    assert brought_on("Friday, 10 October").paragraph == "Ada brings the tent on Friday, 10 October."
+    assert brought_on("Friday, 17 October").paragraph == ""
 
 
 def test_gist_loses_what_nobody_said() -> None:
