@@ -162,8 +162,8 @@ def _shown(
     if wanted.picture is not None:
         _save(picture, wanted.picture)
     if wanted.keep is not None:
-        asyncio.run(finish_trial(wanted.keep, settings, bot_name=bot_name))
-        show_trial(wanted.keep)
+        said_often = asyncio.run(finish_trial(wanted.keep, settings, bot_name=bot_name))
+        show_trial(wanted.keep, said_often)
     return outcome.passed
 
 

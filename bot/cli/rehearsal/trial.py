@@ -8,17 +8,21 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.output import say
 from bot.errors import SetupError
 from bot.private_files import make_private_folder, write_private_text
+from compaction.language.text import words
 from compaction.model import Seq, TurnKind
 from config.location import FILE_NAME
 from config.problems import toml_value
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from compaction.model import Turn
     from config.schema import Settings
 
@@ -27,6 +31,8 @@ _HEAD = "# A trial that `roomtone rehearse --keep` or `roomtone run` without a t
 # What a trial has, and the next one in the same folder replaces.
 _FILES = (FILE_NAME, TRANSCRIPT, "roomtone.db", "roomtone.db-wal", "roomtone.db-shm")
 _LOGS = "logs"
+# A word of fewer letters is seldom what somebody would search for.
+_SEARCHED_LETTERS = 6
 
 
 def prepare_trial(folder: Path) -> None:
@@ -50,8 +56,11 @@ def prepare_trial(folder: Path) -> None:
         ) from error
 
 
-async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> None:
-    """Write the trial's transcript, and the settings with which other commands look at it."""
+async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> str:
+    """Write the trial's transcript, and the settings with which other commands look at it.
+
+    Returns a word that was said often, for `show_trial`; empty if people said nothing.
+    """
     from bot.clock import SystemClock
     from bot.store.database import open_database
     from bot.store.sessions import Sessions
@@ -59,14 +68,14 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> No
 
     clock = SystemClock()
     lines: list[dict[str, object]] = []
+    said: list[str] = []
     async with open_database(settings.storage.database_path) as database:
         turns = SqlTurnStore(database, clock)
         for session in reversed(await Sessions(database, clock).recent()):
-            lines += [
-                line
-                for turn in await turns.turns(session.id, Seq(0), Seq(session.turn_count))
-                for line in _lines(turn, bot_name)
-            ]
+            for turn in await turns.turns(session.id, Seq(0), Seq(session.turn_count)):
+                lines += _lines(turn, bot_name)
+                if turn.kind is TurnKind.SPEECH and not turn.tombstone:
+                    said += [part.text for part in turn.parts]
     write_private_text(folder / TRANSCRIPT, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
     chosen: dict[str, dict[str, object]] = {
         "brain": {"name": bot_name},
@@ -79,10 +88,11 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> No
         for section, keys in chosen.items()
     ]
     write_private_text(folder / FILE_NAME, "\n\n".join([_HEAD, *sections]) + "\n")
+    return _said_often(said, {str(line["speaker"]).casefold() for line in lines} | {bot_name.casefold()})
 
 
-def show_trial(folder: Path) -> None:
-    """Print where the trial is, and what can be done with it."""
+def show_trial(folder: Path, said_often: str) -> None:
+    """Print where the trial is, and what can be done with it. `said_often`: a word to search for, or nothing."""
     from bot.logs import log_path
     from bot.memory.prompt_records import records_of
     from compaction.context.record import ContextRecord
@@ -96,7 +106,8 @@ def show_trial(folder: Path) -> None:
     ]
     say(f"\nThis trial is kept in {_short(folder)}. Look at it:")
     say(f"  {here} memory list")
-    say(f"  {here} memory search picnic")
+    if said_often:
+        say(f"  {here} memory search {said_often}")
     say(f"  {here} explain" + (f" --turn {answered[-1]}" if answered else ""))
     say(f"  {here} tail --event compaction")
     say(f"  {program} replay {_short(folder / TRANSCRIPT)}")
@@ -115,6 +126,12 @@ def _lines(turn: Turn, bot_name: str) -> list[dict[str, object]]:
     return [
         {"speaker": part.speaker or bot_name, "text": part.text, "at": round(turn.started_at, 3)} for part in turn.parts
     ]
+
+
+def _said_often(texts: Iterable[str], names: Collection[str]) -> str:
+    """Return the long word that was said most often, and of several the first."""
+    counts = Counter(word for text in texts for word in words(text) if word.isalpha() and word not in names)
+    return next((word for word, _ in counts.most_common() if len(word) >= _SEARCHED_LETTERS), "")
 
 
 def _program() -> str:

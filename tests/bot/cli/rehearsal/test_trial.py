@@ -46,7 +46,9 @@ def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str
     ]
     for words in named:
         assert run_command_line(words) == 0, words
-        assert capsys.readouterr().out.strip()
+        shown = capsys.readouterr().out
+        assert shown.strip()
+        assert "Nothing was found" not in shown
 
 
 def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:
