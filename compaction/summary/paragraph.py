@@ -23,7 +23,7 @@ from compaction.summary.port import MAX_FACT_CHARS
 from compaction.summary.subjects import language_of_texts, rank_weights, subjects_in, subjects_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from compaction.model import Fact, Importance, Segment, SegmentId, Seq
 
@@ -49,8 +49,8 @@ _QUOTE_CHARS = 9
 _READ = 4
 # How often the room that is left is filled again.
 _FILLED_AGAIN = 4
-# A question with its answer, as the extractive summariser keeps them.
-_ANSWERED = re.compile(r"(?P<question>.+[?？؟]) (?P<who>[^:?.!]{1,40}): (?P<answer>.+)$")
+# A question with its answer, or a statement with what somebody says to it, as the extractive summariser keeps them.
+_TAKEN_UP = re.compile(r"(?P<before>.+(?:(?P<asks>[?？؟])|[.!…])) (?P<who>[^:?.!]{1,40}): (?P<after>.+)$")
 
 
 # Compared by identity, because two facts may have the same text.
@@ -282,25 +282,31 @@ def _rendered(chosen: Sequence[Candidate]) -> RenderedSummary:
             groups[-1].append(each)
         else:
             groups.append([each])
-    rendered = tuple(_sentence(group) for group in groups)
+    speakers = frozenset(each.speaker for each in ordered)
+    rendered = tuple(_sentence(group, speakers) for group in groups)
     return RenderedSummary(" ".join(each.text for each in rendered), rendered)
 
 
 def _joins(before: Candidate, each: Candidate) -> bool:
-    """Return whether two quotes become one. A question with its answer stays alone."""
-    alone = len(before.turn_seqs) > 1 or len(each.turn_seqs) > 1
-    return each.quoted and before.quoted and each.speaker == before.speaker and not alone
+    """Return whether two quotes become one. A question with its answer stays alone; a statement that somebody takes up
+    goes on as it began.
+    """
+    if not (each.quoted and before.quoted and each.speaker == before.speaker) or len(before.turn_seqs) > 1:
+        return False
+    return len(each.turn_seqs) == 1 or each.text.startswith(before.text)
 
 
-def _sentence(group: Sequence[Candidate]) -> RenderedSentence:
-    first = group[0]
-    text = " ".join(each.text for each in group)
+def _sentence(group: Sequence[Candidate], speakers: Collection[str]) -> RenderedSentence:
+    first, last = group[0], group[-1]
+    told = [each.text for each in group if each is last or not last.text.startswith(each.text)]
+    text = " ".join(told)
     if first.quoted:
         said = language_of(words(text)).said
-        answered = _ANSWERED.match(text) if len(group) == 1 and len(first.turn_seqs) > 1 else None
+        taken_up = _TAKEN_UP.match(text) if len(last.turn_seqs) > 1 else None
         quotes = [(first.speaker, text)]
-        if answered is not None:
-            quotes = [(first.speaker, answered["question"]), (answered["who"], answered["answer"])]
+        # A colon may stand in somebody's own words, too.
+        if taken_up is not None and (taken_up["asks"] or taken_up["who"] in speakers):
+            quotes = [(first.speaker, taken_up["before"]), (taken_up["who"], taken_up["after"])]
         text = " ".join(f'{speaker} {said}: "{_quotable(quote)}"' for speaker, quote in quotes)
     return RenderedSentence(
         text=text,

@@ -108,7 +108,7 @@ class TerminalReport(RunObserver):
     def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
         """Print what the bot understood, or why it dropped it."""
         if utterance.dropped_reason is not None:
-            self._line(at_s, speaker, Text(f"(dropped: {utterance.dropped_reason})", style="dim"), latency_ms)
+            self._line(at_s, speaker, Text(f"(dropped: {_plain(utterance.dropped_reason)})", style="dim"), latency_ms)
         else:
             self._line(at_s, speaker, Text(utterance.text), latency_ms)
 
@@ -209,7 +209,7 @@ class TerminalReport(RunObserver):
 
     def _dropped(self, report: RehearsalReport) -> None:
         if report.dropped:
-            dropped = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items())
+            dropped = ", ".join(f"{count} {_plain(reason)}" for reason, count in report.dropped.items())
             self._section(Text(f"Utterances dropped by the bot: {dropped}"))
 
     def _memory(self, report: RehearsalReport) -> None:
@@ -272,6 +272,11 @@ def _spread_cells(spread: LatencyPercentiles) -> tuple[str, str, str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _plain(reason: str) -> str:
+    """Return why an utterance was dropped, in words."""
+    return reason.replace("_", " ")
 
 
 def _milliseconds(value: float) -> str:

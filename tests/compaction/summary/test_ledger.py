@@ -103,6 +103,38 @@ def test_same_thing_said_twice_is_told_once() -> None:
     assert summary.text == 'Ada said: "We leave at nine."'
 
 
+def test_who_takes_up_a_statement_is_quoted_for_themselves() -> None:
+    """What needs a statement before it to be understood is kept with it, but nobody is quoted with another's words, and
+    the statement is told once.
+    """
+    summary = render_summary(
+        [
+            batch(
+                0,
+                fact(1, "We rent the cabin."),
+                fact(2, "My balcony has one brave sunflower."),
+                replace(
+                    fact(2, "My balcony has one brave sunflower. Cy: Mine has a pigeon."), turns=(Seq(2), Seq(3))
+                ),
+                fact(4, "I leave for Oslo at nine.", speaker="Cy"),
+            )
+        ]
+    )
+    assert summary is not None
+    assert summary.text == (
+        'Ada said: "We rent the cabin. My balcony has one brave sunflower." Cy said: "Mine has a pigeon." '
+        'Cy said: "I leave for Oslo at nine."'
+    )
+
+
+def test_a_colon_in_somebodys_words_makes_no_speaker() -> None:
+    """Only who is quoted elsewhere is taken for the speaker of what follows a colon."""
+    words = "We rent the cabin. The reason: It is near the lake."
+    summary = render_summary([batch(0, replace(fact(1, words), turns=(Seq(1), Seq(2))))])
+    assert summary is not None
+    assert summary.text == f'Ada said: "{words}"'
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

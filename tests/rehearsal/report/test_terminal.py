@@ -103,9 +103,9 @@ def test_what_went_wrong_is_visible() -> None:
         bot_turns=(replace(report.bot_turns[0], heard_by_others=""),),
         strays=(UnmatchedUtteranceReport("Ada", "ghost", "Mira"),),
         compactions=(),
-        dropped={"silence": 3},
+        dropped={"too_short": 3},
     )
     out = io.StringIO()
     TerminalReport(Console(file=out, width=80)).show(report)
-    for what in ("not heard", "nobody heard it", "it was Mira", "No compaction landed.", "3 silence"):
+    for what in ("not heard", "nobody heard it", "it was Mira", "No compaction landed.", "3 too short"):
         assert what in out.getvalue()
