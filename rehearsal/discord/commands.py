@@ -59,7 +59,7 @@ def build_invocation(
     name: str,
     options: Mapping[str, Any],
 ) -> Invocation:
-    """Return the invocation of `/name` by a member. Subcommands are further words in the name, as in `memory search`.
+    """Return the invocation of `/name` by a member. Subcommands are further words in the name, as in `memory me`.
 
     Raises `LocalDiscordError` for an unknown command, a command that the member may not use, or wrong options.
     """

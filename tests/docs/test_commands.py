@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
+from bot.discord.client import RoomtoneClient
+from bot.settings import DiscordSettings
+from rehearsal.discord.commands import build_invocation
+from rehearsal.discord.guild import ROOMTONE_BOT_ID, GuildSpec
 from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import FakeHousehold
+from tests.bot.discord.test_command_tree import all_command_adders
 from tests.scenarios.program import REPOSITORY, Program, environment
 
 if TYPE_CHECKING:
@@ -31,8 +38,6 @@ RUN_HERE = {
     "roomtone invite": 1,
     "roomtone doctor": 0,
     "roomtone models list": 0,
-    # A replay does not write to the bot's database, so there is no memory to list, and the command says so.
-    "roomtone memory list": 1,
     "roomtone replay examples/evening.jsonl": 0,
     "roomtone replay examples/evening.jsonl --report replay.json": 0,
     "roomtone tail --event compaction": 0,
@@ -43,6 +48,7 @@ RUN_HERE = {
 # Run here after `TRIAL`, which keeps a rehearsal for them.
 TRIAL = "roomtone rehearse three-hours --keep trial"
 RUN_ON_TRIAL = (
+    "roomtone --config data/trial memory list",
     "roomtone --config trial memory list",
     "roomtone --config trial memory search wedding",
     "roomtone --config trial explain",
@@ -83,7 +89,7 @@ def commands() -> dict[str, list[str]]:
     for page in PAGES:
         for block in _FENCE.findall(page.read_text("utf-8")):
             for line in block.splitlines():
-                command = _COMMENT.sub("", line).strip()
+                command = _COMMENT.sub("", line).strip().removeprefix(".venv/bin/")
                 if command and not command.startswith("#"):
                     found.setdefault(command, []).append(page.name)
     return found
@@ -125,6 +131,9 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended = Program(place, *shlex.split(TRIAL)[1:], ROOMTONE_STORAGE__DATA_DIR="").wait()
     assert ended.status == 0, ended.printed
     assert "This trial is kept in trial. Look at it:" in ended.printed
+    # `make run` keeps its own trial there.
+    (place / "data").mkdir(exist_ok=True)
+    (place / "data" / "trial").symlink_to(place / "trial")
     return place
 
 
@@ -212,6 +221,20 @@ def test_the_image_copies_and_calls_what_exists() -> None:
     assert [path for line in copied for path in line.split() if not (REPOSITORY / path).exists()] == []
     assert "roomtone models pull" in text
     assert 'CMD ["run"]' in text
+
+
+@pytest.mark.parametrize("command", [command for command in CURLS if "/command" in command])
+def test_a_control_request_uses_a_command_that_the_bot_has(command: str) -> None:
+    """Each slash command in the examples is one of the bot's, with options of these names and types."""
+    words = shlex.split(command)
+    body = json.loads(words[words.index("-d") + 1])
+    tree = RoomtoneClient(DiscordSettings(), FakeHousehold(), all_command_adders()).tree
+    registered = [(ROOMTONE_BOT_ID, {**each.to_dict(tree), "id": "1"}) for each in tree.get_commands()]
+    guild = GuildSpec()
+    used = build_invocation(
+        guild, registered, user_id=guild.owner.id, name=body["name"], options=body.get("options", {})
+    )
+    assert used.application_id == ROOMTONE_BOT_ID
 
 
 @pytest.mark.asyncio

@@ -80,6 +80,9 @@ async def serve_local_discord(
             channel = discord.guild.voice_channels[0]
             await companion.enter(discord.guild.id, channel.id)
             say(f"{discord.guild.member(ROOMTONE_BOT_ID).name} is in {channel.name} and listening.")
+        else:
+            for line in own_bot(discord):
+                say(line)
         say("Press Ctrl-C to stop it.")
         await stop.wait()
         if crashes:
@@ -116,6 +119,16 @@ def addresses(discord: LocalDiscord) -> list[str]:
         f"  channels     {voice.id} {voice.name} (voice), {guild.text_channel.id} {guild.text_channel.name} (text)",
         f"  members      {members}",
         f"  for example  curl -X POST {discord.control_base}/members/{guild.people[0].id}/join",
+    ]
+
+
+def own_bot(discord: LocalDiscord) -> list[str]:
+    """Return the lines of `.env` with which a Roomtone of one's own comes here instead of to Discord."""
+    return [
+        "No bot is here yet. With these lines in .env, `roomtone run` comes here instead of to Discord:",
+        f"  DISCORD_TOKEN={TOKEN}",
+        f"  ROOMTONE_DISCORD__API_BASE={discord.api_base}",
+        f"  ROOMTONE_DISCORD__CA_FILE={discord.certificate_path}",
     ]
 
 

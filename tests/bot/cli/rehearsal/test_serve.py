@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.rehearsal import serve
-from bot.cli.rehearsal.serve import TOKEN, addresses, serve_local_discord
+from bot.cli.rehearsal.serve import TOKEN, addresses, own_bot, serve_local_discord
+from config.load import load
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
 from rehearsal.runner.observations import BotCrashed
@@ -40,6 +41,17 @@ async def test_everything_a_client_needs_is_printed() -> None:
             "docs/rehearsal-control-api.md",
         ):
             assert needed in told
+
+
+@pytest.mark.asyncio
+async def test_a_bot_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
+    """Without a bot, the lines for `.env` are printed, and they are settings."""
+    async with LocalDiscord() as discord:
+        (tmp_path / ".env").write_text("\n".join(line.strip() for line in own_bot(discord)[1:]), "utf-8")
+        settings = load(directory=tmp_path, environ={}).discord
+        assert settings.token is not None
+        assert settings.token.get_secret_value() == TOKEN
+        assert (settings.api_base, settings.ca_file) == (discord.api_base, str(discord.certificate_path))
 
 
 class _Crashing:
