@@ -60,7 +60,9 @@ def missing(words: list[str]) -> str | None:
             command = command.commands[word]
         else:
             arguments += 1
-            if arguments > sum(each.nargs if each.nargs > 0 else 99 for each in command.params if isinstance(each, TyperArgument)):
+            if arguments > sum(
+                each.nargs if each.nargs > 0 else 99 for each in command.params if isinstance(each, TyperArgument)
+            ):
                 return word
     return None
 

@@ -113,9 +113,7 @@ def test_who_takes_up_a_statement_is_quoted_for_themselves() -> None:
                 0,
                 fact(1, "We rent the cabin."),
                 fact(2, "My balcony has one brave sunflower."),
-                replace(
-                    fact(2, "My balcony has one brave sunflower. Cy: Mine has a pigeon."), turns=(Seq(2), Seq(3))
-                ),
+                replace(fact(2, "My balcony has one brave sunflower. Cy: Mine has a pigeon."), turns=(Seq(2), Seq(3))),
                 fact(4, "I leave for Oslo at nine.", speaker="Cy"),
             )
         ]
