@@ -6,18 +6,16 @@ import fnmatch
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
 SOURCES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")
@@ -60,30 +58,43 @@ def _covers(pattern: str, name: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh installation by uv, with the versions of the lock file. Returns the program."""
-    uv = shutil.which("uv") or next(map(str, (REPOSITORY / ".cache" / "uv" / "bin").glob("uv")), None)
-    if uv is None:
+def uv() -> str:
+    """The path of uv."""
+    found = shutil.which("uv") or next(map(str, (REPOSITORY / ".cache" / "uv" / "bin").glob("uv")), None)
+    if found is None:
         pytest.skip("no uv is installed: `make setup` brings it")
+    return found
+
+
+# pipx installs through uv here, which has the packages at hand; by default it does so through pip.
+INSTALLERS = {
+    "uv tool install": ("{uv} tool install --quiet --constraints {locked} --python {python} {spec}"),
+    "pipx install": (
+        "{uv} tool run --quiet --python {python} pipx install --quiet --backend uv --python {python} "
+        "--pip-args=--constraint={locked} {spec}"
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=INSTALLERS)
+def installed(request: pytest.FixtureRequest, uv: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh installation, as the README says, with the versions of the lock file. Returns the program."""
+    spec = f"{request.param} '(.+?)'"
+    [wanted] = re.findall(spec, (REPOSITORY / "README.md").read_text("utf-8"))
     home = tmp_path_factory.mktemp("installed")
     locked = home / "locked.txt"
     _run([uv, "export", "--frozen", "--quiet", "--no-dev", "--all-extras", "--no-hashes", "--no-emit-project"], locked)
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    line = INSTALLERS[request.param].format(uv=uv, locked=locked, python=python, spec=wanted)
     _run(
-        [
-            uv,
-            "tool",
-            "install",
-            "--quiet",
-            "--constraints",
-            str(locked),
-            "--python",
-            python,
-            ".[piper,rehearsal,screen]",
-        ],
+        shlex.split(line),
         home / "output.txt",
+        PATH=os.pathsep.join((str(Path(uv).parent), os.environ["PATH"])),
         UV_TOOL_DIR=str(home / "tools"),
         UV_TOOL_BIN_DIR=str(home / "bin"),
+        PIPX_HOME=str(home / "tools"),
+        PIPX_BIN_DIR=str(home / "bin"),
+        PIPX_MAN_DIR=str(home / "man"),
     )
     return home / "bin" / "roomtone"
 
