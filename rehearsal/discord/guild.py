@@ -28,16 +28,26 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
+class Role:
+    """A role of the guild, beside @everyone's and the moderators'. `permissions`: the bits that it grants."""
+
+    id: int
+    name: str
+    permissions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A person or a bot of the guild. `moderator`: the member may manage and mute. The first person owns the guild.
 
-    `locale`: the language of their Discord.
+    `locale`: the language of their Discord. `role_ids`: those of the guild's own roles that they have.
     """
 
     id: int
     name: str
     moderator: bool = False
     locale: str = "en-US"
+    role_ids: tuple[int, ...] = ()
 
 
 def _default_people() -> tuple[Member, ...]:
@@ -65,6 +75,7 @@ class GuildSpec:
     text_channel: Channel = Channel(601, "chat")
     people: tuple[Member, ...] = field(default_factory=_default_people)
     bots: tuple[Member, ...] = field(default_factory=_default_bots)
+    roles: tuple[Role, ...] = ()
     # The language that its owner has chosen for it.
     locale: str = "en-US"
 

@@ -47,12 +47,13 @@ def guild_user(guild: GuildSpec, user_id: int) -> Json:
 
 def guild_member(guild: GuildSpec, user_id: int) -> Json:
     """Return the guild member object with the user object inside."""
-    moderator = guild.member(user_id).moderator
+    member = guild.member(user_id)
+    moderators = (guild.id + MODERATOR_ROLE_OFFSET,) if member.moderator else ()
     return {
         "user": guild_user(guild, user_id),
         "nick": None,
         "avatar": None,
-        "roles": [str(guild.id + MODERATOR_ROLE_OFFSET)] if moderator else [],
+        "roles": [str(role_id) for role_id in (*moderators, *member.role_ids)],
         "joined_at": _JOINED_AT,
         "premium_since": None,
         "deaf": False,
@@ -66,8 +67,12 @@ def permission_bits(guild: GuildSpec, user_id: int) -> str:
     """Return the member's permissions in every channel, as the API's decimal string."""
     if guild.owner.id == user_id:
         return str(permissions.ALL)
-    moderator = guild.member(user_id).moderator
-    return str(int(permissions.MODERATOR if moderator else permissions.EVERYONE))
+    member = guild.member(user_id)
+    bits = int(permissions.MODERATOR if member.moderator else permissions.EVERYONE)
+    for role in guild.roles:
+        if role.id in member.role_ids:
+            bits |= role.permissions
+    return str(permissions.ALL if bits & permissions.DiscordPermission.ADMINISTRATOR else bits)
 
 
 def channel(guild: GuildSpec, spec: Channel) -> Json:
@@ -119,14 +124,15 @@ def _overwrites(guild: GuildSpec, spec: Channel) -> list[Json]:
 
 
 def roles(guild: GuildSpec) -> list[Json]:
-    """Return @everyone and the moderators' role."""
+    """Return @everyone, the moderators' role, and the guild's own."""
     return [
         _role(guild.id, "@everyone", permissions.EVERYONE, position=0),
         _role(guild.id + MODERATOR_ROLE_OFFSET, "Moderators", permissions.MODERATOR, position=1),
+        *(_role(role.id, role.name, role.permissions, position=2 + at) for at, role in enumerate(guild.roles)),
     ]
 
 
-def _role(role_id: int, name: str, granted: permissions.DiscordPermission, *, position: int) -> Json:
+def _role(role_id: int, name: str, granted: int, *, position: int) -> Json:
     return {
         "id": str(role_id),
         "name": name,
