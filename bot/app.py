@@ -29,7 +29,7 @@ from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.dashboard_access import DiscordDirectory
-from bot.health import DegradedPart, Health
+from bot.health import DegradedPart
 from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.personal_data import PersonalData
@@ -44,6 +44,7 @@ from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.forgetting import ForgettingRooms
+from bot.wiring.monitoring import open_monitoring
 from bot.wiring.recipients import recipients
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from bot.settings import StorageSettings
     from bot.store.guilds import GuildStore
     from bot.store.sessions import Sessions
+    from bot.web.server import WebServer
     from bot.wiring.services import Stores
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
@@ -75,13 +77,14 @@ log = structlog.get_logger()
 class RunningBot:
     """The bot, connected to Discord. `supervisor` runs its rooms; `metronome` sends their audio.
 
-    `dashboard_link`: logs one browser in to the dashboard; None: there is none.
+    `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages.
     """
 
     client: RoomtoneClient
     supervisor: RoomSupervisor
     metronome: Metronome | None
-    dashboard_link: str | None = None
+    dashboard_link: str | None
+    web: WebServer
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that."""
@@ -113,8 +116,9 @@ async def running_bot(
     clock = clock or SystemClock()
     _make_private(settings.storage)
     async with AsyncExitStack() as stack:
-        health = Health(clock)
         stores = await open_stores(stack, settings, clock)
+        monitoring = await open_monitoring(stack, stores.database, settings.storage, clock)
+        health = monitoring.health
         await stack.enter_async_context(_retention(settings, stores, clock).running())
         participation = GuildParticipations(
             stores.guilds,
@@ -126,8 +130,10 @@ async def running_bot(
             asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         )
         dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock)
-        screens, desk, web = await open_screens(stack, settings, participation, clock, dashboard=dashboard)
         voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, stores.servers))
+        screens, desk, web = await open_screens(
+            stack, settings, participation, clock, dashboard=dashboard, probes=monitoring.probes
+        )
         services = await open_services(
             stack,
             settings,
@@ -144,6 +150,7 @@ async def running_bot(
         supervisor = RoomSupervisor(
             lambda place, listen: Room(place, services, listen), clock=clock, servers=stores.servers
         )
+        health.add_fault_check(supervisor.faults)
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
             health.add_check(partial(_metronome_problems, metronome))
@@ -171,13 +178,15 @@ async def running_bot(
         client = await stack.enter_async_context(
             connected(settings.discord, supervisor, commands, metronome, participation, stores.servers, catch_up)
         )
+        monitoring.checks.gateway = client
         dashboard.directory = DiscordDirectory(client, settings.discord, stores.servers)
         # Entered after the client, so that rooms end while the client is still connected.
         await stack.enter_async_context(supervisor)
         if rejoin:
             await _rejoin(client, supervisor, stores.sessions)
         stack.enter_context(low_latency_interpreter())
-        yield RunningBot(client, supervisor, metronome, web.login_link if web.is_listening else None)
+        monitoring.started()
+        yield RunningBot(client, supervisor, metronome, web.login_link if web.is_listening else None, web)
 
 
 def _make_private(storage: StorageSettings) -> None:

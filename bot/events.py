@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -167,6 +168,37 @@ class ReplySpoken:
     synthesis_first_audio_ms: float | None
 
 
+class ReplyOutcome(StrEnum):
+    """How a reply ended. `UNSPOKEN`: no sound of it could be made or sent, so it was written. `SILENT`: it was given up
+    before anything was heard of it.
+    """
+
+    SPOKEN = "spoken"
+    INTERRUPTED = "interrupted"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    UNSPOKEN = "unspoken"
+    SILENT = "silent"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFinished:
+    """A reply is over, whatever became of it. It has no words.
+
+    `asked_at`: when the speech that it answers ended; None: nobody asked. `first_token_at`, `first_audio_at`: None if
+    it did not come to that. `synthesis_s`: from a sentence to its first sound.
+    """
+
+    answer_to: int
+    outcome: ReplyOutcome
+    asked_at: float | None
+    begun_at: float
+    first_token_at: float | None
+    synthesis_s: float | None
+    first_audio_at: float | None
+    ended_at: float
+
+
 @dataclass(frozen=True, slots=True)
 class LinkChanged:
     """The voice connection's state, in one word, and the number of packets by outcome so far."""
@@ -204,6 +236,7 @@ Event: TypeAlias = (
     | CompactionFailed
     | ContextBuilt
     | ReplySpoken
+    | ReplyFinished
     | LinkChanged
     | QueuesMeasured
     | Problem

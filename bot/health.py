@@ -1,20 +1,47 @@
-"""Reports which parts of the bot do not work: which part, since when, what replaces it, and what to do.
+"""Reports which parts of the bot do not work, and whether it can do its work at all.
 
-Parts that can fail register a check here; the checks run when somebody asks. A failure inside a room (a reply, the
-voice connection) is reported in that room instead.
+Parts that can fail register a check here; the checks run when somebody asks. A *degraded part* has a replacement, and
+people read about it in /status. A *fault* is a reason why the bot cannot do its work at the moment; monitoring reads it
+(`bot.monitoring.probes`), so its sentence has no name and no word of anybody, and no address of this machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable
 
     from bot.clock import Clock
+
+
+class FaultKind(StrEnum):
+    """Why the bot cannot do its work. The values are public: they are in /readyz and in the metrics."""
+
+    STARTING = "starting"
+    DRAINING = "draining"
+    ROOM_DEAF = "room_deaf"
+    ROOM_MUTE = "room_mute"
+    DATABASE = "database"
+    DISCORD = "discord"
+    MODELS = "models"
+    DISK = "disk"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFault:
+    """One reason why the bot cannot do its work, in a plain sentence with the remedy."""
+
+    kind: FaultKind
+    sentence: str
+
+
+STARTING = HealthFault(FaultKind.STARTING, "I am starting: I load the models, and am not connected to Discord yet.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +59,9 @@ class Health:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._checks: list[Callable[[], Iterable[DegradedPart]]] = []
+        self._fault_checks: list[Callable[[], Iterable[HealthFault]]] = []
+        self._started = False
+        self._tasks: tuple[asyncio.Task[object], ...] = ()
 
     def add_check(self, check: Callable[[], Iterable[DegradedPart]]) -> None:
         self._checks.append(check)
@@ -40,6 +70,30 @@ class Health:
         """Record a part that is missing until the bot is restarted."""
         part = DegradedPart(what, instead, Outage(self._clock.monotonic(), None, problem))
         self.add_check(lambda: [part])
+
+    def add_fault_check(self, check: Callable[[], Iterable[HealthFault]]) -> None:
+        """Add a check that returns the reasons why the bot cannot do its work. It must return at once."""
+        self._fault_checks.append(check)
+
+    def started(self, tasks: Iterable[asyncio.Task[object]] = ()) -> None:
+        """Note that everything is open. `tasks`: those that run until the process ends."""
+        self._started = True
+        self._tasks = tuple(tasks)
+
+    def faults(self) -> list[HealthFault]:
+        """Return every reason why the bot cannot do its work now; none: it can. While it ends, that is the only one."""
+        found = [fault for check in self._fault_checks for fault in check()]
+        if ending := [fault for fault in found if fault.kind is FaultKind.DRAINING]:
+            return ending
+        return found if self._started else [STARTING, *found]
+
+    def dead_tasks(self) -> list[str]:
+        """Return the names of the tasks that have ended although the process goes on. This is a defect."""
+        return [task.get_name() for task in self._tasks if task.done()]
+
+    def degraded_count(self) -> int:
+        """Return how many parts do not work and are replaced by others."""
+        return sum(len(list(check())) for check in self._checks)
 
     def summary(self) -> str:
         """Return one or two sentences for each part that does not work; empty if everything works."""

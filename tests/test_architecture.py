@@ -30,6 +30,8 @@ REHEARSAL_MAY_USE = "voice.transport.opus"
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
     "discord": ("bot.discord", "voice.transport"),
+    "opentelemetry": ("bot.monitoring",),
+    "prometheus_client": ("bot.monitoring",),
     "nacl": ("voice.transport", "rehearsal"),
     "davey": ("voice.transport", "rehearsal"),
     "faster_whisper": ("voice.asr",),
@@ -60,7 +62,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("llm", "memory"),
         ("brain", "embedding"),
         ("mcp", "participation", "realtime"),
-        ("dashboard",),
+        ("dashboard", "monitoring"),
         ("discord", "screen"),
         ("room",),
         ("wiring",),
@@ -89,7 +91,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rehearse",),
     ),
     "voice": (
-        ("audio", "circuit_breaker", "endpoint", "endpoint_settings", "errors"),
+        ("audio", "circuit_breaker", "endpoint", "endpoint_settings", "errors", "queue_figures"),
         ("asr", "screen", "transport"),
         ("listening",),
         ("speaking",),

@@ -61,6 +61,7 @@ class Reply:
     text: str
     interrupted: bool
     first_audio_at: float | None
+    begun_at: float
     ended_at: float
     model_first_token_ms: float | None
     synthesis_first_audio_ms: float | None
@@ -70,6 +71,8 @@ class Reply:
     unsaid: str = ""
     # The model decided to say nothing.
     skipped: bool = False
+    # Nobody can hear the bot: its voice failed, or the connection took no sound.
+    unheard: bool = False
 
 
 class SpeechToSpeech(Protocol):
@@ -314,10 +317,12 @@ class Replier:
             text=" ".join(heard for piece in played if (heard := piece.heard_text)),
             interrupted=any(not piece.complete for piece in played),
             first_audio_at=min(starts, default=None),
+            begun_at=progress.started_at,
             ended_at=self._clock.monotonic(),
             model_first_token_ms=progress.model_first_token_ms,
             synthesis_first_audio_ms=progress.synthesis_first_audio_ms,
             failure=progress.failure,
+            unheard=progress.unheard,
             unsaid=" ".join(progress.unsaid),
             skipped=progress.skipped,
         )

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# The stages whose failure leaves the bot without a sound.
+UNHEARD_STAGES = ("voice", "playback")
+
 
 @dataclass(slots=True)
 class ReplyProgress:
@@ -32,11 +35,14 @@ class ReplyProgress:
     speech_to_speech: bool = False
     # The model decided to say nothing.
     skipped: bool = False
+    # Nobody can hear the bot: its voice failed, or the connection took no sound.
+    unheard: bool = False
 
     def fail(self, stage: str, problem: Exception | str) -> None:
         """Log a failure and keep its sentence for the channel. The last of several failures replaces the others."""
         log.error("reply_failed", stage=stage, problem=problem)
         self.failure = str(problem)
+        self.unheard = self.unheard or stage in UNHEARD_STAGES
 
     def skip(self, problem: Exception | None = None) -> None:
         """Mark the reply as skipped. `problem`: a failure that is only logged, because nobody waits for this reply."""

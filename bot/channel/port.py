@@ -113,6 +113,14 @@ class Link(Protocol):
         """Return the connection's state in one word."""
 
     @property
+    def down_since(self) -> float | None:
+        """Return since when the connection is down, in monotonic seconds; None while it is up."""
+
+    @property
+    def unheard(self) -> bool:
+        """Return whether somebody speaks and no sound arrives from anybody."""
+
+    @property
     def end_to_end(self) -> bool:
         """Return whether the call is end-to-end encrypted at the moment."""
 

@@ -6,6 +6,7 @@ It decides nothing: it forwards commands and voice channel changes to the room s
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -104,6 +105,8 @@ class RoomtoneClient(discord.Client):
         self.tree.error(_command_failed)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
+        # Since when Discord's gateway is away, in monotonic seconds; None: it is there.
+        self.away_since: float | None = None
 
     async def setup_hook(self) -> None:
         if self._consents is not None:
@@ -118,7 +121,15 @@ class RoomtoneClient(discord.Client):
         await self.tree.set_translator(CommandTranslator())
         await self.tree.sync()
 
+    async def on_disconnect(self) -> None:
+        if self.away_since is None:
+            self.away_since = time.monotonic()
+
+    async def on_resumed(self) -> None:
+        self.away_since = None
+
     async def on_ready(self) -> None:
+        self.away_since = None
         log.info("discord_connected", guild_count=len(self.guilds))
         self.settled.set()
         for guild in self.guilds:

@@ -312,6 +312,14 @@ class _DiscordLink:
         return "connected" if self._link.connected else "disconnected"
 
     @property
+    def down_since(self) -> float | None:
+        return self._link.down_since
+
+    @property
+    def unheard(self) -> bool:
+        return self._link.unheard
+
+    @property
     def end_to_end(self) -> bool:
         return self._link.end_to_end
 

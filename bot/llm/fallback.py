@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.health import DegradedPart
+from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.llm.port import NO_TOOLS, ChatModelError, StreamEnd
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
@@ -34,6 +34,9 @@ log = structlog.get_logger()
 MODELS_SHARE = 0.8
 # A summary that is cancelled sooner was not too slow: its session ended.
 STALLED_S = 5.0
+NO_MODEL_ANSWERS = HealthFault(
+    FaultKind.MODELS, "No language model answers, so I can answer nobody. `roomtone doctor` asks all of them."
+)
 STALLED = "It did not finish a summary in time."
 # How long a failing model is not asked: the first time, and at most after repeated failures.
 FIRST_OPEN_S = 15.0
@@ -100,6 +103,10 @@ class FallbackModel:
                 log.info("model_recovered", model=model.model)
             breaker.record_success()
             return
+
+    def faults(self) -> list[HealthFault]:
+        """Return the fault that no model answers, if that is so."""
+        return [NO_MODEL_ANSWERS] if all(breaker.outage is not None for breaker in self._breakers) else []
 
     def degraded_parts(self) -> list[DegradedPart]:
         """Return the failing models, each with the model that answers instead."""

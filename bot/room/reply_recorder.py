@@ -93,6 +93,7 @@ class ReplyRecorder:
             await self._record_spoken(reply, reply.first_audio_at)
         if reply.unsaid:
             await self._turn_recorder.record_written_reply(reply)
+        self._observe(_finished(reply))
 
     async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:
         await self._turn_recorder.record_reply(reply, first_audio_at)
@@ -108,3 +109,29 @@ class ReplyRecorder:
                 synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
             )
         )
+
+
+def _finished(reply: Reply) -> events.ReplyFinished:
+    token_ms, synthesis_ms = reply.model_first_token_ms, reply.synthesis_first_audio_ms
+    return events.ReplyFinished(
+        answer_to=reply.question.turn.seq,
+        outcome=_outcome(reply),
+        asked_at=reply.question.ended_at,
+        begun_at=reply.begun_at,
+        first_token_at=None if token_ms is None else reply.begun_at + token_ms / 1000,
+        synthesis_s=None if synthesis_ms is None else synthesis_ms / 1000,
+        first_audio_at=reply.first_audio_at,
+        ended_at=reply.ended_at,
+    )
+
+
+def _outcome(reply: Reply) -> events.ReplyOutcome:
+    if reply.skipped:
+        return events.ReplyOutcome.SKIPPED
+    if reply.unheard:
+        return events.ReplyOutcome.UNSPOKEN
+    if reply.failure is not None:
+        return events.ReplyOutcome.FAILED
+    if not reply.text:
+        return events.ReplyOutcome.SILENT
+    return events.ReplyOutcome.INTERRUPTED if reply.interrupted else events.ReplyOutcome.SPOKEN

@@ -21,6 +21,7 @@ from bot.room.catch_up_offers import CatchUpOffers
 from bot.room.conversation import Conversation
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.recap import post_recap
+from bot.room.room_faults import RoomFaults
 from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import TranscriptWriter, read_transcript
 from bot.server_settings import ListenOnly
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.channel.port import Card, Link, MembershipChange, Place
+    from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.costs import Cost
     from bot.participation.guild_participation import GuildParticipation
@@ -71,6 +73,7 @@ class Room:
         self._listen = listen
         self._writer: TranscriptWriter | None = None
         self._tally = SessionTally()
+        self._faults = RoomFaults()
         self._catch_up_offers = CatchUpOffers()
         self._services = services
         self._clock = services.clock
@@ -174,6 +177,14 @@ class Room:
                 Text("I answer with {responder}.", responder=self._conversation.responder_name),
                 verbatim(self._services.health()),
             )
+        )
+
+    def faults(self) -> list[HealthFault]:
+        """Return why the bot hears nobody here, or nobody hears the bot. Nothing is wrong before the room is open."""
+        if self._link is None or not self._opened.is_set():
+            return []
+        return self._faults.faults(
+            self._link, audible=self._place.audible, speaks=self._listen is None, now=self._clock.monotonic()
         )
 
     # -- life -----------------------------------------------------------------------------------------------
@@ -413,8 +424,9 @@ class Room:
             self._conversation.on_screen_turn(turn)
 
     def _count(self, event: events.Event) -> None:
-        """Let the live message and the transcript know of an event."""
+        """Let the live message, the transcript and the room's faults know of an event."""
         self._tally.on_event(event)
+        self._faults.on_event(event)
         if self._writer is not None:
             self._writer.on_event(event)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import structlog
 
 from bot.errors import BotError, SetupError
+from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
 from bot.server_settings import no_server_settings
@@ -43,6 +44,8 @@ JOIN_TIMEOUT_S = 60.0
 # Time for the last words to be recognised and stored.
 CLOSE_TIMEOUT_S = 20.0
 
+DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is being stored, and I leave my rooms.")
+RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
 KNOWN_ERRORS = (BotError, VoiceError, CompactionError)
 
 
@@ -67,6 +70,9 @@ class SupervisedRoom(Protocol):
 
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with this voice; return why it was not said, or None."""
+
+    def faults(self) -> list[HealthFault]:
+        """Return why the bot hears nobody in the room, or nobody there hears the bot."""
 
 
 @dataclass(slots=True)
@@ -175,6 +181,17 @@ class RoomSupervisor:
         if entry is None:
             return Text("I am not in a voice channel here. Use /join from the one you are in.")
         return await entry.room.play_sample(sentence, synthesizer)
+
+    @property
+    def room_count(self) -> int:
+        return len(self._entries)
+
+    def faults(self) -> list[HealthFault]:
+        """Return why the rooms cannot do their work: each room's faults, and those that are being started again."""
+        if self._closing:
+            return [DRAINING]
+        found = [fault for entry in self._entries.values() if not entry.restarting for fault in entry.room.faults()]
+        return found + [RESTARTING for entry in self._entries.values() if entry.restarting]
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         entry = self._entries.get(guild_id)

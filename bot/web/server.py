@@ -18,6 +18,7 @@ from bot.web.connection import WebConnection
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import LOGIN_PATH, MAX_BODY_BYTES, DashboardRoutes
 from bot.web.open_pages import OpenPages
+from bot.web.probes import ProbeRoutes
 from bot.web.refusals import RefusalCounter, WebRefusal
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bot.settings import WebSettings
     from bot.web.dashboard_port import Dashboard
     from bot.web.port import SharePageHost
+    from bot.web.probes import Probes
     from bot.web.security import ClientAddress
 
 log = structlog.get_logger()
@@ -53,8 +55,9 @@ _FILES: Final = {
 class WebServer:
     """The web server. Use it with `async with`; it listens from `start` on.
 
-    `dashboard`: what the pages at / show; None: there are none. `on_login_link`: gets each new login link for the
-    dashboard, the first one when the server listens. *Ownership*: it owns the sockets; leaving the block closes them.
+    `dashboard`: what the pages at / show; None: there are none. `probes`: what monitoring is answered.
+    `on_login_link`: gets each new login link for the dashboard, the first one when the server listens.
+    *Ownership*: it owns the sockets; leaving the block closes them.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class WebServer:
         host: SharePageHost,
         *,
         dashboard: Dashboard | None = None,
+        probes: Probes | None = None,
         on_login_link: Callable[[str], None] = lambda _: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -89,6 +93,7 @@ class WebServer:
         self._pages = OpenPages[WebConnection]()
         self._on_login_link = on_login_link
         self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
+        self._probes = None if probes is None else ProbeRoutes(probes)
         self._dashboard: DashboardRoutes | None = None
         if dashboard is not None:
             self._dashboard = DashboardRoutes(
@@ -195,6 +200,8 @@ class WebServer:
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
         if self._dashboard is not None:
             self._dashboard.add_to(app)
+        if self._probes is not None:
+            self._probes.add_to(app)
         app.on_response_prepare.append(self._add_headers)
         return app
 

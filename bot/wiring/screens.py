@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.participation.guild_participation import GuildParticipations
+    from bot.web.probes import Probes
     from bot.wiring.settings import BotSettings
 
 log = structlog.get_logger()
@@ -32,10 +33,12 @@ async def open_screens(
     clock: Clock,
     *,
     dashboard: DashboardService | None = None,
+    probes: Probes | None = None,
 ) -> tuple[Screens, WatchService, WebServer]:
     """Open the readers and the web server on `stack`. Raises `SetupError`.
 
     If the web server cannot listen, it tries again when somebody first asks for a link. `dashboard`: what is at /.
+    `probes`: what monitoring is answered.
     """
     readers = await stack.enter_async_context(
         open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic)
@@ -48,7 +51,9 @@ async def open_screens(
         reading=describe_reader(settings.screen, settings.llm),
     )
     on_link = partial(write_link, settings.storage.data_dir)
-    web = await stack.enter_async_context(WebServer(settings.web, screens, dashboard=dashboard, on_login_link=on_link))
+    web = await stack.enter_async_context(
+        WebServer(settings.web, screens, dashboard=dashboard, probes=probes, on_login_link=on_link)
+    )
     try:
         await web.start()
     except SetupError as error:

@@ -133,6 +133,7 @@ async def open_services(
     model = await _open_model(stack, settings, clock)
     if model is not None:
         health.add_check(model.degraded_parts)
+        health.add_fault_check(model.faults)
     policy = await policy_for(settings, model, stores.guilds)
     summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock, zone)
     recall = await open_recall(stack, settings, database, turns, clock)

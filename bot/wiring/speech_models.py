@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.health import DegradedPart
+from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
@@ -47,6 +47,10 @@ log = structlog.get_logger()
 
 # What happens instead of speaking when there is no voice.
 IN_WRITING = "I write what I want to say"
+NOT_LOADED = HealthFault(
+    FaultKind.MODELS,
+    "The speech model is not loaded: it failed and is loaded again with the next sentence. `roomtone doctor` tries it.",
+)
 _NO_SOUND: tuple[AudioChunk, ...] = ()
 
 
@@ -88,7 +92,10 @@ async def open_recognizer(
     """
     async with AsyncExitStack() as stack:
         if settings.engine == "local":
-            yield await _local_recognizer(stack, settings)
+            local = await _local_recognizer(stack, settings)
+            if health is not None:
+                health.add_fault_check(partial(_not_loaded, local))
+            yield local
             return
         # Imported here because the library takes a second to load.
         from voice.asr.remote import TIMEOUT_S, RemoteRecognizer
@@ -113,7 +120,11 @@ def _recognizer_problems(recognizer: FallbackRecognizer, what: str) -> list[Degr
     return [] if recognizer.outage is None else [DegradedPart(what, "the local one hears", recognizer.outage)]
 
 
-async def _local_recognizer(stack: AsyncExitStack, settings: AsrSettings) -> Recognizer:
+def _not_loaded(recognizer: QueuedRecognizer) -> list[HealthFault]:
+    return [] if recognizer.is_loaded else [NOT_LOADED]
+
+
+async def _local_recognizer(stack: AsyncExitStack, settings: AsrSettings) -> QueuedRecognizer:
     return await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings)))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from bot.health import DegradedPart, Health, format_degraded_part
+from bot.health import STARTING, DegradedPart, FaultKind, Health, HealthFault, format_degraded_part
 from tests.fakes.clock import FakeClock
 from voice.circuit_breaker import Outage
 
@@ -48,3 +50,36 @@ def test_summary_names_every_degraded_part() -> None:
     found += [DegradedPart(what, "I wait", Outage(0.0, None, "")) for what in ("one", "another")]
     clock.advance(3.0)
     assert health.summary() == "One has not worked for 3 seconds; I wait. Another has not worked for 3 seconds; I wait."
+
+
+def test_it_is_not_ready_before_everything_is_open() -> None:
+    """Until everything is open, the fault is that the bot is starting. Afterwards each check gives its faults."""
+    health, found = Health(FakeClock()), list[HealthFault]()
+    health.add_fault_check(lambda: found)
+    assert health.faults() == [STARTING]
+    health.started()
+    assert health.faults() == []
+    found.append(HealthFault(FaultKind.DISK, "The disk is full."))
+    assert health.faults() == found
+    found.append(HealthFault(FaultKind.DRAINING, "I am ending."))
+    assert health.faults() == found[1:]
+
+
+def test_degraded_parts_are_no_faults() -> None:
+    """A part with a stand-in does not keep the bot from its work; it is counted."""
+    health = Health(FakeClock())
+    health.started()
+    health.add_missing("my voice", instead="I write", problem="There is none.")
+    assert (health.degraded_count(), health.faults()) == (1, [])
+
+
+@pytest.mark.asyncio
+async def test_a_task_that_ended_is_named() -> None:
+    """A task that should run until the process ends, and has ended, is dead."""
+    health, end = Health(FakeClock()), asyncio.Event()
+    task = asyncio.create_task(end.wait(), name="retention")
+    health.started([task])
+    assert health.dead_tasks() == []
+    end.set()
+    await task
+    assert health.dead_tasks() == ["retention"]

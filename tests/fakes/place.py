@@ -33,6 +33,8 @@ class FakeLink:
         self.pulling = True
         self.removed = False
         self.privacy_code = "12345 67890"
+        self.down_since: float | None = None
+        self.unheard = False
 
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
         """Break the connection for good. `removed` means that somebody removed the bot from the channel."""

@@ -113,6 +113,11 @@ class QueuedRecognizer:
             _log.warning("recognizer_thread_left_behind", waited_s=STOP_TIMEOUT_S)
 
     @property
+    def is_loaded(self) -> bool:
+        """Return whether the model is loaded. After a failure it is loaded again, with the next recognition."""
+        return self._thread is not None and self._thread.is_alive
+
+    @property
     def figures(self) -> RecognizerFigures:
         return replace(
             self._figures, queued=len(self._queue), waiting=self._waiting, running=int(self._running is not None)

@@ -42,6 +42,9 @@ _LONGEST_RETRY_S = 30.0
 _LEAVE_TIMEOUT_S = 5.0
 # Seconds that joining a voice channel may take.
 CONNECT_TIMEOUT_S = 30.0
+# For so long the link counts as deaf after somebody was announced as speaking and nothing arrived. Who goes on speaking
+# is announced again with each talkspurt; without another one, nobody misses anything.
+UNHEARD_FOR_S = 60.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
 NOT_ENCRYPTED = (
@@ -120,6 +123,8 @@ class VoiceLink:
         self._removed = False
         self._was_up = False
         self._down_since: float | None = None
+        # When somebody spoke of whom nothing arrived, and how many packets had become sound by then.
+        self._unheard: tuple[float, int] | None = None
         self._closing = False
 
     @classmethod
@@ -187,6 +192,16 @@ class VoiceLink:
     def privacy_code(self) -> str:
         """The digits that people compare to know that nobody listens in; empty while the call is not encrypted."""
         return "" if self._client is None else self._client.connection.privacy_code
+
+    @property
+    def down_since(self) -> float | None:
+        """Since when the link is down, in monotonic seconds; None while it is up."""
+        return self._down_since
+
+    @property
+    def unheard(self) -> bool:
+        """Whether somebody was announced as speaking lately, and no sound has arrived from anybody since."""
+        return self._unheard is not None and self._receiver.counters().decoded == self._unheard[1]
 
     @property
     def removed(self) -> bool:
@@ -327,6 +342,8 @@ class VoiceLink:
         if client.forgotten:
             await self._reconnect()
             return
+        if self._unheard is not None and time.monotonic() - self._unheard[0] >= UNHEARD_FOR_S:
+            self._unheard = None
         for verdict in self._receiver.check(
             connected=client.is_connected(), runner_alive=state.runner_alive, in_transition=state.in_transition
         ):
@@ -337,6 +354,7 @@ class VoiceLink:
                     async with asyncio.timeout(_LEAVE_TIMEOUT_S):
                         await state.recover_group()
                 case SpeakerNotHeard(user_id):
+                    self._unheard = (time.monotonic(), self._receiver.counters().decoded)
                     _log.warning("speaker_not_heard", user_id=user_id, **self.counters().as_dict())
                     self._emit(Deaf(time.monotonic(), user_id))
                 case ReaderTaskDead():

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
     from voice.speaking.port import Synthesizer
+    from bot.health import HealthFault
     from voice.transport.outgoing import FrameSource
 
 ADA, BEN = 2001, 2002
@@ -291,6 +292,10 @@ class Visit:
         """Play nothing."""
         del sentence, synthesizer
         return None
+
+    def faults(self) -> list[HealthFault]:
+        """Return none."""
+        return []
 
     def status(self) -> Text:
         """Return an empty status."""

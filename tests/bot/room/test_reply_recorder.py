@@ -17,6 +17,7 @@ def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Re
         text=text,
         interrupted=False,
         first_audio_at=1.0 if text else None,
+        begun_at=0.5,
         ended_at=2.0,
         model_first_token_ms=None,
         synthesis_first_audio_ms=None,

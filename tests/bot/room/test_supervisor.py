@@ -9,7 +9,8 @@ import pytest
 
 from bot.channel.port import MembershipChange
 from bot.errors import SetupError
-from bot.room.supervisor import MOST_CRASHES, RoomSupervisor
+from bot.health import FaultKind, HealthFault
+from bot.room.supervisor import DRAINING, MOST_CRASHES, RESTARTING, RoomSupervisor
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.texts.text import Text, verbatim
 from tests.fakes.brain import until
@@ -31,6 +32,7 @@ class FakeRoom:
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
         self._fails_to_open = fails_to_open
+        self.found: list[HealthFault] = []
 
     async def run(self) -> str:
         """Open, then wait for the end."""
@@ -52,6 +54,10 @@ class FakeRoom:
         """Play nothing."""
         del sentence, synthesizer
         return None
+
+    def faults(self) -> list[HealthFault]:
+        """Return what the test says."""
+        return self.found
 
     def status(self) -> Text:
         """Return the name of the channel in a sentence."""
@@ -303,3 +309,23 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
         "I could not come by myself. No room.",
         "I could not come by myself. Discord hung up.",
     ]
+
+
+@pytest.mark.asyncio
+async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
+    """The supervisor gives each room's faults, one for a room that is started again, and one while all rooms end."""
+    house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
+    deaf = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        await rooms.join(other)
+        assert (rooms.room_count, rooms.faults()) == (2, [])
+        house.rooms[0].found = [deaf]
+        assert rooms.faults() == [deaf]
+        house.rooms[1].end.set_exception(ValueError("broken"))
+        await until(lambda: RESTARTING in rooms.faults())
+        assert rooms.faults() == [deaf, RESTARTING]
+        await house.clock.until_somebody_sleeps()
+        house.clock.advance(60.0)
+        await until(lambda: rooms.faults() == [deaf])
+    assert rooms.faults() == [DRAINING]

@@ -42,6 +42,8 @@ class ManualLink:
     removed = False
     end_to_end = True
     privacy_code = ""
+    down_since = None
+    unheard = False
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source

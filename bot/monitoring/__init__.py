@@ -1,0 +1,1 @@
+"""What operators watch: probes, metrics and traces. It reads what the other parts report, and decides nothing."""

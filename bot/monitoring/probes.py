@@ -1,0 +1,47 @@
+"""Answers what monitoring asks: is the process alive, can it do its work, and its metrics.
+
+Implements `bot.web.probes.Probes`. The answers hold kinds and our own sentences, and nothing about people.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bot.health import FaultKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.health import Health
+    from bot.web.dashboard_port import Json
+
+DEGRADED = "{count} of my parts fail and others stand in for them; /status in Discord says which."
+
+
+class HealthProbes:
+    """The probes of one process. `metrics`: returns the metrics and their content type."""
+
+    def __init__(self, health: Health, metrics: Callable[[], tuple[bytes, str]]) -> None:
+        self._health = health
+        self.metrics = metrics
+
+    def liveness(self) -> tuple[bool, Json]:
+        """See `Probes.liveness`. That it answers shows that the event loop runs."""
+        ending = any(fault.kind is FaultKind.DRAINING for fault in self._health.faults())
+        dead = [] if ending else self._health.dead_tasks()
+        causes = [
+            {"cause": "task", "sentence": f"My task {name} has ended, which is a defect: restart me. The log says why."}
+            for name in dead
+        ]
+        return not dead, {"status": "dead" if dead else "alive", "causes": causes}
+
+    def readiness(self) -> tuple[bool, Json]:
+        """See `Probes.readiness`. The same sentence about several rooms is given once, with their number."""
+        faults = Counter(self._health.faults())
+        causes = [
+            {"cause": fault.kind.value, "sentence": fault.sentence, "count": count} for fault, count in faults.items()
+        ]
+        degraded = self._health.degraded_count()
+        notes = [DEGRADED.format(count=degraded)] if degraded else []
+        return not faults, {"status": "not_ready" if faults else "ready", "causes": causes, "notes": notes}

@@ -1,0 +1,126 @@
+"""Looks every few seconds whether the database can be written, the disk has room and Discord is there.
+
+What it finds are faults for `bot.health`. It also measures how late the event loop is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from bot.health import FaultKind, HealthFault
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+    from bot.clock import Clock
+
+log = structlog.get_logger()
+
+CHECK_EVERY_S = 5.0
+# A day of talk, its log and a backup of a small database need less. Below this, one bad day fills the disk.
+LEAST_FREE_BYTES = 300_000_000
+# discord.py comes back from most losses within seconds.
+DISCORD_AWAY_S = 60.0
+
+DATABASE_FAULT = HealthFault(
+    FaultKind.DATABASE,
+    "The database cannot be written, so turns are kept in memory only. The log says why (`roomtone tail`).",
+)
+DISCORD_FAULT = HealthFault(
+    FaultKind.DISCORD,
+    "Discord's gateway has been away for more than a minute. Check the network and status.discord.com.",
+)
+
+
+class GatewayState(Protocol):
+    """The connection to Discord. `away_since`: since when it is lost, in monotonic seconds; None: it is there."""
+
+    away_since: float | None
+
+
+class ServiceChecks:
+    """The checks of one process. `write`: tries to write into the database, and raises `StoreError`. `on_lag`: gets how
+    many seconds late the event loop was.
+
+    *Ownership*: `running` owns the task `health-checks`.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[], Awaitable[object]],
+        data_dir: Path,
+        *,
+        clock: Clock,
+        on_lag: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        self._write = write
+        self._data_dir = data_dir
+        self._clock = clock
+        self._on_lag = on_lag
+        self._writable = True
+        self._free_bytes: int | None = None
+        # The client is made after the stores.
+        self.gateway: GatewayState | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Check for the duration of the block."""
+        task = asyncio.create_task(self.run(), name="health-checks")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def run(self) -> None:
+        """Check now and every few seconds, until cancelled."""
+        while True:
+            await self.check()
+            before = self._clock.monotonic()
+            await self._clock.sleep(CHECK_EVERY_S)
+            self._on_lag(max(0.0, self._clock.monotonic() - before - CHECK_EVERY_S))
+
+    async def check(self) -> None:
+        """Check once. Never raises."""
+        try:
+            await self._write()
+        except StoreError as error:
+            if self._writable:
+                log.error("database_not_writable", problem=error)  # noqa: TRY400 - the sentence says it
+            self._writable = False
+        else:
+            if not self._writable:
+                log.info("database_writable_again")
+            self._writable = True
+        self._free_bytes = await asyncio.to_thread(_free_bytes, self._data_dir)
+
+    @property
+    def free_bytes(self) -> int | None:
+        """Return the room on the disk of the data folder at the last check; None: not known."""
+        return self._free_bytes
+
+    def faults(self) -> list[HealthFault]:
+        """Return what was wrong at the last check."""
+        found = [] if self._writable else [DATABASE_FAULT]
+        if self._free_bytes is not None and self._free_bytes < LEAST_FREE_BYTES:
+            megabytes = self._free_bytes // 1_000_000
+            sentence = f"The disk is nearly full: {megabytes} MB are free in the data folder. Make room."
+            found.append(HealthFault(FaultKind.DISK, sentence))
+        away_since = None if self.gateway is None else self.gateway.away_since
+        if away_since is not None and self._clock.monotonic() - away_since >= DISCORD_AWAY_S:
+            found.append(DISCORD_FAULT)
+        return found
+
+
+def _free_bytes(folder: Path) -> int | None:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None

@@ -1,0 +1,58 @@
+"""Opens what monitoring needs: the health of the process, its checks and its metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bot.health import Health
+from bot.monitoring.metrics import Metrics
+from bot.monitoring.probes import HealthProbes
+from bot.monitoring.service_checks import ServiceChecks
+from bot.store.write_check import check_writable
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from bot.clock import Clock
+    from bot.settings import StorageSettings
+    from bot.store.database import Database
+
+# The tasks that run until the process ends, by the beginning of their names (bot/README.md).
+PROCESS_TASKS = (
+    "dashboard-look",
+    "discord-client",
+    "health-checks",
+    "mcp-",
+    "recall-indexer",
+    "recognizer-dispatcher",
+    "retention",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Monitoring:
+    """The health, checks and metrics of the process, and what monitoring is answered."""
+
+    health: Health
+    checks: ServiceChecks
+    metrics: Metrics
+    probes: HealthProbes
+
+    def started(self) -> None:
+        """Note that everything is open: from now on the bot may be ready, and none of its tasks may end."""
+        self.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
+
+
+async def open_monitoring(
+    stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock
+) -> Monitoring:
+    """Open monitoring on `stack`, and begin to check."""
+    health = Health(clock)
+    metrics = Metrics(health)
+    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock)
+    health.add_fault_check(checks.faults)
+    await stack.enter_async_context(checks.running())
+    return Monitoring(health, checks, metrics, HealthProbes(health, metrics.scrape))

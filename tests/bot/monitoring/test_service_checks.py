@@ -1,0 +1,103 @@
+"""The checks of the database, the disk, Discord's gateway and the event loop."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.health import FaultKind
+from bot.monitoring.service_checks import CHECK_EVERY_S, DISCORD_AWAY_S, LEAST_FREE_BYTES, ServiceChecks
+from compaction.errors import StoreError
+from tests.fakes.brain import until
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class FakeStore:
+    """A database that can be written until `refuses` is set."""
+
+    refuses = False
+
+    async def write(self) -> None:
+        """Try to write."""
+        if self.refuses:
+            raise StoreError("/data/roomtone.db cannot be written.")
+
+
+class FakeGateway:
+    """Discord's gateway."""
+
+    away_since: float | None = None
+
+
+def kinds(checks: ServiceChecks) -> list[FaultKind]:
+    """Return the kinds of the faults."""
+    return [fault.kind for fault in checks.faults()]
+
+
+@pytest.mark.asyncio
+async def test_a_database_that_refuses_writes_is_a_fault_until_it_takes_them(tmp_path: Path) -> None:
+    """The fault's sentence has no path."""
+    store = FakeStore()
+    checks = ServiceChecks(store.write, tmp_path, clock=FakeClock())
+    await checks.check()
+    assert checks.faults() == []
+    store.refuses = True
+    await checks.check()
+    assert kinds(checks) == [FaultKind.DATABASE]
+    assert "/data" not in checks.faults()[0].sentence
+    store.refuses = False
+    await checks.check()
+    assert checks.faults() == []
+
+
+@pytest.mark.asyncio
+async def test_a_disk_with_little_room_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault says how much is left. A disk that cannot be asked is none."""
+    free = LEAST_FREE_BYTES
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 10**12 - free, free))
+    checks = ServiceChecks(FakeStore().write, tmp_path, clock=FakeClock())
+    await checks.check()
+    assert (checks.faults(), checks.free_bytes) == ([], free)
+    free = 12_500_000
+    await checks.check()
+    assert kinds(checks) == [FaultKind.DISK]
+    assert "12 MB" in checks.faults()[0].sentence
+    checks = ServiceChecks(FakeStore().write, tmp_path / "none", clock=FakeClock())
+    monkeypatch.undo()
+    await checks.check()
+    assert (checks.faults(), checks.free_bytes) == ([], None)
+
+
+def test_a_gateway_that_is_away_for_long_is_a_fault(tmp_path: Path) -> None:
+    """Losses of seconds are none: discord.py mends them."""
+    clock, gateway = FakeClock(), FakeGateway()
+    checks = ServiceChecks(FakeStore().write, tmp_path, clock=clock)
+    assert checks.faults() == []
+    checks.gateway = gateway
+    gateway.away_since = clock.monotonic()
+    clock.advance(DISCORD_AWAY_S - 1)
+    assert checks.faults() == []
+    clock.advance(1)
+    assert kinds(checks) == [FaultKind.DISCORD]
+    gateway.away_since = None
+    assert checks.faults() == []
+
+
+@pytest.mark.asyncio
+async def test_it_checks_every_few_seconds_and_measures_how_late_it_is(tmp_path: Path) -> None:
+    """The task checks until its block is left, and gives the event loop's delay each time."""
+    clock, store, lags = FakeClock(), FakeStore(), list[float]()
+    checks = ServiceChecks(store.write, tmp_path, clock=clock, on_lag=lags.append)
+    async with checks.running():
+        await clock.until_somebody_sleeps()
+        store.refuses = True
+        clock.advance(CHECK_EVERY_S + 0.25)
+        await until(lambda: bool(lags) and bool(clock.sleeping))
+        assert lags == [pytest.approx(0.25)]
+        assert kinds(checks) == [FaultKind.DATABASE]
+    assert clock.sleeping == 0

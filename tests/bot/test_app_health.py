@@ -1,0 +1,126 @@
+"""/readyz of the running bot in the local Discord: red while a room is deaf, and green again."""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from bot.app import running_bot
+from bot.discord.endpoint import point_at
+from bot.events import ignore_event
+from bot.settings import DiscordSettings
+from bot.wiring.settings import BotSettings
+from config.schema import Settings
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from rehearsal.people.person import ScriptedPerson
+from rehearsal.script.scenario_file import bundled_scenarios
+from tests.bot.discord.test_client import ADA, PATIENCE_S, settings_for, settle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from pathlib import Path
+
+    from bot.app import RunningBot
+
+CLIP = bundled_scenarios()["hello"].parent / "2-ada.ogg"
+
+
+@pytest.fixture(autouse=True)
+def discord_itself() -> Iterator[None]:
+    """Point discord.py back at the real Discord after each test."""
+    yield
+    point_at(DiscordSettings())
+
+
+def settings_in(folder: Path, local: LocalDiscord, whisper: Path) -> BotSettings:
+    """Return settings for the local Discord with a recogniser and without a language model."""
+    settings = Settings.model_validate(
+        {
+            "storage": {"data_dir": folder},
+            "models": {"directory": folder / "models"},
+            "asr": {"model": str(whisper), "language": "en"},
+            "web": {"port": 0},
+        }
+    )
+    settings = settings.model_copy(update={"discord": settings_for(local)})
+    return BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+
+
+class Readiness:
+    """Asks the running bot over HTTP."""
+
+    def __init__(self, http: aiohttp.ClientSession) -> None:
+        self._http = http
+        self.causes: list[str] = []
+
+    async def ask(self, path: str = "/readyz") -> int:
+        """Return the status of the answer, and keep its causes."""
+        async with self._http.get(path) as answer:
+            body = await answer.json()
+        self.causes = [cause["cause"] for cause in body["causes"]]
+        assert all("Ada" not in cause["sentence"] and "Lounge" not in cause["sentence"] for cause in body["causes"])
+        return answer.status
+
+
+@asynccontextmanager
+async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
+    """Yield what asks the bot's web server."""
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{running.web.port}") as http:
+        yield Readiness(http)
+
+
+@asynccontextmanager
+async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
+    """Let Ada join the voice channel."""
+
+    async def join() -> Mapping[str, object]:
+        credentials = await local.join(ADA)
+        return {"state": credentials.state, "server": credentials.server}
+
+    tls = ssl.create_default_context(cafile=str(local.certificate_path))
+    async with ScriptedPerson(user_id=ADA, name="Ada", join=join, tls=tls) as person:
+        yield person
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
+    her packets arrive. All the while the process is alive. Discord's gateway and the end have causes of their own.
+    """
+    clip = Clip.load(CLIP)
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        running_bot(
+            settings_in(tmp_path, local, whisper_model_dir), observe=ignore_event, zone=UTC, rejoin=False
+        ) as running,
+        asking(running) as readiness,
+    ):
+        await local.invoke(ADA, "join")
+        await ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
+        assert await readiness.ask() == 200, readiness.causes
+        local._forwarder.network.update({"loss": 1.0})
+        await ada.say(clip)
+        await settle(lambda: [fault.kind for fault in running.supervisor.faults()] == ["room_deaf"])
+        assert (await readiness.ask(), readiness.causes) == (503, ["room_deaf"])
+        assert await readiness.ask("/healthz") == 200
+        local._forwarder.network.update({"loss": 0.0})
+        await ada.say(clip)
+        await settle(lambda: not running.supervisor.faults())
+        assert (await readiness.ask(), readiness.causes) == (200, [])
+
+        running.client.away_since = -1e9
+        assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
+        running.client.away_since = None
+        running.supervisor._closing = True
+        assert (await readiness.ask(), readiness.causes) == (503, ["draining"])
+        assert await readiness.ask("/healthz") == 200

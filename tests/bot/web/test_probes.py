@@ -1,0 +1,85 @@
+"""/healthz, /readyz and /metrics on the real web server."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from bot.settings import WebSettings
+from bot.web.probes import FORWARDED
+from bot.web.server import WebServer
+from tests.bot.web.test_server import FakeHost
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.web.dashboard_port import Json
+
+
+class FakeProbes:
+    """Answers as the test says."""
+
+    alive = ready = True
+
+    def liveness(self) -> tuple[bool, Json]:
+        """Return whether the test says that it is alive."""
+        return self.alive, {"status": "alive" if self.alive else "dead"}
+
+    def readiness(self) -> tuple[bool, Json]:
+        """Return whether the test says that it is ready."""
+        return self.ready, {"status": "ready" if self.ready else "not_ready"}
+
+    def metrics(self) -> tuple[bytes, str]:
+        """Return one metric."""
+        return b"roomtone_ready 1.0\n", "text/plain; version=1.0.0; charset=utf-8"
+
+
+@asynccontextmanager
+async def served(probes: FakeProbes | None) -> AsyncIterator[aiohttp.ClientSession]:
+    """Serve the probes, and yield a client."""
+    async with WebServer(WebSettings(port=0), FakeHost(), probes=probes) as server:
+        await server.start()
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as http:
+            yield http
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_red_is_503_and_green_is_200_for_everybody(path: str) -> None:
+    """Both answer in JSON without a login, also through a proxy, and no copy of the answer is kept."""
+    probes = FakeProbes()
+    async with served(probes) as http:
+        for well, status in ((True, 200), (False, 503), (True, 200)):
+            probes.alive = probes.ready = well
+            async with http.get(path, headers={"X-Forwarded-For": "198.51.100.7"}) as answer:
+                assert (answer.status, answer.content_type) == (status, "application/json")
+                assert (await answer.json())["status"] in {"alive", "ready"} if well else {"dead", "not_ready"}
+                assert answer.headers["Cache-Control"] == "no-store"
+                assert "Server" not in answer.headers
+
+
+@pytest.mark.asyncio
+async def test_metrics_are_for_who_asks_directly() -> None:
+    """Prometheus gets its text. Whoever comes through a reverse proxy gets none."""
+    async with served(FakeProbes()) as http:
+        async with http.get("/metrics") as answer:
+            assert (answer.status, await answer.text()) == (200, "roomtone_ready 1.0\n")
+            assert answer.headers["Content-Type"].startswith("text/plain; version=")
+        for name in FORWARDED:
+            async with http.get("/metrics", headers={name: "198.51.100.7"}) as answer:
+                assert answer.status == 403
+                assert "roomtone_ready" not in await answer.text()
+
+
+@pytest.mark.asyncio
+async def test_without_probes_there_are_no_such_pages() -> None:
+    """A server that nobody monitors has none of the addresses, and they take no other method."""
+    async with served(None) as http:
+        for path in ("/healthz", "/readyz", "/metrics"):
+            async with http.get(path) as answer:
+                assert answer.status == 404
+    async with served(FakeProbes()) as http, http.post("/healthz") as answer:
+        assert answer.status == 405
