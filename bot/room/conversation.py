@@ -58,6 +58,10 @@ log = structlog.get_logger()
 # At the end: how long the last words may take to become turns, and how long recording the interrupted reply may take.
 LAST_WORDS_S = 6.0
 SHUT_DOWN_S = 2.0
+# At the end of the process nobody has sent the bot away: a sentence that it speaks may end, and words that were heard
+# have more time to become turns.
+LAST_SENTENCE_S = 10.0
+LAST_WORDS_OF_PROCESS_S = 15.0
 # How long a turn waits for the reply that it interrupted to be recorded before it.
 RECORD_REPLY_S = 2.0
 # The notice that the bot listens, where it must be spoken: less than the supervisor's time to join, and how often to
@@ -205,11 +209,17 @@ class Conversation:
             if self._commentary is not None:
                 tasks.create_task(run_for_room(self._commentary.run()), name="screen-commentary")
 
-    async def finish(self) -> None:
-        """Stop speaking, record the part of the reply that was heard, and turn the last words into turns."""
+    async def finish(self, *, process_ends: bool = False) -> None:
+        """Answer nothing more, record the part of the reply that was heard, and turn the last words into turns.
+
+        `process_ends`: a sentence that is being spoken may end first. Otherwise the bot falls silent at once.
+        """
         self._finishing = True
+        if process_ends and (sentence := self.playback.end_after_current()) is not None:
+            await asyncio.wait({sentence}, timeout=LAST_SENTENCE_S)
         await self._replier.shut_down(within_s=SHUT_DOWN_S)
-        await self._hearing.finish([person.id for person in self._place.members()], within_s=LAST_WORDS_S)
+        within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
+        await self._hearing.finish([person.id for person in self._place.members()], within_s=within_s)
 
     # -- called by the room -----------------------------------------------------------------------------------
 

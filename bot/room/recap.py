@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.room.endings import MOVED, PROCESS_ENDS
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ log = structlog.get_logger()
 
 # A recap of less would be as long as the conversation.
 LEAST_SAID = 6
-# The room is closed after 20 s, and nobody can call the bot back before.
+# Nobody can call the bot back before.
 MODEL_TIMEOUT_S = 8.0
 # Nobody was heard, so there is nothing to tell.
 _UNANNOUNCED = "not_announced"
 # The process ends, or people wait in another channel: no time for a model.
-_HURRIED = frozenset({"stopped", "moved"})
+_HURRIED = frozenset({PROCESS_ENDS, MOVED})
 
 
 async def post_recap(session_id: SessionId, place: Place, services: RoomServices, *, reason: str) -> None:

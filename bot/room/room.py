@@ -19,6 +19,7 @@ from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.catch_up_offers import CatchUpOffers
 from bot.room.conversation import Conversation
+from bot.room.endings import PROCESS_ENDS
 from bot.room.live_message import OVER, LiveMessage, SessionTally, session_card
 from bot.room.recap import post_recap
 from bot.room.room_faults import RoomFaults
@@ -253,7 +254,7 @@ class Room:
                     running.append(tasks.create_task(run_for_room(live.run()), name="live-message"))
                 self._open(opened)
                 reason = await self._closing
-                await conversation.finish()
+                await conversation.finish(process_ends=reason == PROCESS_ENDS)
                 if screens is not None:
                     await screens.finish()
                 while not self._membership_changes.empty():

@@ -16,6 +16,7 @@ from bot.errors import BotError, SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
+from bot.room.endings import MOVED, PROCESS_ENDS
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
@@ -41,8 +42,9 @@ MOST_CRASHES = 5
 STABLE_S = 300.0
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
-# Time for the last words to be recognised and stored.
-CLOSE_TIMEOUT_S = 20.0
+# Time for a sentence to end, the last words to be recognised, and the memory to be stored: more than the parts of a
+# room take together (`bot.room.conversation`, `bot.room.room`).
+CLOSE_TIMEOUT_S = 45.0
 
 DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is being stored, and I leave my rooms.")
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
@@ -122,7 +124,7 @@ class RoomSupervisor:
     ) -> None:
         self._closing = True
         await self._cancel_visits()
-        await asyncio.gather(*(self._end(guild_id, "stopped") for guild_id in list(self._entries)))
+        await asyncio.gather(*(self._end(guild_id, PROCESS_ENDS) for guild_id in list(self._entries)))
 
     async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
         """Open a room in `place`; return when the bot has joined the channel and receives its sound.
@@ -251,7 +253,7 @@ class RoomSupervisor:
         if entry is None or entry.ending or entry.restarting:
             return
         entry.next_place = place
-        entry.room.close("moved")
+        entry.room.close(MOVED)
 
     async def _end(self, guild_id: int, reason: str) -> None:
         entry = self._entries.get(guild_id)

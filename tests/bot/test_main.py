@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import socket
 import sqlite3
 import ssl
 import sys
-from contextlib import asynccontextmanager, closing
+import time
+from contextlib import asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING
 
+import aiohttp
 import pytest
 
 from bot.cli.run import next_step
@@ -65,9 +69,11 @@ class Process:
 
 @asynccontextmanager
 async def roomtone_run(
-    local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local"
+    local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local", **more: str
 ) -> AsyncIterator[Process]:
-    """Start `roomtone run` with `folder` as its working and data directory. `token`: empty if it is in `.env`."""
+    """Start `roomtone run` with `folder` as its working and data directory. `token`: empty if it is in `.env`. `more`:
+    further variables of its environment.
+    """
     # With a settings file in its folder the program does not look for the tester's own.
     (folder / "roomtone.toml").touch()
     environment = {
@@ -81,6 +87,7 @@ async def roomtone_run(
         "ROOMTONE_STORAGE__DATA_DIR": str(folder),
         "OPENAI_API_KEY": "",
         "PYTHONUNBUFFERED": "1",
+        **more,
     }
     process = Process(
         await asyncio.create_subprocess_exec(
@@ -216,3 +223,86 @@ async def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path, whis
     with closing(sqlite3.connect(tmp_path / "roomtone.db")) as database:
         assert database.execute("SELECT count(*) FROM sessions WHERE ended_at IS NULL").fetchone() == (0,)
         assert database.execute("SELECT count(*) FROM segments WHERE closing").fetchone() == (1,)
+
+
+def spoken(turns: list[tuple[str, int, str, str]], kind: str) -> list[str]:
+    """Return the words of the turns of one kind."""
+    return [" ".join(text for _, _, text in json.loads(parts)) for _, _, each, parts in turns if each == kind]
+
+
+@pytest.mark.rehearsal
+@pytest.mark.asyncio
+async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """SIGTERM while Ada speaks: what she has said so far is stored, once, and not answered. /readyz is red until the
+    process is gone, with status 0.
+    """
+    clip = Clip.load(CLIPS / "2-ada.ogg")
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        roomtone_run(local, tmp_path, whisper_model_dir, ROOMTONE_WEB__PORT=str(port)) as bot,
+        aiohttp.ClientSession() as http,
+    ):
+        await bot.says("is on Discord")
+        await local.invoke(ADA, "join")
+        async with asyncio.timeout(PATIENCE_S):
+            await ada.meet(ROOMTONE_BOT_ID)
+        speaking = asyncio.create_task(ada.say(clip), name="ada-speaks")
+        # She says "I bought a green bicycle at the market this morning" in three seconds.
+        await asyncio.sleep(1.9)
+        ending = asyncio.create_task(bot.ends(signal.SIGTERM), name="bot-ends")
+        causes = set[str]()
+        while not ending.done():
+            with suppress(aiohttp.ClientError):
+                async with http.get(f"http://127.0.0.1:{port}/readyz") as answer:
+                    causes.update(cause["cause"] for cause in (await answer.json())["causes"])
+            await asyncio.sleep(0.02)
+        assert causes == {"draining"}
+        status, err = await ending
+        speaking.cancel()
+        await asyncio.gather(speaking, return_exceptions=True)
+    assert (status, err.count("Traceback")) == (0, 0)
+    turns = stored(tmp_path)
+    assert [seq for _, seq, _, _ in turns] == list(range(len(turns)))
+    (said,) = spoken(turns, "speech")
+    assert said.casefold().startswith("i bought a green"), said
+    assert "morning" not in said
+    assert spoken(turns, "assistant") == []
+    with closing(sqlite3.connect(tmp_path / "roomtone.db")) as database:
+        assert database.execute("SELECT count(*) FROM sessions WHERE ended_at IS NULL").fetchone() == (0,)
+
+
+@pytest.mark.rehearsal
+@pytest.mark.asyncio
+async def test_ended_while_it_speaks_it_ends_its_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """SIGTERM while the bot speaks: Ada hears the sentence to its end, and no other. It is stored once, as it was
+    heard, and the bot leaves with status 0 without a message about it.
+    """
+    models = str(REPOSITORY / "data" / "models")
+    async with (
+        LocalDiscord() as local,
+        ada_in(local) as ada,
+        roomtone_run(local, tmp_path, whisper_model_dir, ROOMTONE_MODELS__DIRECTORY=models) as bot,
+    ):
+        await bot.says("is on Discord")
+        await local.invoke(ADA, "join")
+        async with asyncio.timeout(PATIENCE_S):
+            await ada.meet(ROOMTONE_BOT_ID)
+        clip = await ada.say(Clip.load(CLIPS / "1-ada.ogg"))
+        await ada.wait_for_sound(ROOMTONE_BOT_ID, since=clip.speech_ended_at, timeout_s=PATIENCE_S)
+        written, asked_at = len(local.messages), time.monotonic()
+        status, err = await bot.ends(signal.SIGTERM)
+        heard_at = ada.heard(ROOMTONE_BOT_ID).last_voiced_at(since=clip.speech_ended_at)
+        written_later = [message.content for message in local.messages[written:]]
+    assert (status, err.count("Traceback")) == (0, 0)
+    turns = stored(tmp_path)
+    assert [seq for _, seq, _, _ in turns] == list(range(len(turns)))
+    assert len(spoken(turns, "speech")) == 1
+    (answer,) = spoken(turns, "assistant")
+    assert heard_at is not None
+    assert heard_at - asked_at > 0.2, "the sentence went on"
+    assert answer.removesuffix(" (interrupted)")[-1] in ".!?", answer
+    assert not any("answer" in message or "wanted to say" in message for message in written_later)

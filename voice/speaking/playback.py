@@ -158,6 +158,9 @@ class Playback:
         self._gain = self._target_gain = 1.0
         self._paused = False
         self._activity_count = 0
+        # After `end_after_current`: whether anything but this piece is held back for good.
+        self._ending = False
+        self._last: QueuedSpeech | None = None
 
     @property
     def speaking(self) -> bool:
@@ -232,6 +235,18 @@ class Playback:
         for piece in stopped:
             self._resolve(piece)
 
+    def end_after_current(self) -> asyncio.Future[PlaybackResult] | None:
+        """Let the piece that is being played end, and play nothing after it, whatever is queued.
+
+        Return the future of its result. None: nothing is being played, or it is paused.
+        """
+        with self._lock:
+            self._ending = True
+            playing = self._pieces[0] if self._pieces else None
+            if playing is not None and playing.first_frame_at is not None and not self._paused:
+                self._last = playing
+        return None if self._last is None else self._last.done
+
     def words_between(self, since: float, until: float) -> str:
         """Return the sentences that could be heard directly or as an echo between two monotonic times."""
         with self._lock:
@@ -273,6 +288,8 @@ class Playback:
         if not self._pieces:
             return None
         piece = self._pieces[0]
+        if self._ending and piece is not self._last:
+            return None
         if not piece.frames:
             # The piece ran out of frames. Wait until it has enough to continue without stuttering.
             piece.ready = False

@@ -28,6 +28,7 @@ from bot.memory.session_reader import SessionReader
 from bot.participation.guild_participation import GuildParticipations, ListensOnlyError, OptedOutError
 from bot.participation.settings import ParticipationSettings
 from bot.room.announcer import GATHER_S, NotAnnouncedError
+from bot.room.endings import PROCESS_ENDS
 from bot.room.guild_policy import GuildPolicy
 from bot.room.membership import TURN_EVERY_S
 from bot.room.room import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S, Room
@@ -43,7 +44,7 @@ from compaction.model import Mode, Seq, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.fakes.brain import FakeVoice
+from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, ScriptedResponder
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
@@ -856,3 +857,49 @@ async def test_what_only_sounded_is_an_effect(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "[laughter]")
         assert [turn.kind for turn in house.turns] == [TurnKind.EFFECT]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("reason", "heard"), [(PROCESS_ENDS, "One two three four. (interrupted)"), ("left", "One two (interrupted)")]
+)
+async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: str, heard: str) -> None:
+    """When the process ends in mid-sentence, the sentence is played to its end and the next one is not begun. When the
+    bot is sent away, it falls silent at once. Both are recorded once, as far as they were heard.
+    """
+    async with a_house(tmp_path) as house:
+        house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight.")
+        async with living(house) as (room, task):
+            link = house.place.links[-1]
+            link.pulling = False
+            await house.say(ADA.id, "Roomtone, count to eight.")
+            await settle(lambda: len(house.voice.spoken) == 2)
+            link.pull(2 * FRAMES_A_WORD)
+            room.close(reason)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            link.pull(100)
+            assert await ended(house, task) == reason
+        spoken = [turn for turn in house.turns if turn.kind is TurnKind.ASSISTANT]
+        assert [part.text for turn in spoken for part in turn.parts] == [heard]
+
+
+@pytest.mark.asyncio
+async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path: Path) -> None:
+    """What is said while the process ends becomes a turn, also over the bot's sentence, and nobody is answered."""
+    async with a_house(tmp_path) as house:
+        responder = ScriptedResponder("One two three four.")
+        house.new_responder = lambda: responder
+        async with living(house) as (room, task):
+            link = house.place.links[-1]
+            link.pulling = False
+            await house.say(ADA.id, "Roomtone, count to four.")
+            await settle(lambda: len(house.voice.spoken) == 1)
+            link.pull(2)
+            room.close(PROCESS_ENDS)
+            await house.say(BO.id, "Roomtone, and what comes after four?")
+            link.pulling = True
+            assert await ended(house, task) == PROCESS_ENDS
+        # Bo has interrupted the answer, so it is recorded before what they said.
+        assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
+        assert len(responder.contexts) == 1

@@ -285,3 +285,41 @@ def test_streamed_or_whole_it_is_the_same_sound(sizes: list[int], data: st.DataO
     assert np.array_equal(sent[: len(samples)], samples)
     assert not sent[len(samples) :].any()
     assert len(sent) - len(samples) < DISCORD_FRAME_SAMPLES
+
+
+@pytest.mark.asyncio
+async def test_what_plays_may_end_and_nothing_follows() -> None:
+    """After `end_after_current` the piece that sounds is played to its end, also if it is still being made. What waits
+    behind it, and what is queued later, is never heard.
+    """
+    playback = Playback()
+    first = await playback.open("one two", expected_s=0.04)
+    first.add(AudioChunk(speech("", CUSHION_FRAMES).pcm, DISCORD_RATE_HZ))
+    second = await playback.queue(speech("three", 4))
+    assert playback.next_frame() is not None
+    result = playback.end_after_current()
+    assert result is first.done
+    first.add(AudioChunk(speech("", 1).pcm, DISCORD_RATE_HZ))
+    first.end()
+    assert [playback.next_frame() is not None for _ in range(CUSHION_FRAMES + 3)] == [True] * CUSHION_FRAMES + [
+        False
+    ] * 3
+    assert (await result).heard_text == "one two"
+    later = await playback.queue(speech("four", 4))
+    assert playback.next_frame() is None
+    playback.stop()
+    assert [(await piece).heard_text for piece in (second, later)] == ["", ""]
+
+
+@pytest.mark.asyncio
+async def test_nothing_ends_if_nothing_sounds() -> None:
+    """A piece that has not begun, and one that is paused, need not end: there is nothing to wait for."""
+    assert Playback().end_after_current() is None
+    waiting, paused = Playback(), Playback()
+    await waiting.queue(speech("one", 4))
+    assert waiting.end_after_current() is None
+    assert waiting.next_frame() is None
+    await paused.queue(speech("one", 4))
+    paused.next_frame()
+    paused.pause()
+    assert paused.end_after_current() is None
