@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place
-    from voice.speaking.port import Synthesizer
     from bot.health import HealthFault
+    from voice.speaking.port import Synthesizer
     from voice.transport.outgoing import FrameSource
 
 ADA, BEN = 2001, 2002
