@@ -171,7 +171,7 @@ class _Measuring:
         return entry
 
     async def _measure_cases(self, entrant: SystemSpec) -> None:
-        figures = await measure_cases(entrant, self.options.answers, self.progress)
+        figures = await measure_cases(entrant, self.options.answers, self.progress, self.unread)
         if figures:
             (self.ours if entrant.ours else self.peers)[f"cases: {entrant.name}"] = figures
             self.part_done()

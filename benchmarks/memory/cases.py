@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from benchmarks.memory.conversation import ConversationLine, RecordedConversation
 from benchmarks.memory.evaluation import turns_needed
 from benchmarks.memory.label_judge import LabelJudge
+from benchmarks.memory.readings import UnreadText, kept_readings, reading_key
 from benchmarks.memory.recorded_answers import is_recorded
 from benchmarks.memory.statement_judge import StatementJudge
 from benchmarks.memory.synthetic_evenings import STARTED_AT
@@ -38,10 +39,16 @@ class CaseStatement:
     words: str
     denied: bool
 
+    def __str__(self) -> str:
+        return f"{self.who}, {'denied' if self.denied else 'affirmed'}: {self.words}"
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One short talk. `stands`: what a summary must state; `falls`: what it must not. `apart`: for judging only."""
+    """One short talk. `stands`: what a summary must state; `falls`: what it must not. `apart`: for judging only.
+
+    A reader sees both as facts with numbers: from 1 on, what stands first.
+    """
 
     conversation: RecordedConversation
     stands: tuple[CaseStatement, ...]
@@ -82,10 +89,13 @@ def read_small_talk(*, apart: bool) -> RecordedConversation:
     return RecordedConversation(padded.name, padded.origin, padded.lines, chatter=labelled)
 
 
-async def measure_cases(entrant: SystemSpec, answers: Path, progress: Progress) -> dict[str, Json]:
+async def measure_cases(
+    entrant: SystemSpec, answers: Path, progress: Progress, unread: list[UnreadText]
+) -> dict[str, Json]:
     """Return what one system's text states of the cases, by table and half, and its small talk.
 
-    Of a system with recorded answers, only tables are measured of which all cases are recorded.
+    Of a system with recorded answers, only tables are measured of which all cases are recorded. Texts that nobody has
+    read are added to `unread`, and judged by words.
     """
     figures: dict[str, Json] = {}
     for table in TABLES:
@@ -97,7 +107,12 @@ async def measure_cases(entrant: SystemSpec, answers: Path, progress: Progress) 
         progress.step(f"{entrant.name}, {table}", total=len(cases))
         texts = []
         for case in cases:
-            texts.append(await _text_of(entrant, case.conversation))
+            text = await _text_of(entrant, case.conversation)
+            texts.append(text)
+            key = reading_key(case.conversation.name, text)
+            if key not in kept_readings():
+                facts = tuple((number, str(each)) for number, each in enumerate((*case.stands, *case.falls), start=1))
+                unread.append(UnreadText(key, text, facts))
             progress.advance()
         for half in (False, True):
             name = f"{table}, {'apart' if half else 'tuned'}"
@@ -123,9 +138,9 @@ def _judged(judged: list[tuple[Case, str]]) -> dict[str, Json]:
     due = kept = wrong = 0
     examples: list[Json] = []
     for case, text in judged:
-        judge = StatementJudge(case.conversation.speakers)
-        lost = [each for each in case.stands if not judge.says_of(text, each.who, each.words, denied=each.denied)]
-        false = [each for each in case.falls if judge.says_of(text, each.who, each.words, denied=each.denied)]
+        told = _told(case, text)
+        lost = [each for each in case.stands if each not in told]
+        false = [each for each in case.falls if each in told]
         due += len(case.stands)
         kept += len(case.stands) - len(lost)
         wrong += bool(false)
@@ -138,6 +153,16 @@ def _judged(judged: list[tuple[Case, str]]) -> dict[str, Json]:
         "wrong": wrong,
         "examples": examples[:_EXAMPLES],
     }
+
+
+def _told(case: Case, text: str) -> frozenset[CaseStatement]:
+    """Return the statements that a text tells: what a reader found in it, or else by words."""
+    statements = (*case.stands, *case.falls)
+    read = kept_readings().get(reading_key(case.conversation.name, text))
+    if read is not None:
+        return frozenset(each for number, each in enumerate(statements, start=1) if number in read)
+    judge = StatementJudge(case.conversation.speakers)
+    return frozenset(each for each in statements if judge.says_of(text, each.who, each.words, denied=each.denied))
 
 
 def _padded(name: str, turns: list[tuple[str, str]], *, folds: int = 1) -> RecordedConversation:

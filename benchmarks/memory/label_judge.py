@@ -41,7 +41,7 @@ class LabelJudge:
     def unread(self, text: str, cursor: int) -> UnreadText | None:
         """Return the text with the facts before `cursor`, for a reader; None if it was read."""
         key = reading_key(self._conversation.name, text)
-        facts = tuple(fact for fact in self._conversation.labels if fact.turn < cursor)
+        facts = tuple((fact.turn, fact.text) for fact in self._conversation.labels if fact.turn < cursor)
         return None if key in self._readings or not text else UnreadText(key, text, facts)
 
     def states(self, text: str, fact: LabelledFact) -> bool:

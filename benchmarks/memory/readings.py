@@ -1,4 +1,4 @@
-"""What a reader found told in texts about the written conversations.
+"""What a reader found told in texts about the written conversations and the cases.
 
 A rule about words misjudges dense prose: 'Wanda (van licence) helps, Ines from noon with lamps' has every fact and none
 of the words that a rule expects. So the texts are read by a person or a strong model, who sees neither which system
@@ -19,29 +19,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from benchmarks.memory.conversation import LabelledFact
-
 READINGS = Path(__file__).parent / "recorded" / "readings.toml"
 _KEY_CHARS = 16
 _TASK = """\
 Below are summaries of voice conversations, and under each the facts that it may tell, each with a number. A fact is
 told if somebody who has only this summary could answer the question about it rightly: the right person, the value
 (number, date, place, name), and 'not' where it belongs. Other words are fine, details beside the point may be missing,
-and the person may be clear from the sentences around it. A wrong value, a wrong person, or a guess is not told. Write
-one line for each summary, its key with the numbers of the facts that it tells: `"1f2e3d4c5b6a7980" = [16, 19, 240]`.
+and the person may be clear from the sentences around it. A wrong value, a wrong person, or a guess is not told. Of some
+summaries the facts are given as a person, words and a sign: 'Ada, affirmed: come Friday' is told if the reader learns
+that in the end it holds of Ada (that she comes on Friday), 'denied' if it learns that in the end it does not; what was
+said first and taken back later does not hold. Write one line for each summary, its key with the numbers of the facts
+that it tells: `"1f2e3d4c5b6a7980" = [16, 19, 240]`; of one that tells none: `"1f2e3d4c5b6a7980" = []`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadText:
-    """A text that nobody has read, and the facts to look for in it."""
+    """A text that nobody has read, and the facts to look for in it, each with its number."""
 
     key: str
     text: str
-    facts: tuple[LabelledFact, ...]
+    facts: tuple[tuple[int, str], ...]
 
     def __str__(self) -> str:
-        facts = "\n".join(f"{fact.turn}: {fact.text}" for fact in self.facts)
+        facts = "\n".join(f"{number}: {fact}" for number, fact in self.facts)
         return f"## {self.key}\n\n{self.text}\n\n{facts}\n"
 
 
