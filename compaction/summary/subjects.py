@@ -52,7 +52,8 @@ def subjects_sentence(counts: Mapping[str, float], *, language: Language, max_ch
     chosen: list[str] = []
     order = {name: place for place, name in enumerate(counts)}
     for name in sorted(counts, key=lambda each: (-counts[each], order[each])):
-        if any(name in each or each in name for each in chosen):
+        # After 'Mrs' a full stop ends no sentence.
+        if any(name in each or each in name for each in chosen) or len(sentences(f"{name}. {name}.")) == 1:
             continue
         if len(_sentence([*chosen, name], language)) > max_chars:
             break

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.language.languages import LANGUAGES
 from compaction.language.text import ends_a_sentence
 from compaction.model import FactKind, Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import FACTS_CHARS, ExtractiveSummariser, extract_facts, make_gist
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.segments import make_segment
+from compaction.summary.subjects import subjects_sentence
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, note, turn
 
 BATCH = (
@@ -180,6 +183,12 @@ def test_long_unpunctuated_turn_is_cut_into_whole_clauses() -> None:
     assert any("smith in Zadash" in each for each in kept)
     assert any("boat was gone" in each for each in kept)
     assert all(len(each) <= MAX_FACT_CHARS for each in kept)
+
+
+def test_a_title_is_no_subject() -> None:
+    """After 'Mrs' a full stop ends no sentence, so what follows would be taken for a name."""
+    counts = Counter({"Mrs": 5, "Mr": 3, "Lisbon": 2})
+    assert subjects_sentence(counts, language=LANGUAGES[0], max_chars=200) == "They talked about Lisbon."
 
 
 def test_half_a_sentence_is_never_kept() -> None:
