@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from compaction.model import TurnKind
@@ -20,10 +20,14 @@ _AWAY = "left"
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A time without somebody. `since`, `until`: UTC epoch seconds; `until` None: they have not come back."""
+    """A time without somebody. `since`, `until`: UTC epoch seconds; `until` None: they have not come back.
+
+    `left`: it began when they left; else they had never come.
+    """
 
     since: float
     until: float | None
+    left: bool = field(default=False, compare=False)
 
 
 def last_absence(turns: Sequence[Turn], person_id: str) -> Absence | None:
@@ -45,7 +49,7 @@ def last_absence(turns: Sequence[Turn], person_id: str) -> Absence | None:
             found = None
         seen = True
         if moves and moves[-1] == _AWAY:
-            found = Absence(turn.started_at, None)
+            found = Absence(turn.started_at, None, left=True)
         elif found is not None and found.until is None:
-            found = Absence(found.since, turn.started_at)
+            found = replace(found, until=turn.started_at)
     return found

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bot.participation.costs import Cost
+from bot.participation.costs import Cost, CostCeiling
 from bot.texts.text import Text, counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.brain.decider import Decision, Reason
-    from bot.participation.costs import CostCeiling
     from bot.participation.guild_participation import GuildParticipation
 
 
@@ -43,7 +42,7 @@ class ParticipationStatistics:
             sentences.append(Text("I kept silent {times} ({reasons}).", times=_times(total), reasons=reasons))
         cost = guild.costs.last_hour(now)
         if cost != Cost():
-            sentences.append(Text("The last hour took {amounts}.", amounts=_amounts(cost, guild.costs.ceiling)))
+            sentences.append(Text("The last hour took {amounts}.", amounts=cost_in_words(cost, guild.costs.ceiling)))
         if guild.listens_only:
             return joined((*sentences, Text("I only write down what is said.")))
         sentences.append(Text("I speak in the mode {mode}.", mode=guild.voice_mode.value))
@@ -54,18 +53,29 @@ class ParticipationStatistics:
         return joined(sentences)
 
 
-def _amounts(cost: Cost, ceiling: CostCeiling) -> Text:
+def cost_in_words(cost: Cost, ceiling: CostCeiling | None = None) -> Text:
+    """Return what was used, beside the limits of `ceiling` if there are any."""
+    limits = CostCeiling() if ceiling is None else ceiling
+    spoken_s = round(cost.spoken_s)
     amounts = (
-        (cost.calls, ceiling.calls, Text("calls of the model")),
-        (cost.tokens, ceiling.tokens, Text("tokens")),
-        (cost.spoken_s, ceiling.spoken_s, Text("seconds of speech")),
+        (
+            cost.calls,
+            limits.calls,
+            counted(cost.calls, "{count} call of the model", "{count} calls of the model"),
+            Text("calls of the model"),
+        ),
+        (cost.tokens, limits.tokens, counted(cost.tokens, "{count} token", "{count} tokens"), Text("tokens")),
+        (
+            spoken_s,
+            limits.spoken_s,
+            counted(spoken_s, "{count} second of speech", "{count} seconds of speech"),
+            Text("seconds of speech"),
+        ),
     )
     return joined(
         (
-            Text("{amount} of {limit} {what}", amount=round(amount), limit=round(limit), what=what)
-            if limit
-            else Text("{amount} {what}", amount=round(amount), what=what)
-            for amount, limit, what in amounts
+            Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
+            for amount, limit, alone, what in amounts
         ),
         ", ",
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.channel.port import Card
+from bot.participation.statistics import cost_in_words
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import TurnKind
 
@@ -69,12 +70,7 @@ def session_card(
             (Text("my answers"), Text("{count}", count=tally.answers)),
             (
                 Text("cost so far"),
-                Text(
-                    "{calls} calls of the model, {tokens} tokens, {seconds} seconds of speech",
-                    calls=cost.calls,
-                    tokens=cost.tokens,
-                    seconds=round(cost.spoken_s),
-                ),
+                cost_in_words(cost),
             ),
         ),
     )

@@ -75,8 +75,9 @@ class CatchUp:
             else:
                 read = await self._reader.read(session)
                 away = last_absence(read.recorded, str(interaction.user.id))
-            # Who is there and was never seen to come has been there since the bot came.
-            if away is None or (minutes is None and away.until is None and _is_in(interaction, session.channel_id)):
+            # Who is there and was never seen to come or leave has been there since the bot came.
+            never_seen = minutes is None and away is not None and away.until is None and not away.left
+            if away is None or (never_seen and _is_in(interaction, session.channel_id)):
                 return NEVER_AWAY, None
             until = float("inf") if away.until is None else away.until
             digest = await self._digests.of(session, since=away.since, until=until)

@@ -6,7 +6,7 @@ from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
-from bot.participation.statistics import ParticipationStatistics
+from bot.participation.statistics import ParticipationStatistics, cost_in_words
 
 
 def guild(ceiling: CostCeiling | None = None) -> GuildParticipation:
@@ -42,4 +42,12 @@ def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
     assert ParticipationStatistics().format(here, silenced=True, now=1.0) == (
         "The last hour took 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech. "
         "I speak in the mode free. A moderator has silenced me."
+    )
+
+
+def test_one_of_each_is_told_in_the_singular() -> None:
+    """One call, token and second are no calls, tokens and seconds."""
+    assert cost_in_words(Cost(1, 1, 1.2)) == "1 call of the model, 1 token, 1 second of speech"
+    assert (
+        cost_in_words(Cost(1, 0, 0.0), CostCeiling(240)) == "1 of 240 calls of the model, 0 tokens, 0 seconds of speech"
     )

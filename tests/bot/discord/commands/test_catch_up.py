@@ -89,6 +89,20 @@ async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> N
 
 
 @pytest.mark.asyncio
+async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Path) -> None:
+    """A return within a minute of leaving is recorded later; whoever has left and is there again was away."""
+    async with catching_up(tmp_path) as here:
+        await here.say(BEN, "We decided to paint the boat green.")
+        await moves(here, BEN, "left")
+        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+        await here.local.join(BEN, channel_id=LOUNGE)
+        await settle(lambda: bool(here.household.movements))
+        told = seen(await here.use(BEN, "catch-up"))
+        assert "Lisbon" in told
+        assert "boat" not in told
+
+
+@pytest.mark.asyncio
 async def test_who_is_still_away_or_comes_late_reads_all_of_it(tmp_path: Path) -> None:
     """From outside it is everything since they left, or everything; in the channel, who was never seen to come was
     there."""
