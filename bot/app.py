@@ -154,6 +154,9 @@ async def running_bot(
         metronome = stack.enter_context(running_metronome())
         if metronome is not None:
             health.add_check(partial(_metronome_problems, metronome))
+        voice_commands = VoiceCommands(
+            voices, stores.servers, supervisor, speech_to_speech=services.realtime is not None
+        )
         readable = services.readable
         catch_up = None if readable is None else CatchUp(readable.reader, readable.digests, now=clock.now)
         commands: list[AddCommands] = [
@@ -164,14 +167,13 @@ async def running_bot(
             partial(add_watch_commands, watching=desk),
             partial(add_persona, choices=stores.guilds),
             partial(
-                add_settings_command, servers=stores.servers, participation=participation, operator=_operator(settings)
+                add_settings_command,
+                servers=stores.servers,
+                participation=participation,
+                operator=_operator(settings),
+                voice_commands=voice_commands,
             ),
-            partial(
-                add_voice,
-                commands=VoiceCommands(
-                    voices, stores.servers, supervisor, speech_to_speech=services.realtime is not None
-                ),
-            ),
+            partial(add_voice, commands=voice_commands),
             add_help,
             *_memory_commands(services.readable, catch_up, zone, clock.now),
         ]

@@ -45,6 +45,10 @@ class SynthesisError(VoiceError):
         self.spoken_share = spoken_share
 
 
+class VoiceLoadingError(SynthesisError):
+    """The voice is still being loaded; a later sentence may have it."""
+
+
 class RealtimeError(VoiceError):
     """Speech-to-speech failed: the service, the network or the account is at fault.
 

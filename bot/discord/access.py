@@ -89,6 +89,7 @@ RULES: Mapping[str, Rule] = {
     "memory forget": Rule(Who.EVERYBODY),
     "settings show": Rule(Who.MANAGERS, default=_MANAGE),
     "settings language": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings voice": Rule(Who.MANAGERS, default=_MANAGE, cooldown=_SELDOM),
     "settings notice": Rule(Who.MANAGERS, default=_MANAGE),
     "settings consent": Rule(Who.MANAGERS, default=_MANAGE),
     "settings channel": Rule(Who.MANAGERS, default=_MANAGE),

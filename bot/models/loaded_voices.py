@@ -6,15 +6,17 @@ Only one loaded model is kept that no server has chosen, because each takes 200 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from bot.errors import ModelError
 from bot.models.installing import install
-from bot.texts.text import Text
-from voice.errors import SynthesisError
+from bot.texts.text import Text, sentence_of
+from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.kokoro import KokoroModel
 from voice.speaking.piper import PiperSynthesizer
 
@@ -32,17 +34,20 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # A sentence does not wait longer for its voice: another voice is better. Loading goes on.
-WAIT_FOR_VOICE_S = 8.0
+WAIT_FOR_VOICE_S = 3.0
+# How long somebody who wants to hear or choose a voice waits until it is loaded: seconds, unless the machine is stuck.
+LOAD_TIMEOUT_S = 60.0
+
+GONE = Text("Its files are not here any more; /voice choose with its name has them downloaded again.")
 
 
 @dataclass(slots=True)
 class _LoadedModel:
-    """A model in memory. `voices`: its voices that are ready, by name. `uses`: how many callers use it now."""
+    """A model in memory. `voices`: its voices that are ready, by name."""
 
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     kokoro: KokoroModel | None = None
     voices: dict[str, Synthesizer] = field(default_factory=dict)
-    uses: int = 0
 
 
 class LoadedVoices:
@@ -68,9 +73,11 @@ class LoadedVoices:
         self._install = install
         self._loaded: dict[str, _LoadedModel] = {}
         self._loading: dict[str, asyncio.Task[Synthesizer]] = {}
-        # One download and one load at a time.
-        self._downloads = asyncio.Lock()
+        # By model: how many callers use it now, or wait until they can.
+        self._uses: Counter[str] = Counter()
+        # One at a time: two would take the processor from people who are heard at the moment.
         self._loads = asyncio.Lock()
+        self._downloading: EmbeddedVoice | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,34 +97,66 @@ class LoadedVoices:
         """Return whether the voice is installed."""
         return self._models.holds(voice.model)
 
+    def problem(self, voice: EmbeddedVoice) -> Text | None:
+        """Return why the voice cannot speak now, or None if nothing is known against it."""
+        task = self._loading.get(voice.name)
+        error: BaseException | None = None
+        if task is not None and task.done() and not task.cancelled():
+            error = task.exception()
+            if error is None:
+                return None
+        if not self.holds(voice):
+            return GONE
+        # Files that were gone may be here again.
+        return None if error is None or sentence_of(error) == GONE else sentence_of(error)
+
     async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
-        """Download the voice unless it is installed. `report` gets the megabytes so far. Raises `ModelError`."""
-        async with self._downloads:
-            if not self.holds(voice):
-                await self._install(voice.model, self._models, report)
+        """Download the voice unless it is installed. `report` gets the megabytes so far. Raises `ModelError`.
+
+        One voice at a time: meanwhile others are refused, so nobody waits in a queue.
+        """
+        if self.holds(voice):
+            return
+        if self._downloading is not None:
+            raise ModelError(
+                Text(
+                    "I am downloading the voice {voice} at present. Try again in a few minutes.",
+                    voice=self._downloading.title,
+                )
+            )
+        self._downloading = voice
+        try:
+            await self._install(voice.model, self._models, report)
+        finally:
+            self._downloading = None
 
     def prepare(self, voice: EmbeddedVoice) -> None:
         """Begin to load a voice that will be wanted soon. A failure shows when it is wanted."""
         self._load_task(voice)
 
     async def load(self, voice: EmbeddedVoice) -> None:
-        """Load a voice, however long that takes. Raises `SynthesisError`."""
-        await asyncio.shield(self._load_task(voice))
+        """Load a voice, unless it is loaded. Raises `SynthesisError`."""
+        await self._wait_for(voice, LOAD_TIMEOUT_S)
 
     @asynccontextmanager
     async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
-        """Yield the voice; it is not closed meanwhile. Raises `SynthesisError` if it cannot be loaded soon."""
+        """Yield the voice; it is not closed meanwhile.
+
+        Raises `SynthesisError` if it cannot be loaded, and `VoiceLoadingError` if that takes longer.
+        """
+        # Before it waits: otherwise the model could be closed between its loading and its use.
+        self._uses[voice.model.name] += 1
         try:
-            async with asyncio.timeout(WAIT_FOR_VOICE_S):
-                synthesizer = await asyncio.shield(self._load_task(voice))
-        except TimeoutError as exc:
-            raise SynthesisError(Text("The voice {voice} is still being loaded.", voice=voice.title)) from exc
-        model = self._loaded[voice.model.name]
-        model.uses += 1
-        try:
-            yield synthesizer
+            yield await self._wait_for(voice, WAIT_FOR_VOICE_S)
         finally:
-            model.uses -= 1
+            self._uses[voice.model.name] -= 1
+
+    async def _wait_for(self, voice: EmbeddedVoice, timeout_s: float) -> Synthesizer:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.shield(self._load_task(voice))
+        except TimeoutError as exc:
+            raise VoiceLoadingError(Text("The voice {voice} is still being loaded.", voice=voice.title)) from exc
 
     def _load_task(self, voice: EmbeddedVoice) -> asyncio.Task[Synthesizer]:
         task = self._loading.get(voice.name)
@@ -128,8 +167,10 @@ class LoadedVoices:
     async def _load(self, voice: EmbeddedVoice) -> Synthesizer:
         async with self._loads:
             await self._close_unwanted(keep=voice)
-            model = self._loaded.setdefault(voice.model.name, _LoadedModel())
             try:
+                if not self.holds(voice):
+                    raise SynthesisError(GONE)
+                model = self._loaded.setdefault(voice.model.name, _LoadedModel())
                 synthesizer = model.voices[voice.name] = await self._open(voice, model)
             except SynthesisError as error:
                 log.warning("voice_not_loaded", voice=voice.name, problem=error)
@@ -150,7 +191,7 @@ class LoadedVoices:
         """Close models that nobody uses and of which no server has chosen a voice."""
         chosen = set(self._chosen())
         for name, model in list(self._loaded.items()):
-            if name == keep.model.name or model.uses or chosen & set(model.voices):
+            if name == keep.model.name or self._uses[name] or chosen & set(model.voices):
                 continue
             del self._loaded[name]
             for voice in model.voices:

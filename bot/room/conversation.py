@@ -100,7 +100,7 @@ class Conversation:
         self._quoting = quoting
         self._toolbox = toolbox
         self._finishing = False
-        self._synthesizer = services.open_voice(place, services.synthesizer)
+        self._voice = services.open_voice(place, services.synthesizer)
         # Each part is built after the parts that it needs.
         self.playback = Playback(monotonic=services.clock.monotonic)
         self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
@@ -149,7 +149,7 @@ class Conversation:
         self._replier = Replier(
             build_context=self._preemptive_reply.build_context,
             responder=self._preemptive_reply,
-            synthesizer=self._synthesizer,
+            synthesizer=self._voice,
             playback=self.playback,
             clock=services.clock,
             timeout_s=services.reply_timeout_s,
@@ -257,6 +257,10 @@ class Conversation:
     def participation_status(self) -> Text:
         return self._participation.status()
 
+    def voice_status(self) -> Text:
+        """Return why another voice than the chosen one speaks; empty if it does not."""
+        return self._voice.status()
+
     def excludes(self, user_id: int) -> bool:
         """Return whether a person may not be heard. Thread-safe."""
         return self._participation.excludes(user_id)
@@ -300,7 +304,7 @@ class Conversation:
 
     async def speak_notice(self, sentences: Sequence[str]) -> bool:
         """Say sentences aloud when no reply is in progress. Return whether all of them were played to people."""
-        return await self._say(sentences, self._synthesizer)
+        return await self._say(sentences, self._voice)
 
     async def _say(self, sentences: Sequence[str], synthesizer: Synthesizer) -> bool:
         try:

@@ -176,6 +176,7 @@ class Room:
                 _encryption_sentence(self._link),
                 self._conversation.participation_status(),
                 Text("I answer with {responder}.", responder=self._conversation.responder_name),
+                self._conversation.voice_status(),
                 verbatim(self._services.health()),
             )
         )

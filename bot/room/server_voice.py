@@ -1,27 +1,29 @@
 """The voice of one room: the one that its server has chosen, or the bot's usual one.
 
-A change applies to the next sentence. If the chosen voice fails, the usual one says the sentence, and the channel is
-told once.
+A change applies to the next sentence. If the chosen voice fails, the usual one says the sentence, the channel is told
+once, and /status says so for as long as it lasts.
 """
 
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.models.voices import find_voice
-from bot.texts.text import Text, sentence_of
-from voice.errors import SynthesisError
+from bot.models.voices import NO_SUCH_VOICE, find_voice, replaced_sentence
+from bot.texts.text import Text, sentence_of, verbatim
+from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.fallback import FallbackSynthesizer
+from voice.speaking.port import Synthesizer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from bot.models.voices import EmbeddedVoice
-    from voice.speaking.port import AudioChunk, Synthesizer
+    from voice.speaking.port import AudioChunk
 
 log = structlog.get_logger()
 
@@ -35,9 +37,32 @@ class VoiceSource(Protocol):
     def prepare(self, voice: EmbeddedVoice) -> None:
         """Begin to load a voice that will be wanted soon."""
 
+    def problem(self, voice: EmbeddedVoice) -> Text | None:
+        """Return why the voice cannot speak now, or None if nothing is known against it."""
+
+
+class RoomVoice(Synthesizer, Protocol):
+    """The voice of one room."""
+
+    def status(self) -> Text:
+        """Return why another voice than the chosen one speaks; empty if it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsualVoice:
+    """The voice of a room whose server cannot choose one (`RoomVoice`)."""
+
+    usual: Synthesizer
+
+    def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
+        return self.usual.stream(text)
+
+    def status(self) -> Text:
+        return verbatim("")
+
 
 class ServerVoice:
-    """Speaks with the voice that `chosen` names, and with `usual` if it names none (`voice.speaking.port.Synthesizer`).
+    """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails (`RoomVoice`).
 
     `tell` writes into the channel.
     """
@@ -54,59 +79,69 @@ class ServerVoice:
         self._voices = voices
         self._usual = usual
         self._tell = tell
-        self._name: str | None = None
-        self._voice: _ChosenVoice | None = None
-        self._speaker = usual
+        self._choice: _Choice | None = None
         self._told: set[str] = set()
-        name = chosen()
-        voice = None if name is None else find_voice(name)
-        if voice is not None:
-            voices.prepare(voice)
+        choice = self._follow_choice()
+        if choice is not None and choice.voice is not None:
+            voices.prepare(choice.voice)
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as sound. Raises `SynthesisError` if the usual voice fails too."""
-        self._choose()
-        chosen = self._voice
-        async with aclosing(self._speaker.stream(text)) as stream:
+        choice = self._follow_choice()
+        known = None if choice is None else choice.problem()
+        speaker = self._usual if choice is None or known is not None else choice.with_fallback
+        async with aclosing(speaker.stream(text)) as stream:
             async for sound in stream:
                 yield sound
-        if chosen is not None and chosen.problem is not None and chosen.name not in self._told:
-            self._told.add(chosen.name)
-            problem = sentence_of(chosen.problem)
-            await self._tell(
-                Text(
-                    "I cannot speak with the voice {voice} now and use my usual one. {why} /voice choose sets another.",
-                    voice=chosen.name.capitalize(),
-                    why=problem,
-                )
-            )
+        why = known if choice is None or known is not None else choice.failure
+        if choice is not None and why is not None and choice.name not in self._told:
+            self._told.add(choice.name)
+            await self._tell(replaced_sentence(choice.name, why))
 
-    def _choose(self) -> None:
-        """Follow what the server has chosen."""
+    def status(self) -> Text:
+        choice = self._follow_choice()
+        why = None if choice is None else choice.problem() or choice.outage()
+        return verbatim("") if choice is None or why is None else replaced_sentence(choice.name, why)
+
+    def _follow_choice(self) -> _Choice | None:
         name = self._chosen()
-        if name == self._name:
-            return
-        self._name = name
-        self._voice = None if name is None else _ChosenVoice(name, self._voices)
-        self._speaker = self._usual if self._voice is None else FallbackSynthesizer(self._voice, self._usual)
+        if name != (None if self._choice is None else self._choice.name):
+            self._choice = None if name is None else _Choice(name, self._voices, self._usual)
+        return self._choice
 
 
-class _ChosenVoice:
-    """A chosen voice, which is loaded when it speaks. `problem`: why it failed last; None: it has not."""
+class _Choice:
+    """The voice that a server has chosen, by its name, and what is wrong with it.
 
-    def __init__(self, name: str, voices: VoiceSource) -> None:
+    `voice`: None if there is no longer one of that name. `failure`: why its last sentence failed; None: it did not.
+    """
+
+    def __init__(self, name: str, voices: VoiceSource, usual: Synthesizer) -> None:
         self.name = name
         self.voice = find_voice(name)
-        self.problem: SynthesisError | None = None
+        self.failure: Text | None = None
+        self.with_fallback = FallbackSynthesizer(self, usual)
         self._voices = voices
 
+    def problem(self) -> Text | None:
+        """Return why there is no point in trying the voice, or None."""
+        return NO_SUCH_VOICE if self.voice is None else self._voices.problem(self.voice)
+
+    def outage(self) -> Text | None:
+        """Return why the voice is left alone for a while, or None."""
+        return None if self.with_fallback.outage is None else self.failure
+
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
+        """Speak with the voice alone, without another in its place."""
+        assert self.voice is not None, "then it has a problem"
         try:
-            if self.voice is None:
-                raise SynthesisError(Text("I no longer have a voice of that name."))
             async with self._voices.using(self.voice) as synthesizer, aclosing(synthesizer.stream(text)) as stream:
                 async for sound in stream:
                     yield sound
-        except SynthesisError as error:
-            self.problem = error
+        except VoiceLoadingError:
+            # Soon it speaks, so nobody needs to be told.
             raise
+        except SynthesisError as error:
+            self.failure = sentence_of(error)
+            raise
+        self.failure = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
 from bot.room.notice import ListeningNotice
+from bot.room.server_voice import UsualVoice
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.settings import DEFAULT_NOTICE
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipation, GuildParticipations
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
+    from bot.room.server_voice import RoomVoice
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
     from bot.store.sessions import Sessions
@@ -101,7 +103,7 @@ class RoomServices:
     # What the managers of each server have chosen.
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
     # Returns the voice of one room: the one that its server has chosen, or `synthesizer`, which is the second argument.
-    open_voice: Callable[[Place, Synthesizer], Synthesizer] = lambda _, usual: usual
+    open_voice: Callable[[Place, Synthesizer], RoomVoice] = lambda _, usual: UsualVoice(usual)
     # What people may read of the memory; None: nothing.
     readable: ReadableMemory | None = None
     # Returns plain sentences about the parts that do not work at present.

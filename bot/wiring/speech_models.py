@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.health import Health
     from bot.llm.settings import LlmSettings
+    from bot.room.server_voice import RoomVoice
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from voice.asr.port import Recognizer
@@ -171,7 +172,8 @@ async def open_voices(
     """Yield the embedded voices that servers can choose. None is loaded before a server wants it."""
 
     def chosen() -> set[str]:
-        return {each.voice for each in servers.all().values() if each.voice is not None}
+        names = {each.voice for each in servers.all().values() if each.voice is not None}
+        return {name for name in names if not _is_usual(name, settings)}
 
     directory = ModelDirectory(models.directory)
     async with LoadedVoices(directory, chosen=chosen, speed=settings.speed, variety=settings.variety) as voices:
@@ -180,19 +182,22 @@ async def open_voices(
 
 def voice_factory(
     settings: SpeakingSettings, servers: ServerSettingsBook, voices: LoadedVoices
-) -> Callable[[Place, Synthesizer], Synthesizer]:
+) -> Callable[[Place, Synthesizer], RoomVoice]:
     """Return the function that makes the voice of one room. It gets the voice of servers that have chosen none."""
 
     def open_voice(place: Place, usual: Synthesizer) -> ServerVoice:
         def chosen() -> str | None:
             name = servers.of(place.guild_id).voice
-            # It is loaded already.
-            is_usual = name == DEFAULT_VOICE.name and not speaks_by_endpoint(settings)
-            return None if is_usual else name
+            return None if name is None or _is_usual(name, settings) else name
 
         return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=place.write)
 
     return open_voice
+
+
+def _is_usual(name: str, settings: SpeakingSettings) -> bool:
+    """Return whether the bot's usual voice, which is loaded at its start, is the one of that name."""
+    return name == DEFAULT_VOICE.name and not speaks_by_endpoint(settings)
 
 
 def _voice_problems(voice: FallbackSynthesizer, what: str, instead: str) -> list[DegradedPart]:

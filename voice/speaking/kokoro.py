@@ -96,7 +96,8 @@ class KokoroModel:
             session = await loop.run_in_executor(worker, _load, directory, threads)
             yield cls(directory, session, worker)
         finally:
-            worker.shutdown(wait=True, cancel_futures=True)
+            # The thread may be within a sentence that nobody wants any more; the loop does not wait for it.
+            await asyncio.to_thread(worker.shutdown, cancel_futures=True)
 
     async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> KokoroSynthesizer:
         """Return one of the voices, ready to speak. `speed`: 1.0 is its own. Raises `SynthesisError`."""

@@ -69,7 +69,8 @@ class PiperSynthesizer:
             await synthesizer.synthesize("Yes.")
             yield synthesizer
         finally:
-            worker.shutdown(wait=True, cancel_futures=True)
+            # The thread may be within a sentence that nobody wants any more; the loop does not wait for it.
+            await asyncio.to_thread(worker.shutdown, cancel_futures=True)
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as one chunk: synthesis is thirty times faster than real time. Raises `SynthesisError`."""

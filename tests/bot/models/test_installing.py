@@ -50,6 +50,22 @@ async def test_a_failure_is_the_sentence_that_the_process_printed(workshop: Path
 
 
 @pytest.mark.asyncio
+async def test_a_download_that_breaks_off_or_takes_too_long_says_what_to_do(
+    workshop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that dies without a word, and one that does not end, are a sentence with the command to use."""
+    stand_in(workshop, "time.sleep(60) if (folder / 'slow').exists() else sys.exit(9)")
+    models = ModelDirectory(workshop / "models")
+    with pytest.raises(ModelError, match=r"voice-joe broke off\. `roomtone models pull voice-joe`"):
+        await install(VOICE_JOE, models, ignore)
+    models.directory.mkdir()
+    (models.directory / "slow").touch()
+    monkeypatch.setattr(installing, "INSTALL_TIMEOUT_S", 0.05)
+    with pytest.raises(ModelError, match=r"within 0 minutes\. Whoever runs me"):
+        await install(VOICE_JOE, models, ignore)
+
+
+@pytest.mark.asyncio
 async def test_progress_is_told_and_a_cancelled_download_is_ended(workshop: Path) -> None:
     """The megabytes that have arrived are told; when nobody waits any more, the process is ended and tidies up."""
     stand_in(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pytest
 
 from bot.errors import ModelError
+from bot.models import loaded_voices
 from bot.models.directory import ModelDirectory
-from bot.models.loaded_voices import LoadedVoices
+from bot.models.loaded_voices import GONE, LoadedVoices
 from bot.models.voices import VOICES, EmbeddedVoice, find_voice
-from voice.errors import SynthesisError
+from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.port import AudioChunk
 
@@ -57,6 +58,15 @@ class Engines:
         self.open.remove(directory.name)
 
 
+class AllHere(ModelDirectory):
+    """A models directory that has every model but those in `gone`."""
+
+    gone: ClassVar[set[str]] = set()
+
+    def holds(self, entry: ModelEntry) -> bool:
+        return entry.name not in self.gone
+
+
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     made = Engines()
@@ -67,7 +77,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
 @pytest.mark.asyncio
 async def test_a_voice_is_loaded_once_for_all(tmp_path: Path, engines: Engines) -> None:
     """Callers at the same time share one model, which is closed at the end."""
-    async with LoadedVoices(ModelDirectory(tmp_path), chosen=tuple) as voices:
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
 
         async def use() -> object:
             async with voices.using(voice("joe")) as synthesizer:
@@ -83,7 +93,7 @@ async def test_a_voice_is_loaded_once_for_all(tmp_path: Path, engines: Engines) 
 async def test_what_nobody_uses_or_has_chosen_is_closed(tmp_path: Path, engines: Engines) -> None:
     """When another voice is loaded, models that no server has chosen and nobody uses are closed."""
     chosen = {"kristin"}
-    async with LoadedVoices(ModelDirectory(tmp_path), chosen=lambda: chosen) as voices:
+    async with LoadedVoices(AllHere(tmp_path), chosen=lambda: chosen) as voices:
         await voices.load(voice("kristin"))
         async with voices.using(voice("joe")):
             await voices.load(voice("thorsten"))
@@ -104,7 +114,7 @@ async def test_what_nobody_uses_or_has_chosen_is_closed(tmp_path: Path, engines:
 @pytest.mark.asyncio
 async def test_a_voice_that_could_not_be_loaded_is_tried_again(tmp_path: Path, engines: Engines) -> None:
     """A failure is told each time, and the next time may succeed."""
-    async with LoadedVoices(ModelDirectory(tmp_path), chosen=tuple) as voices:
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
         engines.fails = True
         voices.prepare(voice("joe"))
         with pytest.raises(SynthesisError, match="no voice"):
@@ -115,15 +125,63 @@ async def test_a_voice_that_could_not_be_loaded_is_tried_again(tmp_path: Path, e
 
 
 @pytest.mark.asyncio
-async def test_a_voice_is_downloaded_once(tmp_path: Path) -> None:
-    """Two people who want the same voice wait for one download; a failure is told to who caused it."""
-    installed: list[str] = []
+async def test_a_voice_is_not_closed_between_its_loading_and_its_use(tmp_path: Path, engines: Engines) -> None:
+    """Who waits for a voice gets it, also if another is loaded at that very moment."""
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
+
+        async def use(name: str) -> None:
+            async with voices.using(voice(name)):
+                assert f"voice-{name}" in engines.open
+
+        await asyncio.gather(use("joe"), use("kristin"), voices.load(voice("thorsten")))
+
+
+@pytest.mark.asyncio
+async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
+    tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in memory goes on speaking; what has to be loaded says what to do."""
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
+        await voices.load(voice("joe"))
+        monkeypatch.setattr(AllHere, "gone", {"voice-joe", "voice-kristin"})
+        assert voices.problem(voice("joe")) is None
+        assert voices.problem(voice("kristin")) == GONE
+        with pytest.raises(SynthesisError, match="/voice choose"):
+            await voices.load(voice("kristin"))
+        assert voices.problem(voice("kristin")) == GONE
+        monkeypatch.setattr(AllHere, "gone", set())
+        assert voices.problem(voice("kristin")) is None
+        engines.fails = True
+        with pytest.raises(SynthesisError):
+            await voices.load(voice("kristin"))
+        assert voices.problem(voice("kristin")) == "There is no voice."
+
+
+@pytest.mark.asyncio
+async def test_a_sentence_does_not_wait_long_for_its_voice(
+    tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a voice takes long to load, the sentence goes on without it, and the loading goes on too."""
+    monkeypatch.setattr(loaded_voices, "WAIT_FOR_VOICE_S", 0.0)
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
+        with pytest.raises(VoiceLoadingError, match="Joe is still being loaded"):
+            async with voices.using(voice("joe")):
+                pass
+        await voices.load(voice("joe"))
+        assert engines.loads == 1
+
+
+@pytest.mark.asyncio
+async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path) -> None:
+    """While one comes, others are refused with a sentence; a failure is told, and then the next may be tried."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[float], Awaitable[None]]) -> None:
         if entry.name == "voice-thorsten":
             raise ModelError("The hub cannot be reached.")
+        begun.set()
+        await go_on.wait()
         await report(1.5)
-        installed.append(entry.name)
         folder = models.path(entry)
         folder.mkdir(parents=True)
         (folder / entry.main_file.name).write_bytes(b"weights")
@@ -135,11 +193,18 @@ async def test_a_voice_is_downloaded_once(tmp_path: Path) -> None:
 
     async with LoadedVoices(ModelDirectory(tmp_path), chosen=tuple, install=install) as voices:
         assert not voices.holds(voice("heart"))
-        await asyncio.gather(voices.install(voice("heart"), report), voices.install(voice("emma"), report))
-        assert (installed, heard) == (["voice-kokoro"], [1.5])
+        first = asyncio.create_task(voices.install(voice("heart"), report))
+        await begun.wait()
+        with pytest.raises(ModelError, match="downloading the voice Heart at present"):
+            await voices.install(voice("emma"), report)
+        go_on.set()
+        await first
+        await voices.install(voice("emma"), report)
         assert voices.holds(voice("emma"))
-        with pytest.raises(ModelError, match="hub"):
-            await voices.install(voice("thorsten"), report)
+        assert heard == [1.5]
+        for _ in range(2):
+            with pytest.raises(ModelError, match="hub"):
+                await voices.install(voice("thorsten"), report)
 
 
 def test_every_voice_has_a_name_of_its_own_and_its_file() -> None:

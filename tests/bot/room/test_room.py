@@ -32,6 +32,7 @@ from bot.room.endings import PROCESS_ENDS
 from bot.room.guild_policy import GuildPolicy
 from bot.room.membership import TURN_EVERY_S
 from bot.room.room import CHECK_NEWCOMERS_S, CHECK_ROOM_S, REFRESH_RIGHTS_S, Room
+from bot.room.server_voice import UsualVoice
 from bot.room.services import RoomServices
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.settings import RoomSettings
@@ -39,6 +40,7 @@ from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
+from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, TurnKind
 from compaction.session import SessionMemory
@@ -306,17 +308,25 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
     assert "Hello." not in sample.spoken
 
 
+class ChosenVoice(FakeVoice):
+    """A voice that a server has chosen, with something to say about it in /status."""
+
+    def status(self) -> Text:
+        return verbatim("Heart is away, so I use my usual one.")
+
+
 @pytest.mark.asyncio
 async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path: Path) -> None:
     """What the room says comes from the voice that `open_voice` returns for its place."""
-    chosen = FakeVoice()
+    chosen = ChosenVoice()
     async with a_house(tmp_path) as house:
         services = replace(
-            house.services(), open_voice=lambda place, _: chosen if place is house.place else house.voice
+            house.services(), open_voice=lambda place, usual: chosen if place is house.place else UsualVoice(usual)
         )
         room = Room(house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
         await settle(room.opened.is_set)
+        assert "my usual one" in room.status()
         await house.say(ADA.id, "Roomtone, where is the spare key?")
         await house.reply(1)
         room.close("left")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from bot.room.server_voice import ServerVoice
-from voice.errors import SynthesisError
+from bot.texts.text import Text
+from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.port import AudioChunk, synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
     from bot.models.voices import EmbeddedVoice
-    from bot.texts.text import Text
     from voice.speaking.port import Synthesizer
 
 USUAL_HZ, CHOSEN_HZ = 22_050, 24_000
@@ -36,19 +36,27 @@ class Tone:
 
 
 class OneVoice:
-    """Has one voice for every name."""
+    """Has one voice for every name. `trouble`: what is wrong with it; `loading`: it is not ready yet."""
 
     def __init__(self) -> None:
         self.tone = Tone(CHOSEN_HZ)
         self.prepared: list[str] = []
+        self.trouble: Text | None = None
+        self.loading = False
 
     @asynccontextmanager
     async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
-        del voice
+        assert self.trouble is None
+        if self.loading:
+            raise VoiceLoadingError(f"The voice {voice.title} is still being loaded.")
         yield self.tone
 
     def prepare(self, voice: EmbeddedVoice) -> None:
         self.prepared.append(voice.name)
+
+    def problem(self, voice: EmbeddedVoice) -> Text | None:
+        del voice
+        return self.trouble
 
 
 class Server:
@@ -87,13 +95,43 @@ async def test_a_chosen_voice_is_loaded_before_the_first_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_a_voice_that_fails_is_told_once_and_the_usual_one_speaks() -> None:
-    """The usual voice says what the chosen one cannot; the channel is told why, once."""
+    """The usual voice says what the chosen one cannot; the channel is told why, once, and the status says it after
+    the second failure in a row, because then the voice is left alone for a minute.
+    """
     server = Server("heart")
     server.source.tone.fails = True
+    assert await server.spoken_hz() == USUAL_HZ
+    assert server.voice.status() == ""
+    assert [await server.spoken_hz() for _ in range(2)] == [USUAL_HZ] * 2
+    told = "I cannot speak with the voice Heart now and use my usual one. The disk is gone. /voice choose sets another."
+    assert server.told == [told]
+    assert server.voice.status() == told
+    server.chosen = None
+    assert server.voice.status() == ""
+
+
+@pytest.mark.asyncio
+async def test_a_voice_whose_files_are_gone_is_not_tried_before_they_are_back() -> None:
+    """The usual voice speaks at once, the status says why, and the chosen one speaks as soon as it is here again."""
+    server = Server("heart")
+    server.source.trouble = Text("Its files are gone.")
+    assert "Its files are gone." in server.voice.status()
     assert [await server.spoken_hz() for _ in range(3)] == [USUAL_HZ] * 3
-    assert server.told == [
-        "I cannot speak with the voice Heart now and use my usual one. The disk is gone. /voice choose sets another."
-    ]
+    assert len(server.told) == 1
+    server.source.trouble = None
+    assert await server.spoken_hz() == CHOSEN_HZ
+    assert server.voice.status() == ""
+
+
+@pytest.mark.asyncio
+async def test_nobody_is_told_of_a_voice_that_is_still_being_loaded() -> None:
+    """The usual voice says the first sentence, and the chosen one the next."""
+    server = Server("heart")
+    server.source.loading = True
+    assert await server.spoken_hz() == USUAL_HZ
+    server.source.loading = False
+    assert await server.spoken_hz() == CHOSEN_HZ
+    assert server.told == []
 
 
 @pytest.mark.asyncio
@@ -103,3 +141,4 @@ async def test_a_voice_that_there_no_longer_is_is_told() -> None:
     assert server.source.prepared == []
     assert await server.spoken_hz() == USUAL_HZ
     assert "I no longer have a voice of that name." in server.told[0]
+    assert server.voice.status() == server.told[0]

@@ -16,6 +16,7 @@ from bot.discord.commands.settings import (
     setting_fields,
     with_or_without,
 )
+from bot.discord.commands.voice import VoiceCommands, voice_sentence
 from bot.guild import VoiceMode
 from bot.participation.guild_participation import GuildParticipations
 from bot.participation.settings import ParticipationSettings
@@ -25,6 +26,7 @@ from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
+from tests.fakes.voices import FakePlayer, FakeVoices
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,7 +68,11 @@ async def online(of: OperatorSettings | None = None) -> AsyncIterator[Server]:
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     command = partial(
-        add_settings_command, servers=book, participation=participation, operator=of or operator(retention_days=90)
+        add_settings_command,
+        servers=book,
+        participation=participation,
+        operator=of or operator(retention_days=90),
+        voice_commands=VoiceCommands(FakeVoices(), book, FakePlayer()),
     )
     async with (
         LocalDiscord() as local,
@@ -83,6 +89,9 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
             "What everybody in a channel reads is in this language: Deutsch. This takes effect at once."
         )
         assert "I know these languages: English, Deutsch." in await server.change("language", language="tlh")
+        chosen = await server.use("voice", name="joe")
+        await chosen.until(lambda current: "next sentence" in str(current.replies[-1].content), timeout_s=PATIENCE_S)
+        assert str(chosen.replies[-1].content).startswith("I speak with the voice Joe here.")
         told = await server.change("notice", text="I write down what you say, for the minutes. @everyone")
         assert "for the minutes." in told
         assert "takes effect with the next session" in told
@@ -102,6 +111,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
         assert "No message" in await server.change("live-message", shown=False)
         assert server.now == ServerSettings(
             language="de",
+            voice="joe",
             notice="I write down what you say, for the minutes. @everyone",
             asks=True,
             channels=(602,),
@@ -152,6 +162,7 @@ async def test_everything_is_shown_to_managers_alone() -> None:
         assert embed["title"] == "Settings of The local guild"
         assert shown["retention"] == "I delete what was said after 90 days."
         assert shown["my names (/wake-names)"] == "Roomtone"
+        assert shown["voice"] == "I speak with my usual voice here."
         with pytest.raises(LocalDiscordError, match="lacks a permission"):
             await server.use("show", BEN)
 
@@ -162,13 +173,16 @@ async def test_languages_are_suggested_while_somebody_types() -> None:
     async with online() as server:
         suggested = await server.local.suggest(ADA, "settings language", "language", "de")
         assert suggested == [("default", "default"), ("Deutsch", "de")]
+        suggested = await server.local.suggest(ADA, "settings voice", "name", "thor")
+        assert suggested == [("Thorsten: German, Piper, to download: 64 MB", "thorsten")]
 
 
 def test_every_setting_has_its_field_and_fits_discord() -> None:
     """The longest values fit into one embed."""
     ids = tuple(10**18 + number for number in range(25))
     full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10])
-    fields = setting_fields(full, operator(), guild_id=1, mode=VoiceMode.ENGAGED, names=("Roomtone",))
+    voice = voice_sentence(FakeVoices(), "thorsten")
+    fields = setting_fields(full, operator(), guild_id=1, mode=VoiceMode.ENGAGED, names=("Roomtone",), voice=voice)
     assert len(fields) <= 25
     assert all(len(field.text) <= 1_024 for field in fields)
 

@@ -6,75 +6,21 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from bot.discord.client import connected
 from bot.discord.commands.voice import VoiceCommands, add_voice, voice_choices
-from bot.errors import ModelError
 from bot.models.voices import VOICES
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, PATIENCE_S, FakeHousehold, settings_for, settle
-from voice.errors import SynthesisError
-from voice.speaking.port import AudioChunk
+from tests.fakes.voices import FakePlayer, FakeVoices
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-
-    from bot.models.voices import EmbeddedVoice
-    from voice.speaking.port import Synthesizer
+    from collections.abc import AsyncIterator
 
 GUILD = 500
-
-
-class Silence:
-    """Stands for a loaded voice."""
-
-    async def stream(self, _text: str) -> AsyncGenerator[AudioChunk, None]:
-        yield AudioChunk(np.zeros(100, np.int16), 22_050)
-
-
-class FakeVoices:
-    """Voices without models. `here`: those that are installed; `unreachable`: why none can be downloaded."""
-
-    def __init__(self) -> None:
-        self.here = {"joe"}
-        self.unreachable = ""
-        self.broken = False
-
-    def holds(self, voice: EmbeddedVoice) -> bool:
-        return voice.name in self.here
-
-    async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
-        if self.unreachable:
-            raise ModelError(self.unreachable)
-        await report(34.4)
-        self.here.add(voice.name)
-
-    async def load(self, voice: EmbeddedVoice) -> None:
-        del voice
-        if self.broken:
-            raise SynthesisError("The voice cannot be read.")
-
-    @asynccontextmanager
-    async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
-        del voice
-        yield Silence()
-
-
-class FakePlayer:
-    """Notes the samples. `refuses`: why none is played."""
-
-    def __init__(self) -> None:
-        self.played: list[str] = []
-        self.refuses: Text | None = None
-
-    async def play_sample(self, guild_id: int, sentence: str, synthesizer: Synthesizer) -> Text | None:
-        del guild_id, synthesizer
-        self.played.append(sentence)
-        return self.refuses
 
 
 class Server:
@@ -125,6 +71,9 @@ async def test_everybody_sees_the_voices() -> None:
         (embed,) = (await server.use("show", BEN)).replies[0].payload["embeds"]
         assert embed["description"].startswith("I speak with the voice Joe here.")
         assert embed["fields"][0]["value"].endswith("I speak with it here.")
+        server.voices.here.remove("joe")
+        (embed,) = (await server.use("show", BEN)).replies[0].payload["embeds"]
+        assert "I cannot speak with the voice Joe now and use my usual one. Its files" in embed["description"]
 
 
 @pytest.mark.asyncio
@@ -149,6 +98,9 @@ async def test_a_voice_that_cannot_be_had_changes_nothing() -> None:
         server.voices.unreachable = "The model hub cannot be reached."
         told = await server.told("choose", "I go on", name="thorsten")
         assert told.startswith("The voice Thorsten cannot be had. The model hub cannot be reached. I go on")
+        server.voices.unreachable = "A word too many. " * 200
+        told = await server.told("choose", "A word", name="thorsten")
+        assert len(told) == 2_000
         server.voices.broken = True
         assert "cannot be read. I go on" in await server.told("choose", "I go on", name="joe")
         assert server.book.of(GUILD).voice is None
@@ -178,7 +130,9 @@ async def test_with_speech_to_speech_the_voice_is_for_when_that_fails() -> None:
 
 
 def test_what_somebody_types_finds_voices_by_name_and_language() -> None:
-    """Suggestions are in the person's language, and `default` is one where a voice is chosen."""
-    assert [choice.value for choice in voice_choices("fran", "de")] == ["siwis"]
-    assert voice_choices("th", "de")[0].name == "Thorsten: Deutsch, Piper"
-    assert len(voice_choices("", "en", with_default=True)) == len(VOICES) + 1
+    """Suggestions are in the person's language and tell the size of a download before anybody asks for it."""
+    voices = FakeVoices()
+    assert [choice.value for choice in voice_choices("fran", "de", voices)] == ["siwis"]
+    assert voice_choices("th", "de", voices)[0].name == "Thorsten: Deutsch, Piper, herunterzuladen: 64 MB"
+    assert voice_choices("joe", "en", voices)[0].name == "Joe: American English, Piper"
+    assert len(voice_choices("", "en", voices, with_default=True)) == len(VOICES) + 1

@@ -1,0 +1,71 @@
+"""Stands for the embedded voices: what /voice needs of them, without models."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bot.errors import ModelError
+from bot.models.loaded_voices import GONE
+from voice.errors import SynthesisError
+from voice.speaking.port import AudioChunk
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+
+    from bot.models.voices import EmbeddedVoice
+    from bot.texts.text import Text
+    from voice.speaking.port import Synthesizer
+
+
+class Silence:
+    """Stands for a loaded voice."""
+
+    async def stream(self, _text: str) -> AsyncGenerator[AudioChunk, None]:
+        yield AudioChunk(np.zeros(100, np.int16), 22_050)
+
+
+class FakeVoices:
+    """Voices without models. `here`: those that are installed; `unreachable`: why none can be downloaded."""
+
+    def __init__(self) -> None:
+        self.here = {"joe"}
+        self.unreachable = ""
+        self.broken = False
+
+    def holds(self, voice: EmbeddedVoice) -> bool:
+        return voice.name in self.here
+
+    def problem(self, voice: EmbeddedVoice) -> Text | None:
+        return None if self.holds(voice) else GONE
+
+    async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
+        if self.unreachable:
+            raise ModelError(self.unreachable)
+        await report(34.4)
+        self.here.add(voice.name)
+
+    async def load(self, voice: EmbeddedVoice) -> None:
+        del voice
+        if self.broken:
+            raise SynthesisError("The voice cannot be read.")
+
+    @asynccontextmanager
+    async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
+        del voice
+        yield Silence()
+
+
+class FakePlayer:
+    """Notes the samples. `refuses`: why none is played."""
+
+    def __init__(self) -> None:
+        self.played: list[str] = []
+        self.refuses: Text | None = None
+
+    async def play_sample(self, guild_id: int, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        del guild_id, synthesizer
+        self.played.append(sentence)
+        return self.refuses
