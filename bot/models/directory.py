@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _HASH_BLOCK_BYTES = 1 << 20
 # Marks a model that a person copied here. Its hash is unknown, and it is replaced only on request.
 BY_HAND = "copied-by-hand.txt"
+# A download takes a few hours at most. What is older was left by a process that was killed.
+_LEFTOVER_S = 86_400.0
 # Free space needed for a download, as a multiple of the model: the parts, the joined file and some reserve.
 _FREE_SPACE_FACTOR = 2.2
 
@@ -81,6 +84,7 @@ class ModelDirectory:
 
     def _check_space(self, entry: ModelEntry) -> None:
         make_private_folder(self.directory)
+        self._remove_leftovers(entry)
         free_mb = shutil.disk_usage(self.directory).free / 1e6
         needed_mb = entry.size_mb * _FREE_SPACE_FACTOR
         if free_mb < needed_mb:
@@ -88,6 +92,11 @@ class ModelDirectory:
                 f"{entry.name} needs {needed_mb:.0f} MB while it is unpacked and {self.directory} has {free_mb:.0f} MB "
                 "free. Make room, or set models.directory to another disk."
             )
+
+    def _remove_leftovers(self, entry: ModelEntry) -> None:
+        for folder in self.directory.glob(f".{entry.name}-*"):
+            if time.time() - folder.stat().st_mtime > _LEFTOVER_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
         reasons: list[str] = []

