@@ -208,7 +208,7 @@ def _kokoro_style(name: str, sha256: str) -> ModelFile:
 VOICE_KOKORO = ModelEntry(
     name="voice-kokoro",
     kind=ModelKind.VOICE,
-    title="Kokoro 82M, int8: nine voices in five languages, more like people",
+    title="Kokoro 82M, int8: nine voices in English, French, Spanish and Italian",
     licence="Apache-2.0",
     size_mb=97,
     files=(

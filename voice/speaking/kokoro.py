@@ -1,7 +1,7 @@
 """A second embedded engine: Kokoro, a model of 82 million parameters that speaks with many voices.
 
-It sounds more like a person than Piper and needs several times the CPU (docs/models.md). One loaded model serves all of
-its voices. The phonemes come from espeak through piper-tts, so it needs the same optional part (`roomtone[piper]`).
+It needs several times the CPU of Piper (docs/models.md). One loaded model serves all of its voices. The phonemes come
+from espeak through piper-tts, so it needs the same optional part (`roomtone[piper]`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 RATE_HZ = 24_000
 MODEL_FILE = "model.onnx"
-# A second of speech takes 0.6 s of CPU time, and a long sentence has 20 s. If it takes this long, the machine is stuck.
-SENTENCE_TIMEOUT_S = 30.0
+# A second of speech takes 0.6 s of CPU time, and a long sentence has 10 s. Nobody waits longer in silence: another
+# voice says the sentence then.
+SENTENCE_TIMEOUT_S = 15.0
 # The model's limits: tokens in one call, and one style vector for each number of tokens.
 _MOST_TOKENS = 510
 _STYLE_SHAPE = (510, 256)
