@@ -9,6 +9,7 @@ import signal
 import socket
 import sqlite3
 import ssl
+import subprocess
 import sys
 import time
 from contextlib import asynccontextmanager, closing, suppress
@@ -52,9 +53,11 @@ class Process:
                 self.out += line.decode()
 
     async def ends(self, sign: signal.Signals | None = None) -> tuple[int, str]:
-        """Send a signal, if any, wait for the end, and return exit status and stderr."""
+        """Send a signal, if any, to the process and its children, wait for the end, and return its exit status and
+        stderr.
+        """
         if sign is not None:
-            self._process.send_signal(sign)
+            os.killpg(self._process.pid, sign)
         async with asyncio.timeout(PATIENCE_S):
             _, err = await self._process.communicate()
         assert self._process.returncode is not None
@@ -63,7 +66,7 @@ class Process:
     async def gone(self) -> None:
         """Kill the process if it still runs."""
         if self._process.returncode is None:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)
             await self._process.communicate()
 
 
@@ -71,34 +74,63 @@ class Process:
 async def roomtone_run(
     local: LocalDiscord, folder: Path, whisper: Path, *, token: str = f"{ROOMTONE_BOT_ID}.local", **more: str
 ) -> AsyncIterator[Process]:
-    """Start `roomtone run` with `folder` as its working and data directory. `token`: empty if it is in `.env`. `more`:
-    further variables of its environment.
-    """
+    """Start `roomtone run` with `folder` as its working and data directory. `more`: further variables."""
     # With a settings file in its folder the program does not look for the tester's own.
     (folder / "roomtone.toml").touch()
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")},
+    own = {
         "DISCORD_TOKEN": token,
-        "ROOMTONE_DISCORD__API_BASE": local.api_base,
-        "ROOMTONE_DISCORD__GATEWAY": local.gateway_url,
-        "ROOMTONE_DISCORD__CA_FILE": str(local.certificate_path),
         "ROOMTONE_ASR__MODEL": str(whisper),
-        "ROOMTONE_ASR__LANGUAGE": "en",
         "ROOMTONE_STORAGE__DATA_DIR": str(folder),
         "OPENAI_API_KEY": "",
-        "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
         **more,
+    }
+    async with started([sys.executable, "-m", "bot", "run"], local, folder, **own) as process:
+        yield process
+
+
+@asynccontextmanager
+async def make_run(local: LocalDiscord, checkout: Path) -> AsyncIterator[Process]:
+    """Start `make run` in a fresh checkout, as somebody else, with what `make setup` has installed here."""
+    venv = REPOSITORY / ".venv"
+    home = checkout.with_name("home")
+    home.mkdir()
+    own = {
+        "HOME": str(home),
+        "ROOMTONE_MODELS__DIRECTORY": str(REPOSITORY / "data" / "models"),
+        # Another bot of these tests may have the default.
+        "ROOMTONE_WEB__PORT": "0",
+        # The program comes from the checkout, too.
+        "PYTHONPATH": str(checkout),
+    }
+    # Installing the same packages once more would take minutes; tests/docs/test_install.py installs them.
+    command = ["make", "run", f"VENV={venv}", f"--old-file={venv}/.installed"]
+    async with started(command, local, checkout, **own) as process:
+        yield process
+
+
+@asynccontextmanager
+async def started(command: list[str], local: LocalDiscord, folder: Path, **own: str) -> AsyncIterator[Process]:
+    """Start a command that leads to the bot in the local Discord. `own`: its environment besides."""
+    tokens = {"DISCORD_TOKEN", "OPENAI_API_KEY", "MAKEFLAGS", "MAKELEVEL"}
+    environment = {
+        **{
+            name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_") and name not in tokens
+        },
+        "ROOMTONE_DISCORD__API_BASE": local.api_base,
+        "ROOMTONE_DISCORD__CA_FILE": str(local.certificate_path),
+        "ROOMTONE_ASR__LANGUAGE": "en",
+        "PYTHONUNBUFFERED": "1",
+        **own,
     }
     process = Process(
         await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "bot",
-            "run",
+            *command,
             cwd=folder,
-            env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            env=environment,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
         )
     )
     try:
@@ -142,26 +174,34 @@ async def until_stored(folder: Path, words: str) -> None:
 
 @pytest.mark.rehearsal
 @pytest.mark.asyncio
-async def test_the_steps_of_the_readme_end_in_a_voice_channel(tmp_path: Path, whisper_model_dir: Path) -> None:
-    """Copy `.env.example`, put the token into it, start, type /join: the bot comes, listens and remembers."""
-    example = (REPOSITORY / ".env.example").read_text("utf-8")
+async def test_the_steps_of_the_readme_end_in_a_spoken_answer(tmp_path: Path) -> None:
+    """Clone, copy `.env.example`, put the token into it, `make run`, type /join: the bot comes, says in the channel's
+    chat that it listens, and answers aloud.
+    """
+    checkout = tmp_path / "roomtone"
+    await asyncio.to_thread(subprocess.run, ["git", "clone", "--quiet", str(REPOSITORY), str(checkout)], check=True)
+    example = (checkout / ".env.example").read_text("utf-8")
     assert example.count("\nDISCORD_TOKEN=\n") == 1, "there is one line to fill in"
-    (tmp_path / ".env").write_text(
+    (checkout / ".env").write_text(
         example.replace("\nDISCORD_TOKEN=\n", f"\nDISCORD_TOKEN={ROOMTONE_BOT_ID}.local\n"), "utf-8"
     )
-    async with (
-        LocalDiscord() as local,
-        ada_in(local) as ada,
-        roomtone_run(local, tmp_path, whisper_model_dir, token="") as bot,
-    ):
+    async with LocalDiscord() as local, ada_in(local) as ada, make_run(local, checkout) as bot:
         await bot.says("is on Discord, in ")
         await bot.says("Go into a voice channel and type /join.")
-        await local.invoke(ADA, "join")
+        await bot.says("Dashboard: http://127.0.0.1:")
+        joined = await local.invoke(ADA, "join")
+        assert joined.content == "I am coming to Evening."
         async with asyncio.timeout(PATIENCE_S):
             await ada.meet(ROOMTONE_BOT_ID)
-        await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
-        await until_stored(tmp_path, "bicycle")
-        assert (await bot.ends(signal.SIGTERM))[0] == 0
+        said = await ada.say(Clip.load(CLIPS / "1-ada.ogg"))
+        await ada.wait_for_sound(ROOMTONE_BOT_ID, since=said.speech_ended_at, timeout_s=PATIENCE_S)
+        assert local.messages[0].content.startswith("I am listening in this channel")
+        helped = await local.invoke(ADA, "help")
+        assert "/leave" in str(helped.replies[0].payload["embeds"])
+        await until_stored(checkout / "data", "good to have you here")
+        # Ctrl-C reaches `make` and the bot.
+        _, err = await bot.ends(signal.SIGINT)
+        assert "Traceback" not in err
 
 
 def test_a_bot_in_no_server_prints_its_link() -> None:
