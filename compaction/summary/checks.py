@@ -195,7 +195,8 @@ def _fact(
         importance=written.importance,
         quoted=False,
     )
-    said = [each.text for turn in cited for each in turn.parts]
+    # One turn may answer or correct another, so only the sign of a fact from a single turn is certain.
+    said = [each.text for each in cited[0].parts] if len(cited) == 1 else []
     is_good = bool(fact.text) and not unfounded(fact.text, sources, also_names)
     if is_good and not turns_the_sign(fact.text, said):
         return fact
@@ -208,7 +209,7 @@ def turns_the_sign(text: str, said: Iterable[str]) -> bool:
     That is where one of them has a negation, or another word that says that something is over, and the other has
     none, and the word after the negation is in both. Questions deny and affirm nothing.
     """
-    told = [each for _, each in clauses(text)]
+    told = [each for _, each in clauses(text) if not each.asks]
     spoken = [each for one in said for _, each in clauses(one)]
     stated = [each for each in spoken if not each.asks]
     if any(each.negated for each in told):

@@ -303,7 +303,7 @@ def _ledger_schema(turns: Sequence[Turn], shown: Sequence[KnownFact]) -> dict[st
             "kind": {"type": "string", "enum": [kind.value for kind in FactKind]},
             "text": {"type": "string"},
             "importance": {"type": "integer", "enum": [1, 2, 3]},
-            "supersedes": _labels(shown, most=3),
+            "supersedes": _labels(shown, most=MAX_FACTS),
         }
     )
     most = min(_ASKED_FACTS, MAX_FACTS) if any(turn.parts for turn in turns) else 0

@@ -82,7 +82,10 @@ def format_chapters(chapters: Sequence[Chapter]) -> str:
 
 
 def format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, previous: str | None) -> str:
-    """Return the facts in groups, the most important first. `previous` None: nothing is marked as lacking."""
+    """Return the facts in groups, the most important first. `previous` None: nothing is marked as lacking.
+
+    Only facts of importance 3 are marked: a summary rightly lacks most of the others.
+    """
     musts = set(must_stay([each.fact for each in known]))
     groups = {
         "must be in the summary": [each for each in shown if each.fact in musts],
@@ -104,7 +107,7 @@ def format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, prev
 
 
 def _fact_line(known: KnownFact, told: ToldText | None = None) -> str:
-    lacking = "*" if told is not None and not told.tells(known.fact) else ""
+    lacking = "*" if told is not None and known.fact.importance == 3 and not told.tells(known.fact) else ""
     return f"{known.label}{lacking} ({known.fact.kind.value}) {plain(known.fact.attributed_text)}"
 
 

@@ -152,6 +152,7 @@ def test_turned_sign_is_replaced_by_the_quote(turn_seq: int, text: str, quote: s
         ("Ada comes.", "I don't think Bob comes.", False),
         ("Ada wants to come.", "I don't want to come.", False),
         ("Ada drives.", "I don't drive. I drive my brother's car now.", False),
+        ("They kill him if he tells anyone.", "Just tell him don't tell anyone or we'll come and kill you.", False),
         ("Ada drives.", "I don't drive.", True),
         ("Ada doesn't drive.", "I drive every day.", True),
         ("Ada mag kein Fleisch.", "Ich mag Fleisch.", True),
@@ -160,6 +161,13 @@ def test_turned_sign_is_replaced_by_the_quote(turn_seq: int, text: str, quote: s
 def test_only_a_certain_turn_of_the_sign_counts(text: str, said: str, *, turned: bool) -> None:
     """Questions, thoughts, and words that say that something is over leave the sign uncertain."""
     assert turns_the_sign(text, [said]) is turned
+
+
+def test_the_sign_of_several_turns_is_uncertain() -> None:
+    """'We had a lantern' and 'twenty metres of rope' may well come to 'no lantern any more'."""
+    turns = [turn(430, "I can swim.", speaker="Dora"), turn(431, "Well.", speaker="Dora")]
+    (fact,) = checked_facts([ModelFact((430, 431), FactKind.LASTING, "Dora can't swim.")], turns, SOURCES, {})
+    assert fact.text == "Dora can't swim."
 
 
 def test_refused_fact_of_importance_3_is_replaced_by_the_turn() -> None:

@@ -105,7 +105,7 @@ def test_prompt_has_every_element() -> None:
         "They met. Ada likes the rain.",
         "turns 0 to 79: They planned a hike.",
         "must be in the summary:\n1* (lasting) Ada's gate code is 4411.",
-        "importance 2:\n1b* (open) Ada asks who brings the tent.",
+        "importance 2:\n1b (open) Ada asks who brings the tent.",
         "importance 1:\n2 (other) Ada likes the rain.",
         "Bob's screen (the picture changed): a map with the mark Tokyo",
         "[16] 08:54 Ada: Turn before 16.",
