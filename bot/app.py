@@ -269,7 +269,7 @@ def _rolling_context(settings: BotSettings, guilds: GuildStore) -> AddCommands:
 
 
 def _metronome_problems(metronome: Metronome) -> list[DegradedPart]:
-    what, instead = "the process that sends my voice", "I send it myself, less evenly when I am busy"
+    what, instead = Text("The process that sends my voice"), Text("I send it myself, less evenly when I am busy")
     return [] if metronome.outage is None else [DegradedPart(what, instead, metronome.outage)]
 
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from bot.texts.text import Text
     from compaction.model import Note, Turn
     from compaction.payload import PayloadPart
     from voice.asr.port import Recognition
@@ -221,7 +222,7 @@ class Problem:
     """Something failed. `sentence`: plain, with the remedy, and without anything that people said."""
 
     where: str
-    sentence: str
+    sentence: Text
     at: float
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from bot.texts.text import Text, counted, joined, sentence_of
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ STARTING = HealthFault(FaultKind.STARTING, "I am starting: I load the models, an
 class DegradedPart:
     """A part that does not work. `what`: its name within a sentence. `instead`: a clause that says what happens now."""
 
-    what: str
-    instead: str
+    what: Text
+    instead: Text
     outage: Outage
 
 
@@ -66,7 +67,7 @@ class Health:
     def add_check(self, check: Callable[[], Iterable[DegradedPart]]) -> None:
         self._checks.append(check)
 
-    def add_missing(self, what: str, *, instead: str, problem: str) -> None:
+    def add_missing(self, what: Text, *, instead: Text, problem: Exception) -> None:
         """Record a part that is missing until the bot is restarted."""
         part = DegradedPart(what, instead, Outage(self._clock.monotonic(), None, problem))
         self.add_check(lambda: [part])
@@ -95,28 +96,34 @@ class Health:
         """Return how many parts do not work and are replaced by others."""
         return sum(len(list(check())) for check in self._checks)
 
-    def summary(self) -> str:
+    def summary(self) -> Text:
         """Return one or two sentences for each part that does not work; empty if everything works."""
         now = self._clock.monotonic()
-        return " ".join(format_degraded_part(part, now) for check in self._checks for part in check())
+        return joined(format_degraded_part(part, now) for check in self._checks for part in check())
 
 
-def format_degraded_part(part: DegradedPart, now: float) -> str:
+def format_degraded_part(part: DegradedPart, now: float) -> Text:
     """Return the sentences that people read about `part`. `now`: monotonic seconds."""
     outage = part.outage
-    again = "" if outage.retry_at is None else f", and I try it again {_format_delay(outage.retry_at - now)}"
-    what = part.what[:1].upper() + part.what[1:]
-    sentence = f"{what} has not worked for {_format_duration(now - outage.since)}; {part.instead}{again}."
-    return f"{sentence} {outage.problem}".rstrip()
+    lasts = {"what": part.what, "duration": _duration(now - outage.since), "instead": part.instead}
+    if outage.retry_at is None:
+        sentence = Text("{what} has not worked for {duration}; {instead}.", **lasts)
+    elif outage.retry_at - now < 1:
+        sentence = Text(
+            "{what} has not worked for {duration}; {instead}, and I try it again with the next call.", **lasts
+        )
+    else:
+        sentence = Text(
+            "{what} has not worked for {duration}; {instead}, and I try it again in {delay}.",
+            **lasts,
+            delay=_duration(outage.retry_at - now),
+        )
+    return joined((sentence, sentence_of(outage.problem)))
 
 
-def _format_delay(seconds: float) -> str:
-    return f"in {_format_duration(seconds)}" if seconds >= 1 else "with the next call"
-
-
-def _format_duration(seconds: float) -> str:
-    for size_s, unit in ((3_600, "hour"), (60, "minute")):
-        if seconds >= 1.5 * size_s:
-            return f"{round(seconds / size_s)} {unit}s"
-    whole = max(1, round(seconds))
-    return "1 second" if whole == 1 else f"{whole} seconds"
+def _duration(seconds: float) -> Text:
+    if seconds >= 1.5 * 3_600:
+        return counted(round(seconds / 3_600), "{count} hour", "{count} hours")
+    if seconds >= 1.5 * 60:
+        return counted(round(seconds / 60), "{count} minute", "{count} minutes")
+    return counted(max(1, round(seconds)), "{count} second", "{count} seconds")

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 
 class CompactionError(Exception):
-    """Base class of all errors that this package raises."""
+    """Base class of all errors that this package raises.
+
+    `template`: the message with `{placeholders}`, a literal, so that it can be translated; `values`: what fills them.
+    """
+
+    def __init__(self, template: str = "", /, **values: object) -> None:
+        super().__init__(template.format(**values) if values else template)
+        self.template = template
+        self.values = values
 
 
 class StoreError(CompactionError):
@@ -43,8 +51,10 @@ class ContextOverflowError(CompactionError):
 
     def __init__(self, *, current: int, maximum: int) -> None:
         super().__init__(
-            f"This does not fit the model: {current} tokens are needed and {maximum} are allowed. "
-            "Ask for less at once, shorten what is attached, or set a larger budget.max_context_tokens."
+            "This does not fit the model: {current} tokens are needed and {maximum} are allowed. "
+            "Ask for less at once, shorten what is attached, or set a larger budget.max_context_tokens.",
+            current=current,
+            maximum=maximum,
         )
         self.current = current
         self.maximum = maximum

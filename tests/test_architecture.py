@@ -55,7 +55,17 @@ HOMES: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot": (
         ("texts",),
-        ("clock", "errors", "events", "guild", "private_files", "runtime_tuning", "server_settings", "settings"),
+        (
+            "clock",
+            "dropped_sounds",
+            "errors",
+            "events",
+            "guild",
+            "private_files",
+            "runtime_tuning",
+            "server_settings",
+            "settings",
+        ),
         ("channel", "health", "log_redaction", "models", "store", "time_phrases", "web"),
         ("logs", "log_reader"),
         ("log_files",),
@@ -91,7 +101,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rehearse",),
     ),
     "voice": (
-        ("audio", "circuit_breaker", "endpoint", "endpoint_settings", "errors", "queue_figures"),
+        ("audio", "circuit_breaker", "endpoint_settings", "errors", "queue_figures"),
+        ("endpoint",),
         ("asr", "screen", "transport"),
         ("listening",),
         ("speaking",),

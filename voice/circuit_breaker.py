@@ -30,13 +30,13 @@ class Outage:
     """A service that is currently not called, or a missing part of the program.
 
     `since`: when the first of the failures in a row happened. `retry_at`: when the service is tried again; None if the
-    next call tries it, or if it is never tried again. Both are monotonic seconds. `problem`: a plain sentence with the
-    remedy.
+    next call tries it, or if it is never tried again. Both are monotonic seconds. `problem`: the error,
+    a plain sentence with the remedy.
     """
 
     since: float
     retry_at: float | None
-    problem: str
+    problem: Exception
 
 
 class CircuitBreaker:
@@ -61,7 +61,7 @@ class CircuitBreaker:
         self._failures = 0
         self._since = 0.0
         self._retry_at = 0.0
-        self._problem = ""
+        self._problem: Exception | None = None
 
     @property
     def state(self) -> CircuitState:
@@ -74,14 +74,16 @@ class CircuitBreaker:
         return self._failures
 
     @property
-    def problem(self) -> str:
-        """Return the sentence about the last failure, or an empty string after a success."""
+    def problem(self) -> Exception | None:
+        """Return the last failure, or None after a success."""
         return self._problem
 
     @property
     def outage(self) -> Outage | None:
         """Return the outage, or None while the breaker is closed. An outage lasts until a trial call succeeds."""
-        return None if self._state is CircuitState.CLOSED else Outage(self._since, self._retry_at, self._problem)
+        if self._state is CircuitState.CLOSED or self._problem is None:
+            return None
+        return Outage(self._since, self._retry_at, self._problem)
 
     def admits(self, now: float) -> bool:
         """Return whether to make a call now. When the open time is over, one caller gets True and makes the trial."""
@@ -96,13 +98,14 @@ class CircuitBreaker:
     def record_success(self) -> None:
         """Close the breaker and forget the failures."""
         self._state = CircuitState.CLOSED
-        self._failures, self._problem = 0, ""
+        self._failures, self._problem = 0, None
         self._next_open_s = self._open_s
 
-    def record_failure(self, now: float, problem: str, *, permanent: bool = False) -> float:
+    def record_failure(self, now: float, problem: Exception, *, permanent: bool = False) -> float:
         """Count a failure. Return for how many seconds the breaker is now open, or 0 if it stays closed.
 
-        `problem`: a plain sentence with the remedy. `permanent`: a retry cannot help, so the breaker opens at once.
+        `problem`: its message is a plain sentence with the remedy. `permanent`: a retry cannot help, so the breaker
+        opens at once.
         """
         if not self._failures:
             self._since = now

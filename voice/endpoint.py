@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import httpx
 import openai
 
+from voice.errors import EndpointFailureError
+
 OPENAI_URL = "https://api.openai.com/v1"
 # If a TCP connection takes longer than this, the address is wrong or the host is down. A slow model cannot be the
 # cause.
@@ -40,12 +42,11 @@ class Endpoint:
 class Remedies:
     """The settings that an adapter's error messages name.
 
-    `section`: the section with its `model`, `base_url` and `api_key`. `answer`: what the endpoint returns. `refused`:
-    what to check when a request is refused. `timeout`: the setting for more time, if there is one.
+    `section`: the section with its `model`, `base_url` and `api_key`. `refused`: the settings to check when a request
+    is refused. `timeout`: the setting for more time, if there is one.
     """
 
     section: str
-    answer: str
     refused: str
     timeout: str = ""
 
@@ -66,7 +67,7 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     )
 
 
-def describe_failure(error: Exception, remedies: Remedies) -> str:
+def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureError:
     """Return the cause and the remedy as the end of a sentence that begins with the name of what failed. No full stop.
 
     The text never contains keys or the request's content.
@@ -74,22 +75,38 @@ def describe_failure(error: Exception, remedies: Remedies) -> str:
     section = remedies.section
     match error:
         case openai.APITimeoutError() | TimeoutError() | httpx.TimeoutException():
-            more = f", or raise {remedies.timeout}" if remedies.timeout else " and not overloaded"
-            return f"did not answer in time. Check that it is running{more}"
+            if remedies.timeout:
+                return EndpointFailureError(
+                    "did not answer in time. Check that it is running, or raise {setting}", setting=remedies.timeout
+                )
+            return EndpointFailureError("did not answer in time. Check that it is running and not overloaded")
         case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return f"refused the key. Set {section}.api_key to one that may use it"
+            return EndpointFailureError(
+                "refused the key. Set {section}.api_key to one that may use it", section=section
+            )
         case openai.NotFoundError():
-            return f"is not known there. Check {section}.model and {section}.base_url (it mostly ends in /v1)"
+            return EndpointFailureError(
+                "is not known there. Check {section}.model and {section}.base_url (it mostly ends in /v1)",
+                section=section,
+            )
         case openai.RateLimitError():
-            return "is over its rate limit or quota. Wait a little, or look at the account"
+            return EndpointFailureError("is over its rate limit or quota. Wait a little, or look at the account")
         case openai.InternalServerError():
-            return f"failed inside (status {error.status_code}). Look at its server's log"
+            return EndpointFailureError(
+                "failed inside (status {status}). Look at its server's log", status=str(error.status_code)
+            )
         case openai.APIStatusError():
-            return f"refused the request (status {error.status_code}). Check {remedies.refused}"
+            return EndpointFailureError(
+                "refused the request (status {status}). Check {settings}",
+                status=str(error.status_code),
+                settings=remedies.refused,
+            )
         case openai.APIConnectionError() | httpx.HTTPError():
-            return f"cannot be reached. Check {section}.base_url and that the server is running"
+            return EndpointFailureError(
+                "cannot be reached. Check {section}.base_url and that the server is running", section=section
+            )
         case _:
-            return f"sent something that is no {remedies.answer}. Check {section}.base_url"
+            return EndpointFailureError("sent something that cannot be read. Check {section}.base_url", section=section)
 
 
 def is_retryable(error: Exception) -> bool:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 
 class VoiceError(Exception):
-    """Base class of all errors in this package. The message is a plain sentence with the remedy."""
+    """Base class of all errors in this package. The message is a plain sentence with the remedy.
+
+    `template`: the sentence with `{placeholders}`, a literal, so that it can be translated; `values`: what fills them.
+    A value may be another of these errors.
+    """
+
+    def __init__(self, template: str = "", /, **values: object) -> None:
+        super().__init__(template.format(**values) if values else template)
+        self.template = template
+        self.values = values
 
 
 class LinkError(VoiceError):
@@ -13,8 +22,8 @@ class LinkError(VoiceError):
     `retryable`: whether a retry may succeed without anybody changing anything.
     """
 
-    def __init__(self, message: str, *, retryable: bool = True) -> None:
-        super().__init__(message)
+    def __init__(self, template: str, /, *, retryable: bool = True, **values: object) -> None:
+        super().__init__(template, **values)
         self.retryable = retryable
 
 
@@ -40,8 +49,8 @@ class SynthesisError(VoiceError):
     `spoken_share`: how much of the sentence (0 to 1) was spoken before.
     """
 
-    def __init__(self, message: str, *, spoken_share: float = 0.0) -> None:
-        super().__init__(message)
+    def __init__(self, template: str, /, *, spoken_share: float = 0.0, **values: object) -> None:
+        super().__init__(template, **values)
         self.spoken_share = spoken_share
 
 
@@ -55,6 +64,10 @@ class RealtimeError(VoiceError):
     `retryable`: whether a retry may succeed without anybody changing anything.
     """
 
-    def __init__(self, message: str, *, retryable: bool = True) -> None:
-        super().__init__(message)
+    def __init__(self, template: str, /, *, retryable: bool = True, **values: object) -> None:
+        super().__init__(template, **values)
         self.retryable = retryable
+
+
+class EndpointFailureError(VoiceError):
+    """Why an endpoint failed, and the remedy: the end of a sentence that begins with its name, without a full stop."""

@@ -16,6 +16,8 @@ import structlog
 from bot.brain.generation import ReplyGenerator, new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-TOO_SLOW = "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow."
-BROKEN_OFF = "My answer broke off before I could give it. Ask me again."
+TOO_SLOW = Text("I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.")
+BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Reply:
     model_first_token_ms: float | None
     synthesis_first_audio_ms: float | None
     # A plain sentence for the channel if something failed. It never quotes what was said.
-    failure: str | None
+    failure: Text | None
     # Text for which synthesis failed; the room writes it in the channel instead.
     unsaid: str = ""
     # The model decided to say nothing.
@@ -95,6 +97,7 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
+    `language`: returns that of the bot's own sentences, as a Discord locale.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -113,6 +116,7 @@ class Replier:
         blocked_words: Sequence[str] = (),
         moderator: Moderator | None = None,
         speech_to_speech: SpeechToSpeech | None = None,
+        language: Callable[[], str] = lambda: ENGLISH,
     ) -> None:
         self._build_context = build_context
         self._playback = playback
@@ -130,6 +134,7 @@ class Replier:
             pronunciations=pronunciations,
             blocked_words=blocked_words,
             moderator=moderator,
+            language=language,
         )
         self._waiting: Question | None = None
         self._question_added = asyncio.Event()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.texts.text import Text, sentence_of
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -30,7 +32,7 @@ class ReplyProgress:
     model_first_token_ms: float | None = None
     synthesis_first_audio_ms: float | None = None
     # A plain sentence for the people in the channel.
-    failure: str | None = None
+    failure: Text | None = None
     # Whether speech-to-speech produces this reply and must be told how much of it was played.
     speech_to_speech: bool = False
     # The model decided to say nothing.
@@ -38,10 +40,10 @@ class ReplyProgress:
     # Nobody can hear the bot: its voice failed, or the connection took no sound.
     unheard: bool = False
 
-    def fail(self, stage: str, problem: Exception | str) -> None:
+    def fail(self, stage: str, problem: Exception | Text) -> None:
         """Log a failure and keep its sentence for the channel. The last of several failures replaces the others."""
         log.error("reply_failed", stage=stage, problem=problem)
-        self.failure = str(problem)
+        self.failure = problem if isinstance(problem, Text) else sentence_of(problem)
         self.unheard = self.unheard or stage in UNHEARD_STAGES
 
     def skip(self, problem: Exception | None = None) -> None:

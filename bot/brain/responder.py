@@ -16,6 +16,7 @@ from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.settings import ToolsSettings
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -150,8 +151,11 @@ class ModelResponder:
         log.warning("tool_step_limit_exceeded", model=self._model.model)
         if not spoke:
             raise ChatModelError(
-                f"The language model {self._model.model} called tools over and over and said nothing. Ask again, or "
-                "choose another llm.model.",
+                Text(
+                    "The language model {model} called tools over and over and said nothing. Ask again, or choose "
+                    "another llm.model.",
+                    model=self._model.model,
+                ),
                 retryable=True,
             )
 

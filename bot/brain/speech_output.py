@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.reply_progress import elapsed_ms
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text, in_language
 from compaction.errors import ContextOverflowError
 from voice.errors import SynthesisError
 from voice.speaking.moderation import ModerationError, WordList
@@ -36,15 +38,15 @@ QUEUE_TIMEOUT_S = 60.0
 # A sender that takes no sound for this long, while playback is not paused, counts as gone.
 PLAYBACK_SLACK_S = 10.0
 
-MODEL_FAILED = "Sorry, the language model did not answer."
-TOO_MUCH = "That is more than I can take in at once. Ask me for less at a time."
-BLOCKED = "I left out something that I must not say here."
-NOT_PLAYED = "My answer did not get through to the voice channel. `/leave` and `/join` connect me anew."
+MODEL_FAILED = Text("Sorry, the language model did not answer.")
+TOO_MUCH = Text("That is more than I can take in at once. Ask me for less at a time.")
+BLOCKED = Text("I left out something that I must not say here.")
+NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
 
 
 class SpeechOutput:
     """Moderation, synthesis and playback of sentences, one for each room. `on_queued`: called when a piece starts to
-    play or is queued.
+    play or is queued. `language`: returns that of the bot's own sentences, as a Discord locale.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class SpeechOutput:
         pronunciations: Mapping[str, str] | None = None,
         blocked_words: Sequence[str] = (),
         moderator: Moderator | None = None,
+        language: Callable[[], str] = lambda: ENGLISH,
     ) -> None:
         self._synthesizer = synthesizer
         self._playback = playback
@@ -68,6 +71,7 @@ class SpeechOutput:
         self._blocked_words = WordList(blocked_words)
         self._rate = SpeechRate()
         self._moderator = moderator
+        self._language = language
 
     async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
         """Speak sentences until the queue yields None. Each is synthesised while the one before it plays."""
@@ -78,7 +82,7 @@ class SpeechOutput:
                 progress.fail("context" if overflow else "model", item)
                 if progress.pieces:
                     return
-                item = TOO_MUCH if overflow else MODEL_FAILED
+                item = in_language(TOO_MUCH if overflow else MODEL_FAILED, self._language())
             sentence = normalizer.normalize(item)
             if sentence is None or not await self._may_say(sentence.text, progress):
                 continue

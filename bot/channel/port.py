@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bot.texts.text import Text
     from compaction.memory.digest import Digest
+    from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -101,8 +102,8 @@ class Thread(Protocol):
 class Link(Protocol):
     """An open voice connection."""
 
-    async def lost(self) -> str:
-        """Wait until the connection is lost for good and return the reason, a plain sentence."""
+    async def lost(self) -> LinkError:
+        """Wait until the connection is lost for good and return the reason."""
 
     @property
     def removed(self) -> bool:
@@ -152,6 +153,10 @@ class Place(Protocol):
     def guild_name(self) -> str:
         """Return the guild's name, for the recogniser's glossary."""
 
+    @property
+    def language(self) -> str:
+        """Return the language of what everybody in the channel reads, as a Discord locale."""
+
     def chat_for(self, asker_id: int | None) -> Chat:
         """Return the text chat with the permissions of one member, for tools. None: nobody asked."""
 
@@ -170,10 +175,10 @@ class Place(Protocol):
         Until it is known of somebody, they are no moderator, and only this channel is shared. A failure is logged.
         """
 
-    async def write(self, sentence: str) -> None:
+    async def write(self, sentence: Text) -> None:
         """Write into the text chat. A failure is logged and not raised, because nothing depends on it."""
 
-    async def write_notice(self, text: str, *, asks: bool = False) -> bool:
+    async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Write into the voice channel's own chat; return whether Discord accepted it. A refusal is logged.
 
         `asks`: with buttons by which people agree to be heard, or do not.

@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 import aiohttp
 import structlog
 
+from bot.texts.text import Text
 from bot.web.dashboard_port import LoginRefusedError, LoginStart
 from bot.web.viewer import Viewer
 
@@ -109,7 +110,7 @@ class DiscordLogin:
                     await self._give_back(http, token, form)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             log.warning("discord_login_failed", error_class=type(error).__name__)
-            raise LoginRefusedError("Discord could not be asked who you are. Try again in a moment.") from error
+            raise LoginRefusedError(Text("Discord could not be asked who you are. Try again in a moment.")) from error
 
     async def _token(self, http: aiohttp.ClientSession, form: dict[str, str]) -> str:
         async with http.post(f"{self._api_base}/oauth2/token", data=form, allow_redirects=False) as response:
@@ -119,8 +120,11 @@ class DiscordLogin:
                 log.warning("discord_login_refused", status=response.status)
                 if reason == "invalid_client":
                     raise LoginRefusedError(
-                        "Discord does not accept the bot's client secret. Whoever runs me can copy it again from the "
-                        "OAuth2 page of the developer portal."
+                        Text(
+                            "Discord does not accept the bot's client secret. Whoever runs me can copy it again from "
+                            "the "
+                            "OAuth2 page of the developer portal."
+                        )
                     )
                 raise LoginRefusedError(_AGAIN)
         token, scope = answer.get("access_token"), str(answer.get("scope", "")).split()
@@ -134,7 +138,7 @@ class DiscordLogin:
             answer = await _object(response)
         user_id = str(answer.get("id", ""))
         if response.status != 200 or not user_id.isascii() or not user_id.isdecimal() or len(user_id) > 20:
-            raise LoginRefusedError("Discord did not say who you are. Try again.")
+            raise LoginRefusedError(Text("Discord did not say who you are. Try again."))
         name = answer.get("global_name") or answer.get("username")
         return Viewer(str(name or user_id)[:100], int(user_id))
 

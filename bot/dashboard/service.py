@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory
 from bot.dashboard.history import HITS, hit_json
 from bot.dashboard.messages import turn_json
+from bot.texts.text import Text
 from bot.web.dashboard_port import LoginRefusedError, LoginStart, NotShownError
 from compaction.memory.passage import Scope
 from compaction.model import SessionId
@@ -33,8 +34,8 @@ LIVE_TURNS: Final = 120
 ACCESS_S: Final = 30.0
 MAX_KNOWN: Final = 256
 
-NO_ROOM: Final = "There is no such room, or it is over, or you may not see it."
-NO_SESSION: Final = "There is no such session, or you may not see it."
+NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
+NO_SESSION: Final = Text("There is no such session, or you may not see it.")
 
 
 class DashboardService:
@@ -79,15 +80,20 @@ class DashboardService:
         viewer = await login.finish(client_id, proof, state, code)
         if await self._access(viewer) == NOTHING:
             raise LoginRefusedError(
-                "You are logged in at Discord, but there is no server where you may see my rooms. Moderators may, and "
-                "members with one of the roles that I serve."
+                Text(
+                    "You are logged in at Discord, but there is no server where you may see my rooms. Moderators may, "
+                    "and "
+                    "members with one of the roles that I serve."
+                )
             )
         return viewer
 
     def _login(self) -> tuple[DiscordLogin, int]:
         client_id = None if self.directory is None else self.directory.client_id
         if self._discord_login is None or client_id is None:
-            raise LoginRefusedError("Logging in with Discord is not set up here. Use the login link that I printed.")
+            raise LoginRefusedError(
+                Text("Logging in with Discord is not set up here. Use the login link that I printed.")
+            )
         return self._discord_login, client_id
 
     async def _access(self, viewer: Viewer) -> Access:
@@ -192,7 +198,9 @@ class DashboardService:
         visible = await self._visible(stored)
         found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)
         if found is None:
-            raise NotShownError("The log does not know what the model saw for this reply. Old logs are rotated away.")
+            raise NotShownError(
+                Text("The log does not know what the model saw for this reply. Old logs are rotated away.")
+            )
         return found
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -207,7 +215,7 @@ class DashboardService:
     async def _with_prompts(self, viewer: Viewer, session_id: str) -> StoredSession:
         stored, access = await self._stored(viewer, session_id)
         if not access.sees_prompts(stored.guild_id):
-            raise NotShownError("What the model saw is shown to members who may manage the server.")
+            raise NotShownError(Text("What the model saw is shown to members who may manage the server."))
         return stored
 
     async def _withheld(self, guild_id: int | None) -> frozenset[str]:
@@ -253,5 +261,5 @@ class DashboardService:
 
     def _history(self) -> StoredHistory:
         if self.history is None:
-            raise NotShownError("I am still starting. Try again in a moment.")
+            raise NotShownError(Text("I am still starting. Try again in a moment."))
         return self.history

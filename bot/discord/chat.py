@@ -16,6 +16,7 @@ import discord
 
 from bot.channel.port import ChatError, DroppedFile
 from bot.discord.answers import MESSAGE_CHARS
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,29 +29,29 @@ TIMEOUT_S = 8.0
 # Asking who somebody is takes a tenth of a second; a tool has 8 to 12 s for everything.
 ASKER_TIMEOUT_S = 2.0
 
-_NO_RIGHT = "I may not {what} in this channel's chat. Give me the right {right} there."
-_NO_RIGHT_OF_ASKER = (
+_NO_RIGHT = Text("I may not {what} in this channel's chat. Give me the right {right} there.")
+_NO_RIGHT_OF_ASKER = Text(
     "Who asks may not {what} in this channel's chat, so I don't do it for them. A moderator can give them the right "
     "{right} there."
 )
-_NOBODY_ASKS = "I use the chat only for one person who asks, and I can't tell who that is."
-_FAILED = "Discord did not let me {what} in this channel's chat just now. Try again."
+_NOBODY_ASKS = Text("I use the chat only for one person who asks, and I can't tell who that is.")
+_FAILED = Text("Discord did not let me {what} in this channel's chat just now. Try again.")
 
 
 class _Use(NamedTuple):
     """One use of the chat. `what` completes `I may not …`; the permissions have Discord's names."""
 
-    what: str
-    right: str
+    what: Text
+    right: Text
     permissions: discord.Permissions
 
 
 _READ = _Use(
-    "read what people dropped",
-    "Read Message History",
+    Text("read what people dropped"),
+    Text("Read Message History"),
     discord.Permissions(view_channel=True, read_message_history=True),
 )
-_WRITE = _Use("write", "Send Messages", discord.Permissions(view_channel=True, send_messages=True))
+_WRITE = _Use(Text("write"), Text("Send Messages"), discord.Permissions(view_channel=True, send_messages=True))
 
 
 class DiscordChat:
@@ -78,14 +79,14 @@ class DiscordChat:
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
         attachment = self._attachments.get(file.id)
         if attachment is None or attachment.size > max_bytes:
-            raise ChatError(f"{file.name} was deleted, or is too large to read.")
+            raise ChatError(Text("{file} was deleted, or is too large to read.", file=file.name))
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 content = await attachment.read()
         except (discord.DiscordException, OSError, TimeoutError) as error:
-            raise _translated(error, _READ._replace(what=f"read {file.name}")) from error
+            raise _translated(error, _READ._replace(what=Text("read {file}", file=file.name))) from error
         if len(content) > max_bytes:
-            raise ChatError(f"{file.name} is larger than Discord says.")
+            raise ChatError(Text("{file} is larger than Discord says.", file=file.name))
         return content
 
     async def post(self, text: str) -> None:
@@ -111,7 +112,7 @@ class DiscordChat:
         except (discord.DiscordException, OSError, TimeoutError) as error:
             raise _translated(error, use) from error
         if not use.permissions <= self._channel.permissions_for(member):
-            raise ChatError(_NO_RIGHT_OF_ASKER.format(what=use.what, right=use.right))
+            raise ChatError(_NO_RIGHT_OF_ASKER.fill(what=use.what, right=use.right))
 
 
 def _dropped(message: discord.Message, attachment: discord.Attachment) -> DroppedFile:
@@ -127,4 +128,4 @@ def _dropped(message: discord.Message, attachment: discord.Attachment) -> Droppe
 
 def _translated(error: Exception, use: _Use) -> ChatError:
     sentence = _NO_RIGHT if isinstance(error, discord.Forbidden) else _FAILED
-    return ChatError(sentence.format(what=use.what, right=use.right))
+    return ChatError(sentence.fill(what=use.what, right=use.right))

@@ -21,7 +21,6 @@ from bot.discord.listening_mark import ListeningMark
 from bot.errors import BotError
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
-from voice.errors import LinkError
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Card, Link
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
+    from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
@@ -300,7 +300,7 @@ class _DiscordLink:
     def __init__(self, link: VoiceLink) -> None:
         self._link = link
 
-    async def lost(self) -> str:
+    async def lost(self) -> LinkError:
         return await self._link.lost()
 
     @property
@@ -335,9 +335,6 @@ class _DiscordLink:
 def _log_event(event: LinkEvent) -> None:
     """Log an event of the voice connection. Its fields never contain speech."""
     fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
-    if "reason" in fields:
-        # A log shows the text of our own errors only.
-        fields["reason"] = LinkError(fields["reason"])
     name = f"link_{type(event).__name__.lower()}"
     log.info(name, **fields)
 

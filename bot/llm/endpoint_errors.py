@@ -8,6 +8,7 @@ import httpx
 import openai
 
 from bot.llm.port import ChatModelError
+from bot.texts.text import Text
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
@@ -18,16 +19,16 @@ class _ErrorKind:
     """The sentence for one exception type. It may use {model}, {where}, {status} and {reason}."""
 
     kind: type[Exception]
-    sentence: str
+    sentence: Text
     retryable: bool
     timeout: bool = False
 
 
-_TIMED_OUT = (
+_TIMED_OUT = Text(
     "The language model {model} at {where} did not answer in time. "
     "Check that it is running and not overloaded, or choose a faster one."
 )
-_NOT_A_CHAT_ANSWER = (
+_NOT_A_CHAT_ANSWER = Text(
     "{where} sent something that is not a chat answer. Check that llm.base_url points at an OpenAI-compatible "
     "API (it mostly ends in /v1)."
 )
@@ -39,52 +40,63 @@ _ERROR_KINDS = (
     _ErrorKind(httpx.TimeoutException, _TIMED_OUT, retryable=True, timeout=True),
     _ErrorKind(
         openai.AuthenticationError,
-        "{where} refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one.",
+        Text("{where} refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one."),
         retryable=False,
     ),
     _ErrorKind(
         openai.PermissionDeniedError,
-        "The key may not use the language model {model} at {where}. Choose another llm.model or key.",
+        Text("The key may not use the language model {model} at {where}. Choose another llm.model or key."),
         retryable=False,
     ),
     _ErrorKind(
         openai.NotFoundError,
-        "{where} does not know the language model {model}. "
-        "Set llm.model to one that it serves, and check llm.base_url.",
+        Text(
+            "{where} does not know the language model {model}. "
+            "Set llm.model to one that it serves, and check llm.base_url."
+        ),
         retryable=False,
     ),
     _ErrorKind(
         openai.RateLimitError,
-        "The language model {model} at {where} is over its rate limit or quota. Wait a little, or look at the account.",
+        Text(
+            "The language model {model} at {where} is over its rate limit or quota. Wait a little, or look at the "
+            "account."
+        ),
         retryable=True,
     ),
     _ErrorKind(
         openai.InternalServerError,
-        "The language model {model} at {where} failed inside (status {status}). "
-        "Try again, or look at its server's log.",
+        Text(
+            "The language model {model} at {where} failed inside (status {status}). "
+            "Try again, or look at its server's log."
+        ),
         retryable=True,
     ),
     _ErrorKind(
         openai.APIStatusError,
-        "The language model {model} at {where} refused the request: '{reason}'. "
-        "Check llm.model and that its context is large enough.",
+        Text(
+            "The language model {model} at {where} refused the request: '{reason}'. "
+            "Check llm.model and that its context is large enough."
+        ),
         retryable=False,
     ),
     _ErrorKind(openai.APIResponseValidationError, _NOT_A_CHAT_ANSWER, retryable=True),
     _ErrorKind(
         openai.APIConnectionError,
-        "No language model answers at {where}. Check llm.base_url and that the server is running.",
+        Text("No language model answers at {where}. Check llm.base_url and that the server is running."),
         retryable=True,
     ),
     _ErrorKind(
         openai.APIError,
-        "The language model {model} at {where} broke off its answer: '{reason}'. "
-        "Try again, or look at its server's log.",
+        Text(
+            "The language model {model} at {where} broke off its answer: '{reason}'. "
+            "Try again, or look at its server's log."
+        ),
         retryable=True,
     ),
     _ErrorKind(
         httpx.HTTPError,
-        "The connection to the language model {model} at {where} broke in the middle of an answer. Try again.",
+        Text("The connection to the language model {model} at {where} broke in the middle of an answer. Try again."),
         retryable=True,
     ),
     # Other errors of the library when it can't read an answer (JSON, attribute and type errors).
@@ -95,8 +107,8 @@ _ERROR_KINDS = (
 def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
     """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
     matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
-    sentence = matched.sentence.format(
-        model=model, where=where, status=getattr(error, "status_code", "unknown"), reason=_reason(error, key)
+    sentence = matched.sentence.fill(
+        model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)
     )
     return ChatModelError(sentence, retryable=matched.retryable, timeout=matched.timeout)
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.errors import BotError
 from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.llm.port import NO_TOOLS, ChatModelError, StreamEnd
+from bot.texts.text import Text
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
 from voice.speaking.sentences import SentenceSplitter
@@ -37,7 +39,7 @@ STALLED_S = 5.0
 NO_MODEL_ANSWERS = HealthFault(
     FaultKind.MODELS, "No language model answers, so I can answer nobody. `roomtone doctor` asks all of them."
 )
-STALLED = "It did not finish a summary in time."
+STALLED = Text("It did not finish a summary in time.")
 # How long a failing model is not asked: the first time, and at most after repeated failures.
 FIRST_OPEN_S = 15.0
 LONGEST_OPEN_S = 300.0
@@ -116,11 +118,12 @@ class FallbackModel:
         for number, (model, breaker) in enumerate(both):
             if (outage := breaker.outage) is None:
                 continue
-            instead = f"{working[0]} answers" if working else "no other answers either"
+            instead = Text("{model} answers", model=working[0]) if working else Text("no other answers either")
             if not working and number == 0:
                 # If no model works, every question tries the first model again: see `_candidates`.
-                instead, outage = f"{instead}, and each question tries it again", replace(outage, retry_at=None)
-            found.append(DegradedPart(f"the language model {model.model}", instead, outage))
+                instead = Text("no other answers either, and each question tries it again")
+                outage = replace(outage, retry_at=None)
+            found.append(DegradedPart(Text("The language model {model}", model=model.model), instead, outage))
         return found
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
@@ -135,7 +138,7 @@ class FallbackModel:
             try:
                 answer = await model.complete(request)
             except CompletionError as error:
-                breaker.record_failure(self._clock.monotonic(), str(error), permanent=not error.retryable)
+                breaker.record_failure(self._clock.monotonic(), error, permanent=not error.retryable)
                 first_error = first_error or error
                 if number + 1 < len(candidates):
                     next_model = candidates[number + 1][0].model
@@ -144,7 +147,7 @@ class FallbackModel:
                 # Usually the caller's deadline has passed. No time is left to ask another model now, but the next call
                 # starts with the next model.
                 if self._clock.monotonic() - started >= STALLED_S:
-                    breaker.record_failure(self._clock.monotonic(), STALLED, permanent=True)
+                    breaker.record_failure(self._clock.monotonic(), BotError(STALLED), permanent=True)
                 raise
             else:
                 breaker.record_success()
@@ -171,7 +174,7 @@ class FallbackModel:
         return found or [(self._models[0], self._summary_breakers[0])]
 
     def _failed(self, model: BudgetedModel, breaker: CircuitBreaker, error: ChatModelError) -> None:
-        open_s = breaker.record_failure(self._clock.monotonic(), str(error), permanent=not error.retryable)
+        open_s = breaker.record_failure(self._clock.monotonic(), error, permanent=not error.retryable)
         if open_s and len(self._models) > 1:
             log.warning("model_circuit_opened", model=model.model, open_s=open_s, problem=error)
 
@@ -194,8 +197,12 @@ class FallbackModel:
                             break
             except TimeoutError as error:
                 raise ChatModelError(
-                    f"The language model {model} said nothing within {limit_s:.1f} s. Check that it is not overloaded, "
-                    "or put a faster one first.",
+                    Text(
+                        "The language model {model} said nothing within {limit_s:.1f} s. Check that it is not "
+                        "overloaded, or put a faster one first.",
+                        model=model,
+                        limit_s=limit_s,
+                    ),
                     retryable=True,
                     timeout=True,
                 ) from error

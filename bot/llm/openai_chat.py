@@ -19,6 +19,7 @@ import structlog
 from bot.llm.endpoint_errors import translate_error
 from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
 from bot.llm.tool_calls import CallPiece, StreamedCalls, WrittenCalls
+from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 from voice.endpoint import CONNECT_TIMEOUT_S, address, open_client
@@ -176,13 +177,16 @@ class OpenAIChat:
             await response.close()
         if not event_received:
             # For example a web page, in which the client finds no event.
-            raise _NoAnswerError(str(self._translated(ValueError("no event in the stream"))), retryable=True)
+            raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest, asked = ("", ()) if written is None else written.end()
         # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
         empty_marks = written is not None and not (called or asked or passed_on or rest.strip())
         if not answer_begun or empty_marks:
             raise _NoAnswerError(
-                f"The language model {self.model} gave an empty answer. Try again, or choose another llm.model.",
+                Text(
+                    "The language model {model} gave an empty answer. Try again, or choose another llm.model.",
+                    model=self.model,
+                ),
                 retryable=True,
             )
         if rest:
@@ -336,7 +340,7 @@ class OpenAIChat:
 
     def _completion_error(self, error: Exception) -> CompletionError:
         translated = self._translated(error)
-        return CompletionError(str(translated), retryable=translated.retryable, timeout=translated.timeout)
+        return CompletionError(sentence_of(translated), retryable=translated.retryable, timeout=translated.timeout)
 
 
 def _to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> dict[str, object]:

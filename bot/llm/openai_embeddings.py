@@ -23,7 +23,7 @@ TIMEOUT_S = 10.0
 MAX_CHARS = 1_500
 
 
-_REMEDIES = Remedies(section="recall", answer="embedding", refused="recall.model")
+_REMEDIES = Remedies(section="recall", refused="recall.model")
 
 
 class OpenAIEmbeddings:

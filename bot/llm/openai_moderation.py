@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Self
 
+from bot.texts.text import Text
 from voice.speaking.moderation import ModerationError
 
 if TYPE_CHECKING:
@@ -46,7 +47,11 @@ class OpenAIModerator:
             names = sorted({name for result in flagged for name, hit in result.categories.model_dump().items() if hit})
         except Exception as error:
             raise ModerationError(
-                f"What I wanted to say could not be checked at {self._endpoint.where} ({type(error).__name__}), "
-                "so I did not say it. Check speaking.moderation and that its endpoint answers."
+                Text(
+                    "What I wanted to say could not be checked at {where} ({error}), so I did not say it. Check "
+                    "speaking.moderation and that its endpoint answers.",
+                    where=self._endpoint.where,
+                    error=type(error).__name__,
+                )
             ) from error
         return (", ".join(names) or "flagged") if flagged else None

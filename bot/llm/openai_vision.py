@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import openai
 import structlog
 
+from bot.texts.text import Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
 from voice.endpoint import Remedies, describe_failure
@@ -35,7 +36,7 @@ MAX_OUTPUT_TOKENS = 160
 PICTURE_TOKENS = 2_805
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
-_REMEDIES = Remedies(section="screen", answer="answer", refused="that screen.model takes pictures")
+_REMEDIES = Remedies(section="screen", refused="screen.model")
 _REFUSED_STATUSES = frozenset({400, 422})
 
 _SYSTEM = (
@@ -109,7 +110,11 @@ class OpenAIVision:
         count = PICTURE_TOKENS + sum(MESSAGE_OVERHEAD_TOKENS + self._budget.count(text) for text in _texts(messages))
         if count > self._budget.room(max_output_tokens=MAX_OUTPUT_TOKENS):
             raise VisionError(
-                f"A picture and its question need {count} tokens, which is more than budget.max_context_tokens leaves."
+                Text(
+                    "A picture and its question need {count} tokens, which is more than budget.max_context_tokens "
+                    "leaves.",
+                    count=count,
+                )
             )
         while True:
             try:
@@ -128,14 +133,19 @@ class OpenAIVision:
             _log_call(self._endpoint.model, self._budget, count=count, usage=usage)
             description = answer.choices[0].message.content
             if not isinstance(description, str) or not description.strip():
-                raise VisionError(f"The vision model {self._endpoint.model} gave an empty answer.")
+                raise VisionError(Text("The vision model {model} gave an empty answer.", model=self._endpoint.model))
             return " ".join(description.split())[:MAX_ANSWER_CHARS]
 
     def _translated(self, error: Exception) -> VisionError:
         """Return `error` as a sentence with the remedy, without any key or picture."""
         endpoint = self._endpoint
         return VisionError(
-            f"The vision model {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}."
+            Text(
+                "The vision model {model} at {where} {why}.",
+                model=endpoint.model,
+                where=endpoint.where,
+                why=describe_failure(error, _REMEDIES),
+            )
         )
 
 

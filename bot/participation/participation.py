@@ -146,7 +146,7 @@ class Participation:
             every_s=60 * settings.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
-        self._notices: asyncio.Queue[tuple[str, int | None]] = asyncio.Queue(NOTICES_WAITING)
+        self._notices: asyncio.Queue[tuple[Text, int | None]] = asyncio.Queue(NOTICES_WAITING)
         self._statistics = ParticipationStatistics()
         self._prompt_tokens = 0
         # Until when people had themselves forgotten (monotonic seconds).
@@ -203,7 +203,7 @@ class Participation:
             if self._guild.room is self:
                 self._guild.room = None
 
-    def _notify(self, sentence: str, *, silenced_by: int | None = None) -> None:
+    def _notify(self, sentence: Text, *, silenced_by: int | None = None) -> None:
         """Queue a sentence for the channel. `silenced_by`: who changed the silence aloud; store the silence first."""
         try:
             self._notices.put_nowait((sentence, silenced_by))

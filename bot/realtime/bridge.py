@@ -18,6 +18,7 @@ from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.permission import NOBODY
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items
+from bot.texts.text import Text, sentence_of
 from compaction.budget.messages import MessageToolCall as RequestedCall
 from compaction.model import Seq, TurnKind
 from compaction.untrusted_text import without_marks
@@ -45,12 +46,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-FALLEN_BACK = "Speech-to-speech is gone; I answer with {mind} until {when}. {why}"
+FALLEN_BACK = Text("Speech-to-speech is gone; I answer with {mind} until {when}. {why}")
 # The notice says until when the fallback lasts: the first text is for a fault that passes by itself, the second for a
 # fault that somebody has to repair.
-IT_IS_BACK = "it is back"
-NEXT_JOIN = "I join again"
-BACK = "Speech-to-speech is back, and I answer with it again."
+IT_IS_BACK = Text("it is back")
+NEXT_JOIN = Text("I join again")
+BACK = Text("Speech-to-speech is back, and I answer with it again.")
 # The most notices that wait to be written. Failures and returns come minutes apart, so more would be out of date.
 NOTICES_WAITING = 8
 
@@ -95,7 +96,7 @@ class RealtimeBridge:
         # The items of the current reply, and which conversation holds them.
         self._reply_items: list[str] = []
         self._reply_conversation = 0
-        self._notices: asyncio.Queue[str] = asyncio.Queue(NOTICES_WAITING)
+        self._notices: asyncio.Queue[Text] = asyncio.Queue(NOTICES_WAITING)
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ class RealtimeBridge:
             await self._place.write(await self._notices.get())
             self._notices.task_done()
 
-    def _notice(self, sentence: str) -> None:
+    def _notice(self, sentence: Text) -> None:
         try:
             self._notices.put_nowait(sentence)
         except asyncio.QueueFull:
@@ -132,15 +133,17 @@ class RealtimeBridge:
         return self._session.usable
 
     @property
-    def responder_name(self) -> str:
-        return f"the speech-to-speech model {self._settings.model}" if self.usable else self._fallback_name
+    def responder_name(self) -> Text:
+        if not self.usable:
+            return self._fallback_name
+        return Text("the speech-to-speech model {model}", model=self._settings.model)
 
     def _on_news(self, event: RealtimeNews) -> None:
         match event:
             case RealtimeFailed():
                 when = NEXT_JOIN if event.lasting else IT_IS_BACK
-                self._notice(FALLEN_BACK.format(mind=self._fallback_name, when=when, why=event.sentence))
-                self._observe(events.Problem("realtime", event.sentence, self._clock.monotonic()))
+                self._notice(FALLEN_BACK.fill(mind=self._fallback_name, when=when, why=event.error))
+                self._observe(events.Problem("realtime", sentence_of(event.error), self._clock.monotonic()))
             case RealtimeRestored():
                 self._notice(BACK)
             case RealtimeRenewed():
@@ -166,7 +169,7 @@ class RealtimeBridge:
             )
         if interim:
             # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
-            raise RecogniserOverloadedError("Speech-to-speech takes finished utterances only.")
+            raise RecogniserOverloadedError(Text("Speech-to-speech takes finished utterances only."))
         begun_at, conversation = self._clock.monotonic(), self._items.conversation
         if (sent := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Recognised again because the text was too short. The model has heard this; our own recogniser has not.

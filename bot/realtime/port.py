@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.permission import Asker
     from bot.clock import Clock
+    from bot.texts.text import Text
     from compaction.model import Seq
     from compaction.payload import PayloadPart
     from voice.asr.port import Recognizer
@@ -40,7 +41,7 @@ class RealtimeServices:
     new_session: NewSession
     instructions: SystemPrompt
     recognizer: Recognizer
-    fallback_name: str
+    fallback_name: Text
     max_input_tokens: int
     zone: tzinfo
     clock: Clock

@@ -46,7 +46,7 @@ class Announcer:
         place: Place,
         notice: ListeningNotice,
         *,
-        speak: Callable[[Sequence[str]], Awaitable[bool]],
+        speak: Callable[[Sequence[Text]], Awaitable[bool]],
         clock: Clock,
         asks: bool = False,
     ) -> None:

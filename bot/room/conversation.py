@@ -29,7 +29,7 @@ from bot.room.say import say_all
 from bot.room.tasks import run_for_room
 from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
-from bot.texts.text import Text
+from bot.texts.text import Text, in_language
 from voice.asr.glossary import choose_glossary
 from voice.listening.listener import RoomListener
 from voice.speaking.playback import Playback
@@ -159,6 +159,7 @@ class Conversation:
             blocked_words=services.speaking.blocked_in(place.guild_id),
             moderator=services.moderator,
             speech_to_speech=self._bridge,
+            language=lambda: place.language,
         )
         self._barge_in = BargeInHandler(
             self._listener,
@@ -238,7 +239,7 @@ class Conversation:
         }
 
     @property
-    def responder_name(self) -> str:
+    def responder_name(self) -> Text:
         return self._services.responder_name if self._bridge is None else self._bridge.responder_name
 
     def hides(self, user_id: int) -> bool:
@@ -302,9 +303,12 @@ class Conversation:
             return Text("I could not speak in {channel} now.", channel=self._place.name)
         return None
 
-    async def speak_notice(self, sentences: Sequence[str]) -> bool:
-        """Say sentences aloud when no reply is in progress. Return whether all of them were played to people."""
-        return await self._say(sentences, self._voice)
+    async def speak_notice(self, sentences: Sequence[Text]) -> bool:
+        """Say sentences aloud in the server's language when no reply is in progress. Return whether all of them were
+        played to people.
+        """
+        spoken = [in_language(sentence, self._place.language) for sentence in sentences]
+        return await self._say(spoken, self._voice)
 
     async def _say(self, sentences: Sequence[str], synthesizer: Synthesizer) -> bool:
         try:

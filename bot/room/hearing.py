@@ -15,9 +15,11 @@ import numpy as np
 import structlog
 
 from bot import events
+from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.events import SpokenText
 from bot.room.eager_recognition import EagerRecognition
 from bot.room.tasks import run_for_room
+from bot.texts.text import sentence_of
 from voice.asr.guards import GuardReason, PreviousUtterance, breaks_off, judge, letter_count
 from voice.asr.languages import SpeakerLanguages
 from voice.audio import LISTEN_RATE_HZ
@@ -209,7 +211,7 @@ class Hearing:
             self._waiting.task_done()
             self._pending.discard(oldest.id)
             self._eager_recognition.discard(oldest.id)
-            self._drop_utterance(oldest, "overloaded")
+            self._drop_utterance(oldest, OVERLOADED)
         # If eager recognition of this utterance still waits in the queue, it counts as finished speech from now on.
         self._recognizer.confirm(utterance.user_id)
         self._pending.add(utterance.id)
@@ -235,7 +237,7 @@ class Hearing:
             # A failed eager recognition was not reported.
             attempt = await self._transcribe(utterance)
         if self._excludes(utterance.user_id):
-            attempt = _Attempt(None, None, attempt.asked_at, "opted_out")
+            attempt = _Attempt(None, None, attempt.asked_at, OPTED_OUT)
         reason = self._guard(utterance, attempt)
         recognition = attempt.recognition
         if recognition is None:
@@ -280,7 +282,7 @@ class Hearing:
     async def _recognise(self, utterance: Utterance, *, again: bool = False) -> _Attempt:
         asked_at = self._clock.monotonic()
         if self._excludes(utterance.user_id):
-            return _Attempt(None, None, asked_at, "opted_out")
+            return _Attempt(None, None, asked_at, OPTED_OUT)
         # Interim until the end is certain, which may happen between the two attempts.
         interim = utterance.id not in self._pending
         expected = self._languages.expected(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
@@ -293,12 +295,12 @@ class Hearing:
                 interim=interim,
             )
         except RecogniserOverloadedError:
-            return _Attempt(None, expected, asked_at, "overloaded")
+            return _Attempt(None, expected, asked_at, OVERLOADED)
         except RecogniserError as error:
             if not interim:  # an interim one is repeated as finished speech
-                log.error("recogniser_failed", utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
-                self._observe(events.Problem("recogniser", str(error), self._clock.monotonic()))
-            return _Attempt(None, expected, asked_at, "recogniser_failed")
+                log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
+                self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
+            return _Attempt(None, expected, asked_at, RECOGNISER_FAILED)
         self._pace_s += PACE_WEIGHT * (recognition.compute_s - self._pace_s)
         return _Attempt(recognition, expected, asked_at)
 

@@ -36,12 +36,13 @@ class Recipient:
     `what` is sent there, for example "the sound of your voice". `role`: what they do with it, for example "recogniser".
     """
 
-    what: str
+    what: Text
     host: str
-    role: str
+    role: Text
 
-    def __str__(self) -> str:
-        return f"{self.what} to {self.host} ({self.role})"
+    @property
+    def text(self) -> Text:
+        return Text("{what} to {host} ({role})", what=self.what, host=self.host, role=self.role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ class ListeningNotice:
     @property
     def facts(self) -> Text:
         """Return what is kept of the sound and what leaves the machine."""
-        sent = list(dict.fromkeys(map(str, self.recipients)))
-        where = LEAVES.fill(what="; ".join(sent)) if sent else ALL_LOCAL
+        sent = list(dict.fromkeys(each.text for each in self.recipients))
+        where = LEAVES.fill(what=joined(sent, "; ")) if sent else ALL_LOCAL
         return joined((NO_SOUND_KEPT, where))
 
     def written(self, *, marked: bool = True, asks: bool = False) -> Text:
@@ -87,7 +88,7 @@ class ListeningNotice:
             "\n",
         )
 
-    def spoken(self) -> tuple[str, ...]:
+    def spoken(self) -> tuple[Text, ...]:
         """Return the sentences to say aloud where the chat cannot be written."""
         transcript = () if self.transcript is None else (self.transcript,)
         return (self._first, *transcript, self.facts, WHY_SPOKEN, SPOKEN_COMMANDS)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.texts.text import Text, joined, verbatim
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-UNSPOKEN_PREFIX = "I wanted to say:"
+UNSPOKEN = Text("I wanted to say: {words}")
 
 
 class FailureMessages:
@@ -32,19 +33,19 @@ class FailureMessages:
     def __init__(self) -> None:
         self._written_reasons: set[str] = set()
 
-    def format(self, reply: Reply) -> str:
+    def format(self, reply: Reply) -> Text:
         """Return the message about a finished reply; empty if it did not fail."""
         if reply.failure is None:
             if reply.text:
                 self._written_reasons.clear()
-            return ""
+            return verbatim("")
         if not reply.unsaid:
             return reply.failure
-        words = f"{UNSPOKEN_PREFIX} {reply.unsaid}"
+        words = UNSPOKEN.fill(words=verbatim(reply.unsaid))
         if reply.failure in self._written_reasons:
             return words
         self._written_reasons.add(reply.failure)
-        return f"{reply.failure}\n{words}"
+        return joined((reply.failure, words), "\n")
 
 
 class ReplyRecorder:

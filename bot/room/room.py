@@ -15,6 +15,7 @@ import structlog
 
 from bot import events
 from bot.channel.port import ChatError, ListenRequest
+from bot.dropped_sounds import reasons_text
 from bot.memory.recall import RecallScope
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.catch_up_offers import CatchUpOffers
@@ -30,7 +31,6 @@ from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
-from voice.errors import LinkError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -177,7 +177,7 @@ class Room:
                 self._conversation.participation_status(),
                 Text("I answer with {responder}.", responder=self._conversation.responder_name),
                 self._conversation.voice_status(),
-                verbatim(self._services.health()),
+                self._services.health(),
             )
         )
 
@@ -405,7 +405,7 @@ class Room:
         if link.removed:
             self.close("expelled")
             return
-        raise LinkError(reason)
+        raise reason
 
     # -- events ---------------------------------------------------------------------------------------------
 
@@ -461,7 +461,7 @@ class Room:
 
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
-        self._observe(events.Problem(where, str(error), self._clock.monotonic()))
+        self._observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
 
 
 def _session_is_over(longest_h: float) -> Text:
@@ -491,5 +491,5 @@ def _dropped_sentence(conversation: Conversation) -> Text:
     return Text(
         "I left out {sounds} ({reasons}).",
         sounds=counted(dropped.total(), "{count} sound", "{count} sounds"),
-        reasons=", ".join(f"{number} {reason.replace('_', ' ')}" for reason, number in dropped.most_common()),
+        reasons=reasons_text(dropped),
     )

@@ -14,6 +14,7 @@ from bot.room.notice import ListeningNotice
 from bot.room.server_voice import UsualVoice
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.settings import DEFAULT_NOTICE
+from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ class RoomServices:
     asr: AsrSettings
     speaking: SpeakingSettings
     # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
-    responder_name: str
+    responder_name: Text
     # After this time a reply that has not begun to sound is given up.
     reply_timeout_s: float = 20.0
     # What people are told when the bot joins them.
@@ -107,7 +108,7 @@ class RoomServices:
     # What people may read of the memory; None: nothing.
     readable: ReadableMemory | None = None
     # Returns plain sentences about the parts that do not work at present.
-    health: Callable[[], str] = str
+    health: Callable[[], Text] = lambda: verbatim("")
     # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
     show_live: Callable[
         [SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from voice.listening.coalesce import is_sound_effect
@@ -169,8 +170,8 @@ class TurnRecorder:
             if not self._store_failing:
                 self._store_failing = True
                 log.error("turn_not_stored", seq=turn.seq, problem=error)  # noqa: TRY400 - the sentence says it
-                self._observe(events.Problem("store", str(error), self._clock.monotonic()))
-                await self._place.write(f"I cannot store what is said: {error}")
+                self._observe(events.Problem("store", sentence_of(error), self._clock.monotonic()))
+                await self._place.write(Text("I cannot store what is said: {error}", error=sentence_of(error)))
         self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))
         return turn
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from bot.texts.text import Text, verbatim
 from voice.circuit_breaker import CircuitBreaker
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
@@ -45,7 +46,7 @@ class ScreenReaders(Protocol):
         """Return whether a model describes screens. Each look costs, so looks come at intervals."""
 
     @property
-    def limitation(self) -> str:
+    def limitation(self) -> Text:
         """Return why the chosen reader is not fully used, a plain sentence; empty if it is."""
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
@@ -68,9 +69,9 @@ class OcrOnlyReaders:
         self._decoder = decoder
 
     @property
-    def limitation(self) -> str:
+    def limitation(self) -> Text:
         """See `ScreenReaders.limitation`."""
-        return ""
+        return verbatim("")
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `ScreenReaders.read`."""
@@ -113,16 +114,16 @@ class ModelWithOcrFallback(OcrOnlyReaders):
         self._breaker = CircuitBreaker(failure_threshold=1, open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S)
 
     @property
-    def limitation(self) -> str:
+    def limitation(self) -> Text:
         """Return why the model is not asked now; empty if it is."""
         if self._is_open():
-            return f"Only the text is read at present: {self._breaker.problem}"
+            return Text("Only the text is read at present: {why}", why=self._breaker.problem)
         if self._ceiling_logged:
-            return (
+            return Text(
                 "Only the text is read at present: the vision model has looked as often as it may in an hour "
                 "(screen.max_looks_per_hour)."
             )
-        return ""
+        return verbatim("")
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """Ask the model, or else read the text. Raises `VisionError` if that fails too."""
@@ -132,7 +133,7 @@ class ModelWithOcrFallback(OcrOnlyReaders):
         def next_request() -> VisionRequest:
             nonlocal failures_before
             if not self._may_ask():
-                raise VisionError("The vision model is not asked at present.")
+                raise VisionError(Text("The vision model is not asked at present."))
             request = latest()
             self._breaker.admits(self._monotonic())
             self._looked_at.append(self._monotonic())
@@ -150,7 +151,12 @@ class ModelWithOcrFallback(OcrOnlyReaders):
             except TimeoutError:
                 self._record_failure(
                     failures_before,
-                    VisionError(f"The vision model did not answer within {self._urgent_timeout_s:g} s."),
+                    VisionError(
+                        Text(
+                            "The vision model did not answer within {seconds:g} s.",
+                            seconds=self._urgent_timeout_s,
+                        )
+                    ),
                 )
             except VisionError as error:
                 self._record_failure(failures_before, error)
@@ -164,7 +170,7 @@ class ModelWithOcrFallback(OcrOnlyReaders):
         once.
         """
         if failures_before == self._breaker.failures:
-            open_s = self._breaker.record_failure(self._monotonic(), str(problem))
+            open_s = self._breaker.record_failure(self._monotonic(), problem)
             log.warning("screen_model_failed", problem=problem, open_s=open_s)
 
     def _is_open(self) -> bool:

@@ -24,7 +24,7 @@ from bot.screen.messages import (
     format_share_start,
 )
 from bot.screen.share import MisbehavedError, Share
-from bot.texts.text import Text, counted, joined, verbatim
+from bot.texts.text import Text, counted, joined
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
 from voice.screen.notes import ScreenNoteReason
@@ -333,7 +333,7 @@ class RoomScreens:
                     minutes=_minutes(self._clock.monotonic() - sharer.share.began_at),
                     notes=counted(sharer.notes, "{count} note", "{count} notes"),
                 ),
-                verbatim(sharer.share.trouble or ""),
+                sharer.share.trouble,
             )
         return (
             joined(sentences) if sentences else Text("Nobody shares a screen with me. /watch start gives you a link.")

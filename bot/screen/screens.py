@@ -13,7 +13,7 @@ import structlog
 
 from bot.screen.messages import END_MESSAGES, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.room import RoomScreens
-from bot.texts.text import Text
+from bot.texts.text import Text, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks, new_key
 
@@ -33,15 +33,20 @@ log = structlog.get_logger()
 
 # Seconds within which a link has to be opened.
 LINK_VALID_S = 300.0
-NEW_LINK = "Type /watch start in Discord for a new link."
 _REFUSALS = {
-    LinkRefusal.MALFORMED: "This link is incomplete. Open it from Discord again, or type /watch start for a new one.",
-    LinkRefusal.FORGED: f"This link is not one of mine, or I was restarted since. {NEW_LINK}",
-    LinkRefusal.EXPIRED: f"This link has expired. {NEW_LINK}",
-    LinkRefusal.USED: f"This link has been used already; each is good once. {NEW_LINK}",
-    LinkRefusal.ENDED: f"This share is over. {NEW_LINK}",
+    LinkRefusal.MALFORMED: Text(
+        "This link is incomplete. Open it from Discord again, or type /watch start for a new one."
+    ),
+    LinkRefusal.FORGED: Text(
+        "This link is not one of mine, or I was restarted since. Type /watch start in Discord for a new link."
+    ),
+    LinkRefusal.EXPIRED: Text("This link has expired. Type /watch start in Discord for a new link."),
+    LinkRefusal.USED: Text(
+        "This link has been used already; each is good once. Type /watch start in Discord for a new link."
+    ),
+    LinkRefusal.ENDED: Text("This share is over. Type /watch start in Discord for a new link."),
 }
-_ABSENT = "You are not in the voice channel any more. Join it, then type /watch start again."
+_ABSENT = Text("You are not in the voice channel any more. Join it, then type /watch start again.")
 
 
 class ShareObserver(Protocol):
@@ -146,7 +151,7 @@ class Screens:
             sharer = await room.welcome(person, claim.nonce)
         except ScreenError as error:
             self._links.end(claim.nonce)
-            raise NotAdmittedError("full", str(error)) from error
+            raise NotAdmittedError("full", sentence_of(error)) from error
         return self._connect(room, sharer, admission.resume_secret)
 
     async def readmit(self, resume_secret: str) -> ScreenPageConnection:
@@ -166,7 +171,9 @@ class Screens:
         room = self._rooms.get(claim.guild_id)
         if room is None or room.session_id != claim.session_id:
             self._links.end(claim.nonce)
-            raise NotAdmittedError("closed", f"I have left that voice channel. {NEW_LINK}")
+            raise NotAdmittedError(
+                "closed", Text("I have left that voice channel. Type /watch start in Discord for a new link.")
+            )
         return room
 
     def _connect(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> ScreenPageConnection:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.texts.text import Text, sentence_of, verbatim
 from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
 from voice.screen.note_schedule import LookIntervals, PendingChange
@@ -74,7 +75,7 @@ class Share:
         settings: ScreenSettings,
         clock: Clock,
         on_note: Callable[[ScreenNote], Awaitable[None]],
-        on_trouble: Callable[[str], None],
+        on_trouble: Callable[[Text], None],
         over: Callable[[], bool] = lambda: False,
     ) -> None:
         self.who = who
@@ -103,11 +104,11 @@ class Share:
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
         self._failing = False
-        self._trouble = ""
+        self._trouble = verbatim("")
         self.counts: Counter[str] = Counter()
 
     @property
-    def trouble(self) -> str:
+    def trouble(self) -> Text:
         """Return why the screen can't be read now, a plain sentence; empty if it can."""
         return self._trouble
 
@@ -155,7 +156,7 @@ class Share:
         except FrameRefusedError as error:
             return error.reason.value
         except VisionError as error:
-            self._report_trouble(str(error))
+            self._report_trouble(sentence_of(error))
             return UNDECODED
         self._frame, self._shown, self._stale = frame, True, False
         verdict = self._gate.look(frame.luma)
@@ -254,7 +255,7 @@ class Share:
         if not self._failing:
             self._failing = True
             log.warning("screen_not_read", problem=error)
-        self._report_trouble(str(error))
+        self._report_trouble(sentence_of(error))
         pending = self._unread()
         if pending.change is ChangeKind.FIRST:
             nothing = ReadFrame(
@@ -265,7 +266,7 @@ class Share:
         self._pending = pending
         await self._clock.sleep(FAILURE_PAUSE_S)
 
-    def _report_trouble(self, sentence: str) -> None:
+    def _report_trouble(self, sentence: Text) -> None:
         if sentence != self._trouble:
             self._trouble = sentence
             self._on_trouble(sentence)
@@ -321,9 +322,9 @@ class Share:
         """Return the latest picture of the current screen. Raises `NoPictureError`."""
         self._refuse_when_over()
         if self._frame is None or not self._shown or self._stale:
-            raise NoPictureError("No picture of the screen has come yet. Ask again in a moment.")
+            raise NoPictureError(Text("No picture of the screen has come yet. Ask again in a moment."))
         return self._frame
 
     def _refuse_when_over(self) -> None:
         if self._over():
-            raise NoPictureError("The share is over.")
+            raise NoPictureError(Text("The share is over."))

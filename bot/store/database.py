@@ -23,6 +23,7 @@ from bot.private_files import make_private_files, make_private_folder
 from bot.store.failures import FAILURES, store_failure
 from bot.store.migrations.upgrade import HEAD, migrate, too_new
 from bot.store.reader import ThreadedReader
+from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -212,4 +213,10 @@ def verify_database_file(path: Path) -> None:
     except FAILURES as exc:
         raise store_failure(exc, path) from exc
     if verdict != "ok":
-        raise StoreError(f"{path} is damaged ({verdict}). Stop the bot and restore a backup, or move the file away.")
+        raise StoreError(
+            Text(
+                "{path} is damaged ({verdict}). Stop the bot and restore a backup, or move the file away.",
+                path=str(path),
+                verdict=verdict,
+            )
+        )

@@ -8,29 +8,45 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # Keyed by the primary part of SQLite's result code (https://www.sqlite.org/rescode.html).
-_SENTENCES: dict[str, str] = {
-    "SQLITE_FULL": "The disk is full, so nothing more can be stored in {path}. Free some space, or set "
-    "storage.data_dir to another disk.",
-    "SQLITE_READONLY": "{path} cannot be written. Give the user that runs the bot write access to the file and its "
-    "directory, or set storage.data_dir to another directory.",
-    "SQLITE_BUSY": "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
-    "wait until it has finished.",
-    "SQLITE_LOCKED": "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
-    "wait until it has finished.",
-    "SQLITE_CORRUPT": "{path} is damaged. Stop the bot and restore a backup, or try `sqlite3 {path} .recover`; or move "
-    "the file away to begin with an empty one.",
-    "SQLITE_NOTADB": "{path} is not a database. Move the file away, or set storage.data_dir to another directory.",
-    "SQLITE_CANTOPEN": "{path} cannot be opened. Check that its directory exists and that the user that runs the bot "
-    "may write there.",
-    "SQLITE_PERM": "{path} may not be opened. Give the user that runs the bot access to the file and its directory.",
-    "SQLITE_IOERR": "The disk failed while {path} was read or written. Look at the machine's disk and its log.",
-    "SQLITE_NOMEM": "There is no memory left for {path}. Free some memory and start the bot again.",
+_SENTENCES: dict[str, Text] = {
+    "SQLITE_FULL": Text(
+        "The disk is full, so nothing more can be stored in {path}. Free some space, or set "
+        "storage.data_dir to another disk."
+    ),
+    "SQLITE_READONLY": Text(
+        "{path} cannot be written. Give the user that runs the bot write access to the file and its "
+        "directory, or set storage.data_dir to another directory."
+    ),
+    "SQLITE_BUSY": Text(
+        "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
+        "wait until it has finished."
+    ),
+    "SQLITE_LOCKED": Text(
+        "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
+        "wait until it has finished."
+    ),
+    "SQLITE_CORRUPT": Text(
+        "{path} is damaged. Stop the bot and restore a backup, or try `sqlite3 {path} .recover`; or move "
+        "the file away to begin with an empty one."
+    ),
+    "SQLITE_NOTADB": Text(
+        "{path} is not a database. Move the file away, or set storage.data_dir to another directory."
+    ),
+    "SQLITE_CANTOPEN": Text(
+        "{path} cannot be opened. Check that its directory exists and that the user that runs the bot may write there."
+    ),
+    "SQLITE_PERM": Text(
+        "{path} may not be opened. Give the user that runs the bot access to the file and its directory."
+    ),
+    "SQLITE_IOERR": Text("The disk failed while {path} was read or written. Look at the machine's disk and its log."),
+    "SQLITE_NOMEM": Text("There is no memory left for {path}. Free some memory and start the bot again."),
 }
 
 
@@ -46,7 +62,10 @@ def store_failure(error: BaseException, path: Path) -> StoreError:
         return error
     if isinstance(error, TimeoutError):
         return StoreError(
-            f"{path} did not answer in time. The machine's disk may be overloaded or stalled: look at it."
+            Text(
+                "{path} did not answer in time. The machine's disk may be overloaded or stalled: look at it.",
+                path=str(path),
+            )
         )
     cause: BaseException | None = error
     if isinstance(error, DBAPIError):
@@ -57,12 +76,18 @@ def store_failure(error: BaseException, path: Path) -> StoreError:
             name = "SQLITE_FULL"
         for primary, sentence in _SENTENCES.items():
             if name == primary or name.startswith(primary + "_"):
-                return StoreError(sentence.format(path=path))
+                return StoreError(sentence.fill(path=str(path)))
     if isinstance(error, OSError):
-        return StoreError(f"{path} cannot be used: {error.strerror or error}. Check storage.data_dir and its rights.")
+        return StoreError(
+            Text(
+                "{path} cannot be used: {reason}. Check storage.data_dir and its rights.",
+                path=str(path),
+                reason=error.strerror or type(error).__name__,
+            )
+        )
     # Never str(error): SQLAlchemy includes the statement and its parameters, which may hold speech.
     what = f"{type(cause).__name__}: {cause}" if isinstance(cause, sqlite3.Error) else type(error).__name__
-    return StoreError(f"{path} refused a request ({what}).")
+    return StoreError(Text("{path} refused a request ({what}).", path=str(path), what=what))
 
 
 def _disk_is_full(path: Path) -> bool:

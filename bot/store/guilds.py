@@ -12,6 +12,7 @@ from sqlalchemy import and_, delete, select, update
 
 from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.store.tables import guild_settings, hearing_opt_outs
+from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import Mode
 
@@ -67,16 +68,23 @@ def _choice(row: Row[Any]) -> GuildChoice:
         mode = None if row.compaction_mode is None else Mode(row.compaction_mode)
     except ValueError as exc:
         raise StoreError(
-            f"Guild {row.guild_id} has a mode of memory that this Roomtone does not know: {row.compaction_mode!r}. "
-            "Choose one by /rolling-context."
+            Text(
+                "Guild {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one "
+                "by /rolling-context.",
+                guild_id=str(row.guild_id),
+                mode=repr(row.compaction_mode),
+            )
         ) from exc
     try:
         voice_mode = None if row.voice_mode is None else VoiceMode(row.voice_mode)
         wake_names = None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names))
     except ValueError as exc:
         raise StoreError(
-            f"What guild {row.guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and "
-            "/wake-names."
+            Text(
+                "What guild {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and "
+                "/wake-names.",
+                guild_id=str(row.guild_id),
+            )
         ) from exc
     silence = Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until)
     return GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence, row.persona)

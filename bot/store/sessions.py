@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import case, delete, exists, func, select, update
 
 from bot.store.tables import add_once, sessions, turns
+from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import SessionId
 
@@ -94,7 +95,11 @@ class Sessions:
                     update(sessions).where(sessions.c.id == begun, free).values(of_channel)
                 )
                 if taken.rowcount == 0:
-                    raise StoreError(f"Session {begun} belongs to another channel or has ended. Choose another name.")
+                    raise StoreError(
+                        Text(
+                            "Session {begun} belongs to another channel or has ended. Choose another name.", begun=begun
+                        )
+                    )
             session = await _one(connection, _open_in(guild_id, channel_id))
             assert session is not None, "the row was written above"
             return OpenedSession(session, resumed=not new)

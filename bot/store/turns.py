@@ -19,6 +19,7 @@ from bot.store.history import chapters_of, rerender_summary
 from bot.store.indexing import index_source
 from bot.store.tables import add_once, chapters, landings, notes, segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import drop_record
+from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Seq, TurnKind
 from compaction.ports import StoredMemory
@@ -86,8 +87,12 @@ class SqlTurnStore:
             stored = await _turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
             if stored != (turn,) and not _is_remainder(turn, stored):
                 raise StoreError(
-                    f"Turn {turn.seq} of session {session_id} is stored already with other content. Two processes "
-                    "seem to write the same session: stop one of them."
+                    Text(
+                        "Turn {seq} of session {session_id} is stored already with other content. Two processes seem "
+                        "to write the same session: stop one of them.",
+                        seq=turn.seq,
+                        session_id=session_id,
+                    )
                 )
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
@@ -142,8 +147,13 @@ class SqlTurnStore:
                 return
             if (session.cursor, session.revision) != (state.cursor, state.revision):
                 raise StoreError(
-                    f"Session {session_id} cannot end at revision {state.revision}: revision {session.revision} is "
-                    "stored. Two processes seem to hold the same session: stop one of them."
+                    Text(
+                        "Session {session_id} cannot end at revision {revision}: revision {stored} is stored. Two "
+                        "processes seem to hold the same session: stop one of them.",
+                        session_id=session_id,
+                        revision=state.revision,
+                        stored=session.revision,
+                    )
                 )
             if segment is not None:
                 await _add_segment(connection, session_id, segment)

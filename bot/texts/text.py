@@ -11,6 +11,8 @@ import string
 from typing import TYPE_CHECKING, Any, Self
 
 from bot.texts.catalogue import ENGLISH, Catalogue, catalogue
+from compaction.errors import CompactionError
+from voice.errors import VoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 class Text(str):
     """One sentence or more. `english`: a literal with `{placeholders}`, the key of the catalogue. `values`: what fills
-    them: numbers (written as the language writes them), other texts (translated), or anything else as it is.
+    them: numbers (written as the language writes them), other texts and errors (translated), or anything else as it is.
 
     An id is a number that nobody counts: give it as `str`.
     """
@@ -60,7 +62,11 @@ def verbatim(text: str) -> Text:
 def sentence_of(error: BaseException) -> Text:
     """Return the sentence of one of our errors; it is translated if it was raised with a `Text`."""
     first = error.args[0] if len(error.args) == 1 else None
-    return first if isinstance(first, Text) else verbatim(str(error))
+    if isinstance(first, Text):
+        return first
+    if isinstance(error, VoiceError | CompactionError):
+        return Text(error.template, **error.values)
+    return verbatim(str(error))
 
 
 def in_language(text: str, language: str) -> str:
@@ -90,6 +96,8 @@ class _Formatter(string.Formatter):
         self._language = language
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, BaseException):
+            value = sentence_of(value)
         if isinstance(value, str):
             return in_language(value, self._language)
         if isinstance(value, int | float) and not isinstance(value, bool):

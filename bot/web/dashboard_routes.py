@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import web
 
+from bot.texts.text import Text
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import LoginRefusedError, NotShownError
 from bot.web.refusals import WebRefusal
@@ -229,7 +230,7 @@ class DashboardRoutes:
     def _reply(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
         turn = _number(request.match_info["turn"])
         if turn is None:
-            raise NotShownError("A reply is named by the number of its turn.")
+            raise NotShownError(Text("A reply is named by the number of its turn."))
         return self._dashboard.reply(viewer, request.match_info["session"], int(turn))
 
     def _search(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:

@@ -10,11 +10,13 @@ from bot.errors import BotError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from bot.texts.text import Text
+
 
 class NotAdmittedError(BotError):
     """A page may not share. `reason`: one word for the page. The message is a plain sentence for the person."""
 
-    def __init__(self, reason: str, sentence: str) -> None:
+    def __init__(self, reason: str, sentence: Text) -> None:
         super().__init__(sentence)
         self.reason = reason
 

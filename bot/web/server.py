@@ -14,6 +14,7 @@ import structlog
 from aiohttp import web
 
 from bot.errors import SetupError
+from bot.texts.text import Text
 from bot.web.connection import WebConnection
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import LOGIN_PATH, MAX_BODY_BYTES, DashboardRoutes
@@ -78,7 +79,9 @@ class WebServer:
         try:
             self._proxies = TrustedProxies(settings.trusted_proxies)
         except ProxyError as error:
-            raise SetupError(f"web.trusted_proxies holds an invalid address or network: {error}.") from error
+            raise SetupError(
+                Text("web.trusted_proxies holds an invalid address or network: {error}.", error=error)
+            ) from error
         self._starting = asyncio.Lock()
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
@@ -87,7 +90,7 @@ class WebServer:
             self._site = Site.of(settings.public_url, port=settings.port)
         except ValueError as error:
             raise SetupError(
-                "web.public_url is not a valid address. Set it to one like https://watch.example.org."
+                Text("web.public_url is not a valid address. Set it to one like https://watch.example.org.")
             ) from error
         self._sockets: set[web.WebSocketResponse] = set()
         self._pages = OpenPages[WebConnection]()
@@ -162,8 +165,13 @@ class WebServer:
             except OSError as error:
                 await runner.cleanup()
                 raise SetupError(
-                    f"My web pages cannot listen on {self._settings.host}:{self._settings.port} ({error.strerror}). "
-                    "Choose another web.port, or end what uses it."
+                    Text(
+                        "My web pages cannot listen on {host}:{port} ({reason}). Choose another web.port, or end "
+                        "what uses it.",
+                        host=self._settings.host,
+                        port=str(self._settings.port),
+                        reason=error.strerror,
+                    )
                 ) from error
             self._runner, self._listening = runner, listening
             self._port = listening.sockets[0].getsockname()[1]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.room.notice import Recipient
+from bot.texts.text import Text
 from bot.wiring.speech_models import speaks_by_endpoint
 from voice.endpoint import address
 
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
     from bot.wiring.settings import BotSettings
 
-SOUND = "the sound of your voice"
-WORDS = "what is said, as text"
-ANSWERS = "what I say, as text"
-PICTURES = "pictures of shared screens"
-TOOL_QUESTIONS = "what I ask my tools"
+SOUND = Text("the sound of your voice")
+WORDS = Text("what is said, as text")
+ANSWERS = Text("what I say, as text")
+PICTURES = Text("pictures of shared screens")
+TOOL_QUESTIONS = Text("what I ask my tools")
 
 
 def recipients(settings: BotSettings) -> tuple[Recipient, ...]:
@@ -30,24 +31,30 @@ def recipients(settings: BotSettings) -> tuple[Recipient, ...]:
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
     if settings.realtime.enabled:
         for what in (SOUND, WORDS):
-            yield Recipient(what, _host(settings.realtime.base_url), f"speech-to-speech {settings.realtime.model}")
+            yield Recipient(
+                what, _host(settings.realtime.base_url), Text("speech-to-speech {model}", model=settings.realtime.model)
+            )
     if settings.asr.engine == "endpoint":
-        yield Recipient(SOUND, _host(settings.asr.base_url), f"recogniser {settings.asr.endpoint_model}")
+        yield Recipient(
+            SOUND, _host(settings.asr.base_url), Text("recogniser {model}", model=settings.asr.endpoint_model)
+        )
     if settings.llm.configured:
         for llm in (settings.llm, *settings.llm.fallbacks()):
-            yield Recipient(WORDS, _host(llm.base_url), f"language model {llm.model}")
+            yield Recipient(WORDS, _host(llm.base_url), Text("language model {model}", model=llm.model))
     if settings.recall.embedder == "endpoint" or (settings.recall.embedder == "auto" and settings.recall.base_url):
-        yield Recipient(WORDS, _host(settings.recall.base_url), f"search {settings.recall.model}")
+        yield Recipient(WORDS, _host(settings.recall.base_url), Text("search {model}", model=settings.recall.model))
     if speaks_by_endpoint(settings.speaking):
-        yield Recipient(ANSWERS, _host(settings.speaking.base_url), f"voice {settings.speaking.model}")
+        yield Recipient(
+            ANSWERS, _host(settings.speaking.base_url), Text("voice {model}", model=settings.speaking.model)
+        )
     if settings.speaking.moderation == "endpoint":
-        yield Recipient(ANSWERS, _host(settings.llm.base_url), "moderation")
+        yield Recipient(ANSWERS, _host(settings.llm.base_url), Text("moderation"))
     if settings.screen.enabled and settings.screen.model:
         where = _host(settings.screen.base_url or settings.llm.base_url)
-        yield Recipient(PICTURES, where, f"vision model {settings.screen.model}")
+        yield Recipient(PICTURES, where, Text("vision model {model}", model=settings.screen.model))
     for server in settings.mcp.servers:
         if server.url and server.tools:
-            yield Recipient(TOOL_QUESTIONS, _host(server.url), f"tools of {server.name}")
+            yield Recipient(TOOL_QUESTIONS, _host(server.url), Text("tools of {server}", server=server.name))
 
 
 def _host(base_url: str) -> str:

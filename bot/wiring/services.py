@@ -32,6 +32,7 @@ from bot.store.servers import SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
+from bot.texts.text import Text
 from bot.wiring.dashboard import history_for
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.recipients import recipients
@@ -154,7 +155,11 @@ async def open_services(
         withheld=participation.opted_out_of,
     )
     instructions = SystemPrompt(settings.brain.name, settings.brain.instructions)
-    responder_name = f"the language model {model.model}" if model else "what I heard, without a language model"
+    responder_name = (
+        Text("the language model {model}", model=model.model)
+        if model
+        else Text("what I heard, without a language model")
+    )
     return RoomServices(
         sessions=stores.sessions,
         open_memory=memory_factory(turns, summariser_of, settings, policy, clock, in_use=stores.in_use),
@@ -249,7 +254,7 @@ def _realtime(
     *,
     instructions: SystemPrompt,
     recognizer: Recognizer,
-    fallback_name: str,
+    fallback_name: Text,
     zone: tzinfo,
     clock: Clock,
     observe: events.Observer,

@@ -18,6 +18,7 @@ from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.server_voice import ServerVoice
+from bot.texts.text import Text
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import WhisperEngine
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # What happens instead of speaking when there is no voice.
-IN_WRITING = "I write what I want to say"
+IN_WRITING = Text("I write what I want to say")
 NOT_LOADED = HealthFault(
     FaultKind.MODELS,
     "The speech model is not loaded: it failed and is loaded again with the next sentence. `roomtone doctor` tries it.",
@@ -113,12 +114,16 @@ async def open_recognizer(
             return
         both = FallbackRecognizer(remote, local)
         if health is not None:
-            health.add_check(partial(_recognizer_problems, both, f"the speech recogniser {settings.endpoint_model}"))
+            health.add_check(
+                partial(
+                    _recognizer_problems, both, Text("The speech recogniser {model}", model=settings.endpoint_model)
+                )
+            )
         yield both
 
 
-def _recognizer_problems(recognizer: FallbackRecognizer, what: str) -> list[DegradedPart]:
-    return [] if recognizer.outage is None else [DegradedPart(what, "the local one hears", recognizer.outage)]
+def _recognizer_problems(recognizer: FallbackRecognizer, what: Text) -> list[DegradedPart]:
+    return [] if recognizer.outage is None else [DegradedPart(what, Text("the local one hears"), recognizer.outage)]
 
 
 def _not_loaded(recognizer: QueuedRecognizer) -> list[HealthFault]:
@@ -141,10 +146,14 @@ async def open_synthesizer(
         if not speaks_by_endpoint(settings):
             embedded = await _embedded_voice(stack, settings, models)
             if health is not None and isinstance(embedded, _NoVoice):
-                health.add_missing("my voice", instead=IN_WRITING, problem=embedded.reason)
+                health.add_missing(Text("My voice"), instead=IN_WRITING, problem=embedded.reason)
             yield embedded
             return
-        stand_in = _NoVoice("") if settings.fallback == "none" else await _embedded_voice(stack, settings, models)
+        stand_in = (
+            _NoVoice(SynthesisError(""))
+            if settings.fallback == "none"
+            else await _embedded_voice(stack, settings, models)
+        )
         # Imported here because the library takes a second to load.
         from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 
@@ -160,8 +169,8 @@ async def open_synthesizer(
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         voice = FallbackSynthesizer(remote, stand_in)
         if health is not None:
-            instead = IN_WRITING if isinstance(stand_in, _NoVoice) else "the embedded voice speaks"
-            health.add_check(partial(_voice_problems, voice, f"the voice {settings.model}", instead))
+            instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("the embedded voice speaks")
+            health.add_check(partial(_voice_problems, voice, Text("The voice {model}", model=settings.model), instead))
         yield voice
 
 
@@ -200,7 +209,7 @@ def _is_usual(name: str, settings: SpeakingSettings) -> bool:
     return name == DEFAULT_VOICE.name and not speaks_by_endpoint(settings)
 
 
-def _voice_problems(voice: FallbackSynthesizer, what: str, instead: str) -> list[DegradedPart]:
+def _voice_problems(voice: FallbackSynthesizer, what: Text, instead: Text) -> list[DegradedPart]:
     return [] if voice.outage is None else [DegradedPart(what, instead, voice.outage)]
 
 
@@ -218,16 +227,16 @@ async def _embedded_voice(stack: AsyncExitStack, settings: SpeakingSettings, mod
         return await stack.enter_async_context(voice)
     except SynthesisError as error:
         log.warning("no_voice", problem=error)
-        return _NoVoice(str(error))
+        return _NoVoice(error)
 
 
 class _NoVoice:
     """A synthesiser that fails every sentence with the reason, so that the sentence is written instead."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: SynthesisError) -> None:
         self.reason = reason
 
     async def stream(self, _text: str) -> AsyncGenerator[AudioChunk, None]:
         for sound in _NO_SOUND:
             yield sound
-        raise SynthesisError(self.reason)
+        raise SynthesisError("{why}", why=self.reason)

@@ -340,7 +340,9 @@ class Compactor:
         stored = await self._outbox.turns(first_context_turn(run.start), run.end)
         found = sum(turn.seq >= run.start for turn in stored)
         if found != run.batch_size:
-            raise StoreError(f"Of turns {run.start} to {run.end - 1} only {found} are stored.")
+            raise StoreError(
+                "Of turns {start} to {end} only {found} are stored.", start=run.start, end=run.end - 1, found=found
+            )
         return request_for_repair(run, segment_id, stored, self._view.ledger, strategy=self._settings.strategy)
 
     def _result(self, run: Run, request: FoldRequest | ChapterRequest, fold: Fold | ChapterFold) -> FoldResult:

@@ -130,4 +130,4 @@ class Outbox:
             async with asyncio.timeout(self._timeout_s):
                 return await write
         except TimeoutError as exc:
-            raise StoreError(f"The store gave no answer within {self._timeout_s:g} seconds.") from exc
+            raise StoreError("The store gave no answer within {seconds:g} seconds.", seconds=self._timeout_s) from exc

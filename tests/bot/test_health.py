@@ -7,10 +7,14 @@ import asyncio
 import pytest
 
 from bot.health import STARTING, DegradedPart, FaultKind, Health, HealthFault, format_degraded_part
+from bot.texts.text import Text, verbatim
 from tests.fakes.clock import FakeClock
 from voice.circuit_breaker import Outage
+from voice.errors import VoiceError
 
-PROBLEM = "The voice kokoro at http://a/v1 cannot be reached. Check speaking.base_url and that the server is running."
+PROBLEM = VoiceError(
+    "The voice kokoro at http://a/v1 cannot be reached. Check speaking.base_url and that the server is running."
+)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +30,9 @@ PROBLEM = "The voice kokoro at http://a/v1 cannot be reached. Check speaking.bas
 )
 def test_degraded_part_is_described_in_plain_words(since: float, until: float | None, expected: str) -> None:
     """The sentence contains the part, the duration, the fallback, the next try and the remedy."""
-    part = DegradedPart("the voice kokoro", "Bea speaks", Outage(since, until, PROBLEM))
+    part = DegradedPart(
+        Text("The voice {model}", model="kokoro"), verbatim("Bea speaks"), Outage(since, until, PROBLEM)
+    )
     assert format_degraded_part(part, 1000.0) == f"The voice kokoro {expected} {PROBLEM}"
 
 
@@ -35,7 +41,7 @@ def test_missing_part_stays_missing() -> None:
     clock = FakeClock()
     health = Health(clock)
     clock.advance(10.0)
-    health.add_missing("my voice", instead="I write", problem="There is none.")
+    health.add_missing(Text("My voice"), instead=verbatim("I write"), problem=VoiceError("There is none."))
     clock.advance(600.0)
     assert health.summary() == "My voice has not worked for 10 minutes; I write. There is none."
 
@@ -47,7 +53,10 @@ def test_summary_names_every_degraded_part() -> None:
     health.add_check(list)
     health.add_check(lambda: found)
     assert health.summary() == ""
-    found += [DegradedPart(what, "I wait", Outage(0.0, None, "")) for what in ("one", "another")]
+    found += [
+        DegradedPart(verbatim(what), verbatim("I wait"), Outage(0.0, None, VoiceError("")))
+        for what in ("One", "Another")
+    ]
     clock.advance(3.0)
     assert health.summary() == "One has not worked for 3 seconds; I wait. Another has not worked for 3 seconds; I wait."
 
@@ -69,7 +78,7 @@ def test_degraded_parts_are_no_faults() -> None:
     """A part with a stand-in does not keep the bot from its work; it is counted."""
     health = Health(FakeClock())
     health.started()
-    health.add_missing("my voice", instead="I write", problem="There is none.")
+    health.add_missing(Text("My voice"), instead=verbatim("I write"), problem=VoiceError("There is none."))
     assert (health.degraded_count(), health.faults()) == (1, [])
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from bot.screen.readers import ScreenReaders
     from bot.screen.room import RoomScreens
+    from bot.texts.text import Text
     from compaction.model import Note, Turn
     from voice.screen.frame import ScreenFrame
     from voice.screen.port import LatestRequest, VisionReading
@@ -150,7 +151,7 @@ class KeptReaders:
         return self._readers.by_model
 
     @property
-    def limitation(self) -> str:
+    def limitation(self) -> Text:
         """See `ScreenReaders.limitation`."""
         return self._readers.limitation
 

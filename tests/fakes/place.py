@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.channel.port import ChatError, Person
 from tests.fakes.chat import FakeChat
+from voice.errors import LinkError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from bot.channel.port import Card
     from bot.texts.text import Text
     from compaction.memory.digest import Digest
-    from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -28,7 +28,7 @@ class FakeLink:
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
         self.hear = sink
-        self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
         self.frames_sent = 0
         self.pulling = True
         self.removed = False
@@ -39,9 +39,9 @@ class FakeLink:
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
         """Break the connection for good. `removed` means that somebody removed the bot from the channel."""
         self.removed = removed
-        self._lost.set_result(reason)
+        self._lost.set_result(LinkError(reason))
 
-    async def lost(self) -> str:
+    async def lost(self) -> LinkError:
         """Wait until the connection is lost and return the reason."""
         return await self._lost
 
@@ -92,6 +92,7 @@ class FakePlace:
         self.channel_id = channel_id
         self.name = "Lounge"
         self.guild_name = "The Lantern Society"
+        self.language = "en"
         self.people = list(people)
         self.written: list[str] = []
         self.recaps: list[Digest] = []
@@ -133,11 +134,11 @@ class FakePlace:
         self.asked_by.append(asker_id)
         return self.chat
 
-    async def write(self, sentence: str) -> None:
+    async def write(self, sentence: Text) -> None:
         """Store a sentence that the bot writes."""
         self.written.append(sentence)
 
-    async def write_notice(self, text: str, *, asks: bool = False) -> bool:
+    async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Store a notice, unless the test forbids it."""
         if self.writable:
             self.notices.append(text)

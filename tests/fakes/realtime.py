@@ -56,7 +56,7 @@ class FakeRealtime:
     def fail(self, sentence: str, *, lasting: bool = False) -> None:
         """Report that the session has failed."""
         self.usable = False
-        self._on_event(RealtimeFailed(sentence, lasting=lasting))
+        self._on_event(RealtimeFailed(RealtimeError(sentence), lasting=lasting))
 
     def restore(self) -> None:
         """Report that the session works again, with a new conversation."""

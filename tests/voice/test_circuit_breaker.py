@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.circuit_breaker import FAILURE_THRESHOLD, OPEN_S, TRIAL_S, CircuitBreaker, CircuitState, Outage
+from voice.errors import VoiceError
 
 FIRST_OPEN_S = 15.0
 LONGEST_OPEN_S = 300.0
@@ -47,6 +48,8 @@ GROWING = [
     (1092.0, "fail", 15.0),
 ]
 
+AWAY, SLOW = VoiceError("It is away."), VoiceError("It is slow.")
+
 
 @pytest.mark.parametrize(
     ("breaker", "steps"),
@@ -65,7 +68,7 @@ def test_what_each_step_returns(breaker: CircuitBreaker, steps: list[tuple[float
             case "succeed":
                 breaker.record_success()
             case _:
-                open_s = breaker.record_failure(now, "It is away.", permanent=what == "fail for good")
+                open_s = breaker.record_failure(now, AWAY, permanent=what == "fail for good")
                 assert open_s == expected, number
 
 
@@ -75,19 +78,19 @@ def test_the_outage_lasts_until_a_trial_succeeds() -> None:
     """
     breaker = CircuitBreaker(open_s=FIRST_OPEN_S)
     states, outages = [breaker.state], [breaker.outage]
-    breaker.record_failure(1.0, "It is slow.")
+    breaker.record_failure(1.0, SLOW)
     outages.append(breaker.outage)
-    assert (breaker.problem, breaker.failures) == ("It is slow.", 1)
-    breaker.record_failure(3.0, "It is away.")
+    assert (breaker.problem, breaker.failures) == (SLOW, 1)
+    breaker.record_failure(3.0, AWAY)
     states.append(breaker.state)
-    assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S, "It is away.")
+    assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S, AWAY)
     assert breaker.admits(3.0 + FIRST_OPEN_S)
     states.append(breaker.state)
-    assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S + TRIAL_S, "It is away.")
+    assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S + TRIAL_S, AWAY)
     breaker.record_success()
     outages.append(breaker.outage)
     assert outages == [None, None, None]
-    assert (breaker.problem, breaker.failures) == ("", 0)
+    assert (breaker.problem, breaker.failures) == (None, 0)
     states.append(breaker.state)
     assert states == [CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED]
 
@@ -100,7 +103,7 @@ def test_it_always_admits_again(steps: list[str]) -> None:
         now += 1.0
         if step == "fail":
             in_a_row += 1
-            open_s = breaker.record_failure(now, "It is away.")
+            open_s = breaker.record_failure(now, AWAY)
             assert (open_s > 0.0) == (in_a_row >= FAILURE_THRESHOLD)
             assert open_s <= LONGEST_OPEN_S
         elif step == "succeed":

@@ -9,7 +9,7 @@ import pytest
 from voice.endpoint import OPENAI_URL, Endpoint, Remedies, describe_failure, is_retryable
 
 KEY = "sk-secret"
-REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model", timeout="asr.timeout_s")
+REMEDIES = Remedies(section="asr", refused="asr.model", timeout="asr.timeout_s")
 _REQUEST = httpx.Request("POST", "http://127.0.0.1:9/v1")
 
 
@@ -31,14 +31,14 @@ def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusE
         (_status(openai.BadRequestError, 400), "refused the request (status 400)", "Check asr.model", False),
         (openai.APIConnectionError(request=_REQUEST), "cannot be reached", "Check asr.base_url", True),
         (httpx.ReadError(KEY), "cannot be reached", "Check asr.base_url", True),
-        (ValueError(KEY), "sent something that is no transcription", "Check asr.base_url", True),
+        (ValueError(KEY), "sent something that cannot be read", "Check asr.base_url", True),
     ],
 )
 def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, remedy: str, passes: bool) -> None:
     """The message says what happened and which setting to check, without anything that was sent. Each error is
     retryable or not.
     """
-    sentence = describe_failure(error, REMEDIES)
+    sentence = str(describe_failure(error, REMEDIES))
     assert cause in sentence
     assert remedy in sentence
     assert KEY not in sentence

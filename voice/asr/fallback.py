@@ -64,7 +64,7 @@ class FallbackRecognizer:
                 # The first recogniser is busy, not broken: drop the interim, as under any load.
                 raise
             except RecogniserError as error:
-                self._breaker.record_failure(self._monotonic(), str(error))
+                self._breaker.record_failure(self._monotonic(), error)
                 _log.warning("remote_recogniser_failed", problem=error, failures=self._breaker.failures)
             else:
                 self._breaker.record_success()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _log: Any = structlog.get_logger()
 
-_REMEDIES = Remedies(section="asr", answer="transcription", refused="asr.model and asr.language")
+_REMEDIES = Remedies(section="asr", refused="asr.model, asr.language")
 # Maximum number of concurrent calls. More would be a backlog, which interim requests must not lengthen.
 CALLS_AT_ONCE = 8
 # Seconds that the endpoint may take for one utterance; then the local model recognises it.
@@ -161,8 +161,9 @@ class RemoteRecognizer:
 
     def _unreadable(self) -> RecogniserError:
         return RecogniserError(
-            f"{self._endpoint.where} sent something that is no transcription. Check that asr.base_url points at an "
-            "OpenAI-compatible API (it mostly ends in /v1)."
+            "{where} sent something that is no transcription. Check that asr.base_url points at an OpenAI-compatible "
+            "API (it mostly ends in /v1).",
+            where=self._endpoint.where,
         )
 
 
@@ -218,4 +219,9 @@ def _wav(pcm: Pcm) -> bytes:
 
 def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
     """Describe `error` in a sentence with the remedy, without keys, sound or text."""
-    return RecogniserError(f"The recogniser {endpoint.model} at {endpoint.where} {describe_failure(error, _REMEDIES)}.")
+    return RecogniserError(
+        "The recogniser {model} at {where} {why}.",
+        model=endpoint.model,
+        where=endpoint.where,
+        why=describe_failure(error, _REMEDIES),
+    )

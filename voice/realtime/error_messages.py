@@ -24,28 +24,34 @@ def translate_error(error: BaseException, *, model: str, where: str) -> Realtime
             return _refused(error.response.status_code, model=model, where=where)
         case InvalidURI():
             return RealtimeError(
-                f"{where} is no address of a Realtime endpoint. Check realtime.base_url.", retryable=False
+                "{where} is no address of a Realtime endpoint. Check realtime.base_url.", where=where, retryable=False
             )
         case TimeoutError():
             return RealtimeError(
-                f"{where} did not answer in time. Check realtime.base_url and that the server is running."
+                "{where} did not answer in time. Check realtime.base_url and that the server is running.", where=where
             )
         case WebSocketException():
-            return RealtimeError(f"The speech-to-speech connection to {where} broke.")
+            return RealtimeError("The speech-to-speech connection to {where} broke.", where=where)
         case openai.OpenAIError():
             return RealtimeError("The client library could not connect. Check realtime.api_key.", retryable=False)
         case OSError():
-            return RealtimeError(f"Nothing answers at {where}. Check realtime.base_url and that the server is running.")
+            return RealtimeError(
+                "Nothing answers at {where}. Check realtime.base_url and that the server is running.", where=where
+            )
         case _:
-            return RealtimeError(f"{where} sent something that is not the Realtime protocol. Check realtime.base_url.")
+            return RealtimeError(
+                "{where} sent something that is not the Realtime protocol. Check realtime.base_url.", where=where
+            )
 
 
 def error_for_code(code: str, *, model: str, where: str) -> RealtimeError:
     """Return the error for a code that the endpoint sent."""
     lasting = _LASTING.get(code)
     if lasting is not None:
-        return RealtimeError(lasting.format(model=model, where=where), retryable=False)
-    return RealtimeError(f"The speech-to-speech model {model} at {where} failed ({code}). Try again.")
+        return RealtimeError(lasting, model=model, where=where, retryable=False)
+    return RealtimeError(
+        "The speech-to-speech model {model} at {where} failed ({code}). Try again.", model=model, where=where, code=code
+    )
 
 
 def _refused(status: int, *, model: str, where: str) -> RealtimeError:
@@ -54,7 +60,12 @@ def _refused(status: int, *, model: str, where: str) -> RealtimeError:
     if status == 404:
         return error_for_code("model_not_found", model=model, where=where)
     if status == 429:
-        return RealtimeError(f"{where} is over its rate limit or quota. Wait a little, or look at the account.")
+        return RealtimeError(
+            "{where} is over its rate limit or quota. Wait a little, or look at the account.", where=where
+        )
     return RealtimeError(
-        f"{where} refused the connection (status {status}). Try again, or look at its log.", retryable=status >= 500
+        "{where} refused the connection (status {status}). Try again, or look at its log.",
+        where=where,
+        status=str(status),
+        retryable=status >= 500,
     )

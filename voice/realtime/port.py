@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
 
     from voice.audio import Pcm
+    from voice.errors import RealtimeError
 
 # The Realtime protocol's sample rate in both directions: mono int16, little endian.
 REALTIME_RATE_HZ = 24_000
@@ -85,12 +86,12 @@ class ReplyPiece:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeFailed:
-    """The session was given up, and the room now replies with the other models. `sentence`: plain, with the remedy.
+    """The session was given up, and the room now replies with the other models. `error`: its message has the remedy.
 
     `lasting`: the session is not tried again, because somebody has to fix something first.
     """
 
-    sentence: str
+    error: RealtimeError
     lasting: bool = False
 
 

@@ -239,7 +239,7 @@ class RealtimeSession:
         self._on_trial = False
         self._take(self._protocol.on_disconnected())
         if end.reason != "expiring":
-            error = end.error or RealtimeError(f"{self._where} ended the session.")
+            error = end.error or RealtimeError("{where} ended the session.", where=self._where)
             if given_up is not None and self._failed is given_up:
                 self._still_gone(error)
             else:
@@ -339,7 +339,7 @@ class RealtimeSession:
 
     def _send(self, events: Sequence[ClientEvent]) -> None:
         if self._connection is not None and not self._connection.send(events):
-            error = RealtimeError(f"{self._where} takes no more sound; the network is too slow.")
+            error = RealtimeError("{where} takes no more sound; the network is too slow.", where=self._where)
             self._connection.end("lost", error)
 
     def _start_tool(self, call: RealtimeToolCall) -> None:
@@ -396,12 +396,12 @@ class RealtimeSession:
         )
         for heard in self._hearing.values():
             if not heard.done():
-                heard.set_exception(RealtimeError(str(error), retryable=False))
+                heard.set_exception(RealtimeError("{why}", why=error, retryable=False))
         self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
         self._protocol.reset()
         if self._connection is not None:
             self._connection.end("lost", error)
-        self._on_event(RealtimeFailed(str(error), lasting=not error.retryable))
+        self._on_event(RealtimeFailed(error, lasting=not error.retryable))
 
     def _still_gone(self, error: RealtimeError) -> None:
         """Log a failed retry. Give up for good if a retry can no longer help."""
@@ -420,7 +420,7 @@ class RealtimeSession:
 
     def _refuse_when_failed(self) -> None:
         if self._failed is not None:
-            raise RealtimeError(str(self._failed), retryable=False)
+            raise RealtimeError("{why}", why=self._failed, retryable=False)
 
     @property
     def _where(self) -> str:

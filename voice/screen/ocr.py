@@ -150,7 +150,7 @@ class OcrReader:
         except WorkerBrokeOffError as error:
             raise VisionError("The screen reader broke off; it was started again.") from error
         if "error" in answer:
-            raise VisionError(f"The screen could not be read ({answer['error']}).")
+            raise VisionError("The screen could not be read ({error}).", error=answer["error"])
         return answer
 
     async def _start(self) -> None:
@@ -165,7 +165,9 @@ class OcrReader:
         if told.get("ready") is not True:
             await self._process.kill()
             missing = told.get("error") == "missing"
-            raise VisionError(MISSING if missing else f"The screen reader could not be loaded ({told.get('error')}).")
+            if missing:
+                raise VisionError(MISSING)
+            raise VisionError("The screen reader could not be loaded ({error}).", error=told.get("error"))
         log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
 
     def _failed(self) -> None:

@@ -62,7 +62,7 @@ class FallbackSynthesizer:
                         spoken_s += sound.duration_s
                         yield sound
             except SynthesisError as error:
-                self._breaker.record_failure(self._monotonic(), str(error))
+                self._breaker.record_failure(self._monotonic(), error)
                 _log.warning("voice_failed", problem=error, failures=self._breaker.failures)
             else:
                 self._breaker.record_success()
@@ -74,5 +74,8 @@ class FallbackSynthesizer:
                 async for sound in stream:
                     yield sound
         except SynthesisError as error:
-            reasons = filter(None, dict.fromkeys((self._breaker.problem, str(error))))
-            raise SynthesisError(" ".join(reasons), spoken_share=share + (1.0 - share) * error.spoken_share) from error
+            share += (1.0 - share) * error.spoken_share
+            first = self._breaker.problem
+            if first is None or str(error) in {"", str(first)}:
+                raise SynthesisError("{why}", why=first or error, spoken_share=share) from error
+            raise SynthesisError("{first} {second}", first=first, second=error, spoken_share=share) from error

@@ -196,7 +196,9 @@ def _load(directory: Path, threads: int) -> Any:
 
     model = directory / MODEL_FILE
     if not model.is_file():
-        raise SynthesisError(f"There is no Kokoro in {directory}. Run `roomtone models pull voice-kokoro`.")
+        raise SynthesisError(
+            "There is no Kokoro in {directory}. Run `roomtone models pull voice-kokoro`.", directory=directory
+        )
     options = SessionOptions()
     options.intra_op_num_threads = threads
     # Spinning threads would take CPU time from everything else.
@@ -216,4 +218,6 @@ def _read_style(directory: Path, file: str) -> NDArray[np.float32]:
 
 
 def _damaged(directory: Path) -> SynthesisError:
-    return SynthesisError(f"Kokoro in {directory} cannot be read. Run `roomtone models pull voice-kokoro --again`.")
+    return SynthesisError(
+        "Kokoro in {directory} cannot be read. Run `roomtone models pull voice-kokoro --again`.", directory=directory
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 import httpx
 
 from voice.endpoint import Endpoint, Remedies, describe_failure
-from voice.errors import SynthesisError
+from voice.errors import EndpointFailureError, SynthesisError
 from voice.speaking.audio_decoder import SpeechAudioDecoder, UndecodableAudioError
 
 if TYPE_CHECKING:
@@ -30,11 +30,7 @@ MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
 
-_REMEDIES = Remedies(
-    section="speaking",
-    answer="sound",
-    refused="speaking.model and speaking.voice_name",
-)
+_REMEDIES = Remedies(section="speaking", refused="speaking.model, speaking.voice_name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +90,19 @@ class OpenAISynthesizer:
             if not sounds:
                 raise translate_error(error, endpoint) from error
             raise SynthesisError(
-                f"The voice {endpoint.model} at {endpoint.where} fell silent in the middle of a sentence. Look at its "
-                "server's log, or take another voice."
+                "The voice {model} at {where} fell silent in the middle of a sentence. Look at its server's log, or "
+                "take another voice.",
+                model=endpoint.model,
+                where=endpoint.where,
             ) from error
         except Exception as error:
             raise translate_error(error, endpoint) from error
         if not sounds and any(letter.isalnum() for letter in text):
-            raise SynthesisError(f"The voice {endpoint.voice} at {endpoint.where} sent no sound. Try another voice.")
+            raise SynthesisError(
+                "The voice {voice} at {where} sent no sound. Try another voice.",
+                voice=endpoint.voice,
+                where=endpoint.where,
+            )
 
     async def _sounds(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Send the request and yield the decoded sound."""
@@ -120,7 +122,9 @@ class OpenAISynthesizer:
                 async for piece in response.iter_bytes():
                     received += len(piece)
                     if received > MAX_BYTES or sounded_s > MAX_SOUND_S:
-                        raise SynthesisError(f"{endpoint.where} sent sound that did not end. Check speaking.base_url.")
+                        raise SynthesisError(
+                            "{where} sent sound that did not end. Check speaking.base_url.", where=endpoint.where
+                        )
                     for sound in body.feed(piece):
                         sounded_s += sound.duration_s
                         yield sound
@@ -132,18 +136,25 @@ class OpenAISynthesizer:
     def _unreadable(self, content_type: str) -> SynthesisError:
         kind = content_type.partition(";")[0].strip().lower()
         return SynthesisError(
-            f"{self._endpoint.where} sent {kind[:_QUOTED_CHARS] or 'something'} that is no sound. Check that "
-            "speaking.base_url points at an OpenAI-compatible API (it mostly ends in /v1), and speaking.audio_format."
+            "{where} sent {kind} that is no sound. Check that speaking.base_url points at an OpenAI-compatible API (it "
+            "mostly ends in /v1), and speaking.audio_format.",
+            where=self._endpoint.where,
+            kind=kind[:_QUOTED_CHARS] or "?",
         )
 
 
 def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
     """Describe `error` in a sentence with the remedy, without keys or the spoken text."""
-    return SynthesisError(f"The voice {endpoint.model} at {endpoint.where} {_describe(error)}.")
+    return SynthesisError(
+        "The voice {model} at {where} {why}.",
+        model=endpoint.model,
+        where=endpoint.where,
+        why=_describe(error),
+    )
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: Exception) -> EndpointFailureError:
     # An unreachable server raises the library's own error, so this is a stream that broke off.
     if isinstance(error, httpx.HTTPError) and not isinstance(error, httpx.TimeoutException):
-        return "broke off in the middle of a sentence. Try again, or look at its server's log"
+        return EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
     return describe_failure(error, _REMEDIES)

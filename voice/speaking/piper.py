@@ -99,7 +99,7 @@ def _load(directory: Path, threads: int) -> Any:
         raise SynthesisError("The embedded voice is not installed. Install Roomtone with its part piper.") from exc
     model, config = directory / _MODEL_FILE, directory / _CONFIG_FILE
     if not model.is_file() or not config.is_file():
-        raise SynthesisError(f"There is no voice in {directory}. Run `roomtone models pull voice`.")
+        raise SynthesisError("There is no voice in {directory}. Run `roomtone models pull voice`.", directory=directory)
     options = SessionOptions()
     options.intra_op_num_threads = threads
     # Spinning threads would take CPU time from everything else.
@@ -110,7 +110,7 @@ def _load(directory: Path, threads: int) -> Any:
     except Exception as exc:
         # onnxruntime raises its own untyped errors for a damaged file.
         raise SynthesisError(
-            f"The voice in {directory} cannot be read. Run `roomtone models pull voice --again`."
+            "The voice in {directory} cannot be read. Run `roomtone models pull voice --again`.", directory=directory
         ) from exc
 
 

@@ -5,6 +5,8 @@ Source: Discord's developer documentation, "Voice Close Event Codes", and discor
 
 from __future__ import annotations
 
+from voice.errors import LinkError
+
 # The voice server crashed. This is the only code after which discord.py resumes.
 SERVER_CRASHED = 4015
 # 1001 (server going away) and 1006 (connection lost): the server keeps the session for a while.
@@ -22,6 +24,6 @@ _FATAL = {
 }
 
 
-def fatal_reason(code: int | None) -> str | None:
-    """Return a plain sentence with the remedy if retrying after `code` is useless, else None."""
-    return None if code is None else _FATAL.get(code)
+def fatal_reason(code: int | None) -> LinkError | None:
+    """Return the error with the remedy if retrying after `code` is useless, else None."""
+    return None if code is None or code not in _FATAL else LinkError(_FATAL[code], retryable=False)

@@ -63,10 +63,10 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The link is down. `final`: the bot will not reconnect. `reason` is a plain sentence."""
+    """The link is down. `final`: the bot will not reconnect. `reason`: its message is a plain sentence."""
 
     at: float
-    reason: str
+    reason: LinkError
     final: bool
 
 
@@ -75,7 +75,7 @@ class Recovering:
     """The encrypted group or the whole connection is being restored."""
 
     at: float
-    reason: str
+    reason: LinkError
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class VoiceLink:
         self._outgoing: Outgoing | None = None
         self._state_changed = asyncio.Event()
         self._lost_for_good = asyncio.Event()
-        self._reason = ""
+        self._reason = LinkError("")
         self._removed = False
         self._was_up = False
         self._down_since: float | None = None
@@ -230,8 +230,8 @@ class VoiceLink:
             outgoing.stop()
             await asyncio.to_thread(outgoing.join, 1.0)
 
-    async def lost(self) -> str:
-        """Wait until the link is lost for good. Returns the reason in a plain sentence."""
+    async def lost(self) -> LinkError:
+        """Wait until the link is lost for good. Returns the reason."""
         await self._lost_for_good.wait()
         return self._reason
 
@@ -266,11 +266,11 @@ class VoiceLink:
             return self._channel
         guild = self._discord.get_guild(self._channel.guild.id)
         if guild is not None and guild.unavailable:
-            raise LinkError(f"Discord does not show {self._channel.guild.name} at the moment.")
+            raise LinkError("Discord does not show {guild} at the moment.", guild=self._channel.guild.name)
         found = None if guild is None else guild.get_channel(self._channel.id)
         if isinstance(found, discord.VoiceChannel | discord.StageChannel):
             return found
-        raise LinkError(f"The voice channel {self._channel.name} is gone.", retryable=False)
+        raise LinkError("The voice channel {channel} is gone.", channel=self._channel.name, retryable=False)
 
     def _make_client(self, client: discord.Client, channel: discord.abc.Connectable) -> ReceivingClient:
         def state_is(up: bool) -> None:
@@ -296,7 +296,9 @@ class VoiceLink:
             self._down_since = None
         else:
             self._down_since = time.monotonic()
-            self._emit(Lost(self._down_since, "The voice connection broke; it is being made anew.", final=False))
+            self._emit(
+                Lost(self._down_since, LinkError("The voice connection broke; it is being made anew."), final=False)
+            )
         self._state_changed.set()
 
     async def _retire(self) -> None:
@@ -332,12 +334,12 @@ class VoiceLink:
         state = client.connection
         if state.removed:
             self._removed = True
-            await self._give_up("Somebody took the bot out of the voice channel, or the channel is gone.")
+            await self._give_up(LinkError("Somebody took the bot out of the voice channel, or the channel is gone."))
             return
         if client.is_connected() and await self._encryption_refused():
             return
         if self._down_since is not None and self._too_long(self._down_since):
-            await self._give_up("The voice connection broke and could not be made anew.")
+            await self._give_up(LinkError("The voice connection broke and could not be made anew."))
             return
         if client.forgotten:
             await self._reconnect()
@@ -350,7 +352,7 @@ class VoiceLink:
             match verdict:
                 case RecoverGroup(user_id, failures):
                     _log.warning("group_recovered", user_id=user_id, failures=failures)
-                    self._emit(Recovering(time.monotonic(), "The encrypted group's keys no longer fit."))
+                    self._emit(Recovering(time.monotonic(), LinkError("The encrypted group's keys no longer fit.")))
                     async with asyncio.timeout(_LEAVE_TIMEOUT_S):
                         await state.recover_group()
                 case SpeakerNotHeard(user_id):
@@ -370,13 +372,13 @@ class VoiceLink:
             self._was_end_to_end = self.end_to_end
         refused = self._require_e2ee and not self.end_to_end
         if refused:
-            await self._give_up(NOT_ENCRYPTED)
+            await self._give_up(LinkError(NOT_ENCRYPTED))
         return refused
 
     async def _reconnect(self) -> None:
         """Replace a voice client that has stopped for good."""
         started = self._down_since = self._down_since or time.monotonic()
-        self._emit(Recovering(started, "The voice connection ended and is made anew."))
+        self._emit(Recovering(started, LinkError("The voice connection ended and is made anew.")))
         wait_s = _FIRST_RETRY_S
         while not self._closing:
             await self._retire()
@@ -385,7 +387,7 @@ class VoiceLink:
             except LinkError as error:
                 _log.warning("voice_reconnect_failed", problem=error, retry_in_s=wait_s)
                 if not error.retryable or self._too_long(started):
-                    await self._give_up(str(error))
+                    await self._give_up(error)
                     return
             else:
                 return
@@ -395,7 +397,7 @@ class VoiceLink:
     def _too_long(self, since: float) -> bool:
         return time.monotonic() - since >= self._give_up_after_s
 
-    async def _give_up(self, reason: str) -> None:
+    async def _give_up(self, reason: LinkError) -> None:
         await self.stop()
         await self._retire()
         self._reason = reason
@@ -408,7 +410,7 @@ class VoiceLink:
         if error is None and (self._closing or not cancelled):
             return
         _log.error("voice_link_keeper_failed", cancelled=cancelled, exc_info=error)
-        self._reason = "The voice connection's watch failed; the log says why. Join again."
+        self._reason = LinkError("The voice connection's watch failed; the log says why. Join again.")
         self._lost_for_good.set()
         self._emit(Lost(time.monotonic(), self._reason, final=True))
 
@@ -425,19 +427,23 @@ class VoiceLink:
 def _check_entry(channel: VoiceChannel) -> None:
     """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
     if channel.guild.get_channel(channel.id) is None:
-        raise LinkError(f"The voice channel {channel.name} is gone.", retryable=False)
+        raise LinkError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)
     rights = channel.permissions_for(channel.guild.me)
     missing = [name for name, held in (("View Channel", rights.view_channel), ("Connect", rights.connect)) if not held]
     if missing:
         raise LinkError(
-            f"The bot may not join {channel.name}: give its role the permission {' and '.join(missing)} there.",
+            "The bot may not join {channel}: give its role these permissions there: {missing}.",
+            channel=channel.name,
+            missing=", ".join(missing),
             retryable=False,
         )
     inside = [member.id for member in channel.members]
     full = channel.user_limit and len(inside) >= channel.user_limit
     if full and channel.guild.me.id not in inside and not rights.move_members:
         raise LinkError(
-            f"{channel.name} is full: its limit is {channel.user_limit}. Raise it, or join another channel."
+            "{channel} is full: its limit is {limit}. Raise it, or join another channel.",
+            channel=channel.name,
+            limit=channel.user_limit,
         )
 
 
@@ -449,26 +455,50 @@ def _refusal(
     `cancelled`: the joining task itself was cancelled. Otherwise a `CancelledError` comes from discord.py, which
     cancelled its connector.
     """
-    closed = f" The voice server closed the connection with code {close_code}." if close_code else ""
     match error:
         case LinkError():
             return error
         case asyncio.CancelledError() if not cancelled:
             return LinkError(
-                f"Joining {channel.name} was broken off: Discord named another voice server or channel meanwhile."
+                "Joining {channel} was broken off: Discord named another voice server or channel meanwhile.",
+                channel=channel.name,
             )
         case TimeoutError():
+            if close_code:
+                return LinkError(
+                    "Discord did not connect the bot to {channel} within {seconds:.0f} seconds: the voice server "
+                    "closed the connection with code {code}. Look at Discord's status page.",
+                    channel=channel.name,
+                    seconds=timeout_s,
+                    code=str(close_code),
+                )
             return LinkError(
-                f"Discord did not connect the bot to {channel.name} within {timeout_s:.0f} seconds.{closed} "
-                "Look at the host's firewall (UDP must get out) and at Discord's status page."
+                "Discord did not connect the bot to {channel} within {seconds:.0f} seconds. Look at the host's "
+                "firewall (UDP must get out) and at Discord's status page.",
+                channel=channel.name,
+                seconds=timeout_s,
             )
         case discord.ConnectionClosed():
-            return LinkError(f"The voice server of {channel.name} ended the connection (code {error.code}).")
+            return LinkError(
+                "The voice server of {channel} ended the connection (code {code}).",
+                channel=channel.name,
+                code=str(error.code),
+            )
         case discord.ClientException():
-            return LinkError(f"The bot is in a voice channel of {channel.guild.name} already.", retryable=False)
+            return LinkError(
+                "The bot is in a voice channel of {guild} already.", guild=channel.guild.name, retryable=False
+            )
         case discord.DiscordException() | aiohttp.ClientError() | OSError():
-            return LinkError(f"The voice server of {channel.name} could not be reached ({type(error).__name__}).")
+            return LinkError(
+                "The voice server of {channel} could not be reached ({error}).",
+                channel=channel.name,
+                error=type(error).__name__,
+            )
         case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
-            return LinkError(f"The voice server of {channel.name} answered nonsense ({type(error).__name__}).")
+            return LinkError(
+                "The voice server of {channel} answered nonsense ({error}).",
+                channel=channel.name,
+                error=type(error).__name__,
+            )
         case _:
             return None

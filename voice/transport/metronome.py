@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from voice.circuit_breaker import Outage
+from voice.errors import VoiceError
 from voice.transport import metronome_process as process
 
 if TYPE_CHECKING:
@@ -176,14 +177,14 @@ class Metronome:
         """Restart the process with all lines; return None if it is given up or closing."""
         since = time.monotonic()
         while (wait_s := restarts.wait_s(lived_s)) is not None:
-            self._outage = Outage(since, since + wait_s, ENDED)
+            self._outage = Outage(since, since + wait_s, VoiceError(ENDED))
             if self._closing.wait(wait_s):
                 return None
             worker = _started()
             if worker is not None:
                 return worker if self._put_in(worker) else None
             lived_s = 0.0
-        self._outage = Outage(since, None, GIVEN_UP)
+        self._outage = Outage(since, None, VoiceError(GIVEN_UP))
         _log.error("metronome_given_up", reason="it_ended_too_often")
         return None
 

@@ -23,7 +23,6 @@ from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, SocketReader, VoiceConnectionState
 
 from voice.audio import DISCORD_FRAME_SAMPLES
-from voice.errors import LinkError
 from voice.transport.close_codes import RESUMABLE, SERVER_CRASHED, fatal_reason
 from voice.transport.rtp import is_discovery_answer
 
@@ -451,7 +450,7 @@ class ReceivingState(VoiceConnectionState):
             self.close_code = closed.code
             reason = fatal_reason(closed.code)
             if reason is not None:
-                raise LinkError(reason, retryable=False) from closed
+                raise reason from closed
             raise
 
     # State that the link reads.

@@ -13,6 +13,7 @@ from bot.brain.reply import BROKEN_OFF, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, MODEL_FAILED, NOT_PLAYED, TOO_MUCH
 from bot.llm.port import ChatModelError
+from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
 from compaction.errors import ContextOverflowError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -43,6 +44,7 @@ class Bench:
     """A replier with fake surroundings, and the replies that it has finished."""
 
     def __init__(self, responder: ScriptedResponder, *, timeout_s: float = 20.0, **pronunciations: str) -> None:
+        self.language = "en"
         self.replies: list[Reply] = []
         self.finished = asyncio.Event()
         self.voice = FakeVoice()
@@ -62,6 +64,7 @@ class Bench:
             pronunciations=pronunciations,
             blocked_words=("rude*", "two words"),
             moderator=self.moderator,
+            language=lambda: self.language,
         )
 
     async def _context(self, question: Question) -> ModelContext:
@@ -145,6 +148,19 @@ async def test_a_failed_model_is_apologised_for() -> None:
         bench.replier.ask(FIRST)
         reply = await bench.next_reply()
     assert (reply.text, reply.failure) == (MODEL_FAILED, "No model answers. Start it.")
+
+
+@pytest.mark.asyncio
+async def test_the_apology_is_spoken_in_the_servers_language() -> None:
+    """On a German server the bot says in German that its model has failed; the reason keeps its sentence."""
+    bench = Bench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
+    bench.language = "de"
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+    assert reply.text == in_language(MODEL_FAILED, "de") != MODEL_FAILED
+    assert reply.failure is not None
+    assert in_language(reply.failure, "de") == "Die Übertragung ist beendet."
 
 
 @pytest.mark.asyncio

@@ -33,6 +33,7 @@ from bot.settings import LogsSettings, WebSettings
 from bot.store.search import SqlRecallIndex
 from bot.store.sessions import Sessions
 from bot.store.vector_store import VectorStore
+from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError
 from bot.web.server import WebServer
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
@@ -63,11 +64,11 @@ class NoShares:
 
     async def admit(self, token: str) -> PageConnection:
         """Refuse the page."""
-        raise NotAdmittedError("used", "This link has been used already.")
+        raise NotAdmittedError("used", verbatim("This link has been used already."))
 
     async def readmit(self, resume_secret: str) -> PageConnection:
         """Refuse the page."""
-        raise NotAdmittedError("used", "This link has been used already.")
+        raise NotAdmittedError("used", verbatim("This link has been used already."))
 
 
 class FakeDirectory:

@@ -217,8 +217,8 @@ async def test_what_is_written_reaches_the_channel() -> None:
         await local.invoke(ADA, "join")
         await settle(lambda: household.place is not None)
         assert household.place is not None
-        await household.place.write("I listen. @everyone")
-        await household.place.write("x" * 5000)
+        await household.place.write(verbatim("I listen. @everyone"))
+        await household.place.write(verbatim("x" * 5000))
         assert [(message.channel_id, message.content[:12]) for message in local.messages] == [
             (600, "I listen. @e"),
             (600, "xxxxxxxxxxxx"),
@@ -276,7 +276,7 @@ class Visit:
     async def run(self) -> str:
         """Connect, and wait until the room is closed."""
         async with self.place.connect(Silence(), lambda _: None, excludes=lambda _: False):
-            await self.place.write("I listen.")
+            await self.place.write(verbatim("I listen."))
             self.opened.set()
             return await self._closing
 

@@ -234,7 +234,7 @@ async def test_what_rests_is_told() -> None:
         assert "no other answers either, and I try it again in 15 seconds. " in format_degraded_part(second, now)
         models.first.behaviour.mode = models.second.behaviour.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
-        assert [each.what for each in models.model.degraded_parts()] == ["the language model second"]
+        assert [each.what for each in models.model.degraded_parts()] == ["The language model second"]
 
 
 def test_fallbacks_inherit_what_they_do_not_say() -> None:

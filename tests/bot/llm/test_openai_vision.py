@@ -141,7 +141,7 @@ async def test_the_cap_is_called_as_the_endpoint_wants() -> None:
         (404, "screen.model"),
         (429, "rate limit"),
         (500, "status 500"),
-        (400, "takes pictures"),
+        (400, "Check screen.model"),
     ],
 )
 async def test_trouble_is_a_sentence(status: int, sentence: str) -> None:

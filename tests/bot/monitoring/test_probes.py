@@ -8,7 +8,9 @@ import pytest
 
 from bot.health import FaultKind, Health, HealthFault
 from bot.monitoring.probes import HealthProbes
+from bot.texts.text import verbatim
 from tests.fakes.clock import FakeClock
+from voice.errors import VoiceError
 
 DEAF = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
 
@@ -23,7 +25,9 @@ def test_readiness_gives_each_cause_once_with_its_number() -> None:
     health, found = Health(FakeClock()), [DEAF, HealthFault(FaultKind.DISK, "The disk is nearly full."), DEAF]
     health.started()
     health.add_fault_check(lambda: found)
-    health.add_missing("my voice", instead="I write", problem="There is none at /opt/voice.")
+    health.add_missing(
+        verbatim("my voice"), instead=verbatim("I write"), problem=VoiceError("There is none at /opt/voice.")
+    )
     ready, body = probes_of(health).readiness()
     assert not ready
     assert body == {

@@ -23,6 +23,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN, RealtimeBridge
 from bot.realtime.port import RealtimeServices, session_factory
+from bot.texts.text import verbatim
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import RecallHit
@@ -107,7 +108,7 @@ class Desk:
             new_session=self._new_session,  # type: ignore[arg-type]
             instructions=SystemPrompt("Roomtone"),
             recognizer=self.recognizer,
-            fallback_name="what I heard",
+            fallback_name=verbatim("what I heard"),
             max_input_tokens=8_000,
             zone=UTC,
             clock=clock,

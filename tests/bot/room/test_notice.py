@@ -6,9 +6,10 @@ import pytest
 
 from bot.room.notice import ALL_LOCAL, ASKING, COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.settings import DEFAULT_NOTICE, RoomSettings
+from bot.texts.text import verbatim
 
-RECOGNISER = Recipient("the sound of your voice", "asr.example.org", "recogniser whisper-1")
-MODEL = Recipient("what is said, as text", "api.openai.com", "language model gpt-4.1-mini")
+RECOGNISER = Recipient(verbatim("the sound of your voice"), "asr.example.org", verbatim("recogniser whisper-1"))
+MODEL = Recipient(verbatim("what is said, as text"), "api.openai.com", verbatim("language model gpt-4.1-mini"))
 
 
 def test_the_notice_names_everybody_who_gets_a_part() -> None:

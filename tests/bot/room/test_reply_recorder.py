@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.brain.reply import Question, Reply
 from bot.room.reply_recorder import FailureMessages
+from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind
 
 AWAY = "The voice is away. Start it."
@@ -21,7 +22,7 @@ def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Re
         ended_at=2.0,
         model_first_token_ms=None,
         synthesis_first_audio_ms=None,
-        failure=failure,
+        failure=None if failure is None else verbatim(failure),
         unsaid=unsaid,
     )
 

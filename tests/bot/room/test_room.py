@@ -139,12 +139,12 @@ class House:
             listening=ListeningSettings(),
             asr=AsrSettings(),
             speaking=SpeakingSettings(),
-            responder_name="what I heard",
+            responder_name=verbatim("what I heard"),
             guild_policy=self.policy,
             can_skip=self.can_skip,
             open_toolbox=self.toolbox,
             open_upkeep=self.open_upkeep,
-            health=lambda: self.ailing,
+            health=lambda: verbatim(self.ailing),
             servers=self.servers,
             readable=self.readable,
         )
@@ -342,7 +342,7 @@ async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> Non
         heard_before: list[bool] = []
         write = house.place.write_notice
 
-        async def slow(text: str, *, asks: bool = False) -> bool:
+        async def slow(text: Text, *, asks: bool = False) -> bool:
             heard_before.append(not house.place.excludes(ADA.id))
             return await write(text, asks=asks)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, MisbehavedError, Share
+from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
 from voice.screen.frame_diff import WHOLE
@@ -161,12 +162,12 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
 async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
     """A limitation of the reader is reported once, and so is its end."""
     async with Sharing().running() as sharing:
-        sharing.readers.limitation = "Only the text is read at present."
+        sharing.readers.limitation = verbatim("Only the text is read at present.")
         for name, text in [("dark", "first"), ("bright", "second")]:
             await sharing.see(name, text)
             await until(lambda text=text: any(text in note.what for note in sharing.notes))  # type: ignore[misc]
         assert sharing.troubles == ["Only the text is read at present."]
-        sharing.readers.limitation = ""
+        sharing.readers.limitation = verbatim("")
         await sharing.see("grey", "third")
         await sharing.noted(3)
         assert sharing.troubles[1:] == [""]

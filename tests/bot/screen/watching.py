@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.screen.screens import Screens
+from bot.texts.text import verbatim
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
@@ -51,7 +52,7 @@ class FakeReaders:
         self.undecodable = ""
         self.looks: list[VisionRequest] = []
         self.urgent: list[bool] = []
-        self.limitation = ""
+        self.limitation = verbatim("")
         self.unloads = 0
         self.holding: asyncio.Event | None = None
         self.waiting = asyncio.Event()

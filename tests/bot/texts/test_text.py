@@ -12,6 +12,7 @@ from bot.texts import text as module
 from bot.texts.catalogue import Catalogue, catalogue, languages, parse_catalogue
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
+from voice.errors import RealtimeError, VoiceError
 
 GERMAN = parse_catalogue(
     """
@@ -71,6 +72,15 @@ def test_texts_in_texts_are_translated_too() -> None:
     assert both == "Hello.\nAda\nI am in x."
     assert in_language(both, "de") == "Hallo.\nAda\nIch bin in x."
     assert in_language(sentence_of(StoreError("The disk is full.")), "de") == "The disk is full."
+
+
+def test_errors_of_other_packages_are_translated_by_their_template() -> None:
+    """An error of `voice` or `compaction` knows its sentence and its values, and one may be a value of another."""
+    failed = RealtimeError("It failed. {why}", why=VoiceError("I am in {channel}.", channel="x"), retryable=False)
+    assert (str(failed), failed.retryable) == ("It failed. I am in x.", False)
+    assert in_language(sentence_of(failed), "de") == "Es ging nicht: Ich bin in x."
+    assert in_language(Text("It failed. {why}", why=StoreError("Hello.")), "de") == "Es ging nicht: Hallo."
+    assert str(VoiceError("{no} values")) == "{no} values"
 
 
 def test_a_line_that_does_not_fit_leaves_the_english_one() -> None:

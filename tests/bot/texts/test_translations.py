@@ -18,6 +18,7 @@ import pytest
 from bot.discord.access import RULES
 from bot.texts.catalogue import catalogue, languages
 from tests.bot.discord.test_command_tree import all_commands
+from tests.bot.texts.source import errors, modules, name_of, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,25 +31,32 @@ NAME = re.compile(r"^[-_'ʼ\w]{1,32}$")
 
 @cache
 def used_texts() -> dict[str, str]:
-    """Return the sentences of all `Text` and `counted` calls, each with its place in the code."""
+    """Return the sentences of all `Text` and `counted` calls, and of the errors of `voice` and `compaction`, each with
+    its place in the code.
+    """
     found: dict[str, str] = {}
-    for path in sorted((ROOT / "bot").rglob("*.py")):
-        source = path.read_text("utf-8")
-        if "bot.texts.text import" not in source:
-            continue
-        for call in ast.walk(ast.parse(source)):
-            for argument in _sentences(call):
-                place = f"{path.relative_to(ROOT)}:{argument.lineno}"
+    for module in modules():
+        has_texts = any(
+            isinstance(node, ast.ImportFrom) and node.module == "bot.texts.text" for node in ast.walk(module.tree)
+        )
+        for call in module.calls:
+            for argument in _sentences(call) if has_texts else ():
+                place = module.place(argument)
                 assert isinstance(argument, ast.Constant), f"{place}: write the sentence here"
                 assert isinstance(argument.value, str)
                 found[argument.value] = place
+            if (
+                module.package != "bot"
+                and module.tells_people
+                and call.args
+                and name_of(call) in {*errors(), "__init__"}
+            ):
+                found |= {text: module.place(call) for text in module.literals(call.args[0]) if words_in(text)}
     return found
 
 
-def _sentences(call: ast.AST) -> list[ast.expr]:
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
-        return []
-    return {"Text": call.args[:1], "counted": call.args[1:3]}.get(call.func.id, [])
+def _sentences(call: ast.Call) -> list[ast.expr]:
+    return {"Text": call.args[:1], "counted": call.args[1:3]}.get(name_of(call), [])
 
 
 def shown_by_discord() -> Iterator[tuple[str, bool]]:
@@ -122,3 +130,90 @@ async def test_discord_takes_the_descriptions() -> None:
     for language in OTHERS:
         descriptions = {text for text, is_name in shown_by_discord() if not is_name}
         assert {text for text in descriptions if len(catalogue(language).texts.get(text, "")) > 100} == set()
+
+
+def _plain_words(node: ast.expr) -> bool:
+    """Return whether an expression is English that no catalogue translates."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return words_in(text)
+        case ast.JoinedStr(values=values):
+            return any(_plain_words(each) for each in values)
+        case ast.IfExp(body=one, orelse=other):
+            return _plain_words(one) or _plain_words(other)
+        case ast.BoolOp(values=values):
+            return any(_plain_words(each) for each in values)
+        case ast.BinOp(left=one, right=other):
+            return _plain_words(one) or _plain_words(other)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return any(_plain_words(each) for each in elements)
+        case _:
+            return False
+
+
+def test_every_error_that_people_read_has_a_sentence_to_translate() -> None:
+    """An error of `bot` is raised with a `Text`; one of `voice` or `compaction` with a literal and its values.
+
+    Raised with anything else, people read it in English.
+    """
+    wrong = []
+    for module in modules():
+        for call in module.calls:
+            if not module.tells_people or name_of(call) not in errors() or not call.args:
+                continue
+            # The last one: what is before it is for programs.
+            sentence = call.args[-1]
+            plain = _plain_words(sentence) if module.package == "bot" else isinstance(sentence, ast.JoinedStr)
+            made = isinstance(sentence, ast.Call) and name_of(sentence) in {"str", "format", "join"}
+            if plain or made:
+                wrong.append(f"{module.place(call)}: {ast.unparse(sentence)[:80]}")
+    assert wrong == []
+
+
+def test_no_words_get_past_the_catalogue() -> None:
+    """What is put into a text as it is has no English words: the values of a text, `verbatim`, and joined parts."""
+    wrong = []
+    for module in modules():
+        for call in module.calls if module.package == "bot" and module.tells_people else ():
+            given: list[ast.expr] = []
+            match name_of(call):
+                case "Text" | "counted" | "fill":
+                    given = [each.value for each in call.keywords]
+                case "verbatim":
+                    given = call.args
+                case "joined":
+                    given = call.args[:1]
+            wrong += [f"{module.place(each)}: {ast.unparse(each)[:80]}" for each in given if _plain_words(each)]
+    assert wrong == []
+
+
+# What takes words for people in discord.py, and the arguments that have them.
+_SHOWN = {
+    "send": ("content",),
+    "send_message": ("content",),
+    "edit": ("content", "nick", "status", "topic"),
+    "Embed": ("title", "description"),
+    "Button": ("label",),
+    "Select": ("placeholder",),
+    "TextInput": ("label", "placeholder"),
+    "add_field": ("name", "value"),
+    "set_footer": ("text",),
+    "create_thread": ("name",),
+}
+
+
+def test_nothing_is_sent_to_discord_in_plain_english() -> None:
+    """No message, button, field or name of a thread is a string of the code."""
+    wrong = []
+    for module in modules():
+        if not module.path.startswith("bot/discord"):
+            continue
+        for call in module.calls:
+            named = _SHOWN.get(name_of(call), ())
+            given = [*(call.args if named else ()), *(each.value for each in call.keywords if each.arg in named)]
+            wrong += [
+                f"{module.place(each)}: {ast.unparse(each)[:80]}"
+                for each in given
+                if _plain_words(each) or any(words_in(text) for text in module.literals(each))
+            ]
+    assert wrong == []

@@ -19,6 +19,7 @@ import bot.web.server as server_module
 import bot.web.socket as socket_module
 from bot.errors import SetupError
 from bot.settings import WebSettings
+from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from bot.web.server import WebServer
 from voice.screen.frame import MAX_FRAME_BYTES
@@ -98,7 +99,7 @@ class FakeHost:
     def _let_in(self, by: str, word: str) -> FakeLine:
         self.asked.append((by, word))
         if word != "good":
-            raise NotAdmittedError("used", "This link has been used already.")
+            raise NotAdmittedError("used", verbatim("This link has been used already."))
         return self.line
 
 

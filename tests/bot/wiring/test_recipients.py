@@ -62,6 +62,6 @@ def test_every_endpoint_on_another_machine_is_named(given: dict[str, object], na
     """Each service on another machine is named with what it gets; services on this machine are not."""
     settings = load(directory=tmp_path, environ={}, overrides=given)
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
-    found = [str(each) for each in recipients(parts)]
+    found = [each.text for each in recipients(parts)]
     assert len(found) == len(named)
     assert all(part in text for part, text in zip(named, found, strict=True))

@@ -6,7 +6,6 @@ import pytest
 
 from tests.fakes.brain import FakeVoice
 from voice.audio import DISCORD_FRAME_SAMPLES
-from voice.circuit_breaker import Outage
 from voice.errors import SynthesisError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.port import synthesize_all
@@ -75,7 +74,9 @@ async def test_when_both_fail_both_say_why() -> None:
     bench.now += 61.0
     with pytest.raises(SynthesisError, match=r"^The voice is hoarse\. Give it tea\.$"):
         await synthesize_all(bench.voice, "x")
-    assert bench.voice.outage == Outage(100.0, 221.0, "The voice is hoarse. Give it tea.")
+    outage = bench.voice.outage
+    assert outage is not None
+    assert (outage.since, outage.retry_at, str(outage.problem)) == (100.0, 221.0, "The voice is hoarse. Give it tea.")
 
 
 @pytest.mark.asyncio

@@ -7,13 +7,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.channel.port import ChatError
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.channel.port import Card, DroppedFile, Person, Thread
-    from bot.texts.text import Text
     from compaction.memory.digest import Digest
+    from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -48,9 +50,9 @@ class ManualLink:
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
         self.hear = sink
-        self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
 
-    async def lost(self) -> str:
+    async def lost(self) -> LinkError:
         """Wait forever: the link is never lost."""
         return await self._lost
 
@@ -71,6 +73,7 @@ class WrittenChannel:
     channel_id = 600
     name = "Lounge"
     guild_name = "The Rehearsal"
+    language = ENGLISH
 
     def __init__(self, people: Sequence[Person]) -> None:
         """`people`: who is in the channel at first."""
@@ -97,11 +100,11 @@ class WrittenChannel:
     def chat_for(self, asker_id: int | None) -> SilentChat:
         return self.chat
 
-    async def write(self, sentence: str) -> None:
+    async def write(self, sentence: Text) -> None:
         """Record a message to the chat."""
         self.chat.posted.append(sentence)
 
-    async def write_notice(self, text: str, *, asks: bool = False) -> bool:
+    async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Record the notice like any message."""
         self.chat.posted.append(text)
         return True

@@ -19,6 +19,7 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
 from bot.participation.guild_participation import GuildParticipations
 from bot.room.services import RoomServices
+from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.services import open_stores, policy_for
 from bot.wiring.settings import BotSettings
@@ -86,7 +87,7 @@ async def open_written_services(
             listening=parts.listening,
             asr=parts.asr,
             speaking=parts.speaking,
-            responder_name="what I heard, without a language model",
+            responder_name=Text("what I heard, without a language model"),
             open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
             open_quoting=quoting_factory(parts, recall, UTC),
             can_skip=False,

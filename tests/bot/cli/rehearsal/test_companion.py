@@ -15,6 +15,7 @@ from bot.cli.environment import null_console
 from bot.cli.rehearsal.companion import InProcessCompanion, ProblemLogHandler, observations
 from bot.logs import configured_logging
 from bot.settings import LogsSettings
+from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from config.errors import ConfigError
@@ -70,7 +71,7 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
         (events.ReplySpoken("", 7, "u", None, 5.0, True, None, None), []),
         (events.LinkChanged("connected", {"received": 3}, 4.0), [seen.ObservedPacketCounters({"received": 3})]),
         # Problems are observed through the log instead.
-        (events.Problem("store", "The disk is full.", 4.0), []),
+        (events.Problem("store", verbatim("The disk is full."), 4.0), []),
     ],
 )
 def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -> None:

@@ -1,0 +1,43 @@
+"""Why sounds became no turn, in words for people. `/status` and the dashboard count them by reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bot.texts.text import Text, joined, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OVERLOADED: Final = "overloaded"
+RECOGNISER_FAILED: Final = "recogniser_failed"
+OPTED_OUT: Final = "opted_out"
+
+# The reasons of `voice.listening.utterance`, of `voice.asr.guards`, and of the room's own.
+REASONS: Final = {
+    "too_short": Text("too short"),
+    "near_silence": Text("too quiet"),
+    "empty": Text("without words"),
+    "no_speech": Text("not speech"),
+    "low_confidence": Text("not understood"),
+    "repetitive": Text("the same over and over"),
+    "too_sparse": Text("few words for their length"),
+    "phantom_phrase": Text("words that recognisers make of noise"),
+    "repeated": Text("said twice"),
+    "own_voice": Text("my own voice"),
+    OVERLOADED: Text("too many at once"),
+    RECOGNISER_FAILED: Text("recogniser failed"),
+    OPTED_OUT: Text("opted out"),
+}
+
+
+def reasons_text(dropped: Mapping[str, int]) -> Text:
+    """Return how many sounds were left out for each reason, the most frequent first; empty if there were none."""
+    by_count = sorted(dropped.items(), key=lambda each: -each[1])
+    return joined(
+        (
+            Text("{count} {reason}", count=number, reason=REASONS.get(reason) or verbatim(reason))
+            for reason, number in by_count
+        ),
+        ", ",
+    )

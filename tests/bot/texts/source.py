@@ -1,0 +1,134 @@
+"""The source code as the tests of texts read it: which calls make texts for people, and from what."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("bot", "compaction", "voice")
+_BASES = {"BotError", "VoiceError", "CompactionError"}
+
+# Modules whose errors only the operator reads, because they are raised before the bot is in Discord, for a command
+# line, or for the log.
+FOR_THE_OPERATOR = (
+    "bot/cli",
+    "bot/discord/client.py",
+    "bot/discord/endpoint.py",
+    "bot/embedding",
+    "bot/llm/budgeted.py",
+    "bot/llm/openai_embeddings.py",
+    "bot/mcp",
+    "bot/memory/admin.py",
+    "bot/memory/transcript.py",
+    "bot/models/catalogue.py",
+    "bot/models/directory.py",
+    "bot/models/sources.py",
+    "bot/participation/metered_completion.py",
+    "bot/store/migrations",
+    "bot/store/segment_import.py",
+    "bot/time_phrases.py",
+    "bot/wiring/summariser.py",
+    "compaction/session.py",
+    "compaction/summary",
+    # What a recogniser without an endpoint cannot do is in the log; people read how many sounds were left out.
+    "voice/asr/scheduler.py",
+    "voice/asr/whisper.py",
+    "voice/asr/worker.py",
+    "voice/listening",
+    "voice/screen/frame_decoder.py",
+    "voice/screen/worker_process.py",
+    "voice/transport/opus.py",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One module. `constants`: its strings and tables of strings by name."""
+
+    path: str
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        return self.path.partition("/")[0]
+
+    @property
+    def tells_people(self) -> bool:
+        return not self.path.startswith(FOR_THE_OPERATOR)
+
+    @property
+    def calls(self) -> Iterator[ast.Call]:
+        return (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+
+    def place(self, node: ast.expr) -> str:
+        return f"{self.path}:{node.lineno}"
+
+    def literals(self, node: ast.expr) -> list[str]:
+        """Return the strings that an expression may be, as far as they are written in this module."""
+        match node:
+            case ast.Constant(value=str(text)):
+                return [text]
+            case ast.Name(id=name):
+                return [text for value in self._assigned(name) for text in self.literals(value)]
+            case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get")):
+                return self.literals(table)
+            case ast.Dict(values=values):
+                return [text for value in values for text in self.literals(value)]
+            case ast.IfExp(body=one, orelse=other):
+                return [*self.literals(one), *self.literals(other)]
+            case _:
+                return []
+
+    def _assigned(self, name: str) -> Iterator[ast.expr]:
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+                    yield value
+                case ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value) if found == name:
+                    yield value
+                case _:
+                    pass
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Return all modules of the packages that people may hear or read from."""
+    paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return tuple(Module(str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in paths)
+
+
+@cache
+def errors() -> frozenset[str]:
+    """Return the names of our error classes."""
+    bases = {
+        node.name: [ast.unparse(base).rpartition(".")[2] for base in node.bases]
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = set(_BASES)
+    while more := {name for name, above in bases.items() if name not in found and found.intersection(above)}:
+        found |= more
+    return frozenset(found)
+
+
+def name_of(call: ast.Call) -> str:
+    """Return what is called, without what it belongs to."""
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+# Markup of Discord and placeholders.
+_NO_WORDS = re.compile(r"\{[^}]*\}|<[@#]?[!&]?[^>]*>|<t:")
+
+
+def words_in(text: str) -> bool:
+    """Return whether there are words in a text, which people would read in English."""
+    return re.search(r"[A-Za-z]{2}", _NO_WORDS.sub("", text)) is not None
