@@ -8,7 +8,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from tests.node.conftest import NODE
+from tests.node.packages import NODE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -210,7 +210,7 @@ class Session {
       ...found.lost.map((sentence) => el("p", { class: "quiet bad", text: sentence })),
       el("ol", { class: "parts" }, found.parts.map(part)),
       found.sources.length ? el("details", {}, el("summary", { text: "Where the summary comes from" }), el("ol", { class: "sources" }, found.sources.map((each) => this.source(each)))) : null,
-      ...found.calls.map((call, number) => el("details", {}, el("summary", { text: `Call ${number + 1}: ${count(call.same, "message", "messages")} as above, ${call.others.length} more` }),
+      ...found.calls.map((call, number) => el("details", {}, el("summary", { text: `Call ${number + 1}: ${count(call.same, "message", "messages")} as above${call.others.length ? `, ${call.others.length} more` : ""}` }),
         call.exact ? null : el("p", { class: "quiet bad", text: "Not every message is stored any more." }), call.others.map((text) => el("pre", { text, tabindex: "0" })))));
   }
 

@@ -113,12 +113,12 @@ class Room {
     this.lastFold = el("p", { class: "quiet", role: "status" });
     this.notes = el("ol", { class: "notes" });
     this.noNotes = el("p", { class: "quiet", text: "Nobody shares a screen." });
-    this.problems = el("ul", { class: "problems", role: "status" });
+    this.problems = el("ul", { class: "problems" });
     this.charts = Object.fromEntries(["latency", "packets", "queues", "cost"].map((name) => [name, el("div")]));
     this.dropped = el("p", { class: "quiet" });
     this.prompt = el("p", { class: "quiet" });
     this.main.replaceChildren(
-      el("div", { class: "head" }, this.title, this.place), this.problems,
+      el("div", { class: "head" }, this.title, this.place), el("div", { role: "status" }, this.problems),
       el("div", { class: "room" },
         el("div", { class: "column wide" },
           panel("memory", "Memory", this.picture.root, this.lastFold),

@@ -1,0 +1,119 @@
+"""The dashboard for people with a keyboard or a screen reader, or who need contrast: axe-core's rules, keys alone."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from tests.bot.dashboard.house import open_house
+from tests.browser.chromium import browser
+from tests.browser.dashboard_pictures import _views, live_through
+from tests.browser.evening import LAPTOP, PATIENCE_S, PHONE
+from tests.node.packages import installed_packages
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from playwright.async_api import Browser, Page
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+COMPLETE = "body:not([data-view=opening])"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    """One browser for all tests."""
+    async with browser() as started:
+        yield started
+
+
+@asynccontextmanager
+async def dashboard(chromium: Browser, folder: Path) -> AsyncIterator[Page]:
+    """Open the dashboard of an evening."""
+    async with open_house(folder) as house, await chromium.new_context(locale="en-GB") as context:
+        await live_through(house)
+        page = await context.new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
+        await page.goto(house.links[0])
+        await page.wait_for_selector("body[data-room]")
+        yield page
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", LAPTOP), ("dark", PHONE)])
+async def test_every_view_keeps_the_rules(
+    chromium: Browser, tmp_path: Path, scheme: Any, size: tuple[int, int]
+) -> None:
+    """axe-core finds nothing: roles, names, structure, contrast."""
+    axe = (installed_packages() / "axe-core" / "axe.min.js").read_text("utf-8")
+    async with dashboard(chromium, tmp_path) as page:
+        await page.emulate_media(color_scheme=scheme)
+        await page.set_viewport_size({"width": size[0], "height": size[1]})
+        base = page.url
+        found: dict[str, list[str]] = {}
+        for name, address in _views():
+            await page.goto("about:blank")
+            await page.goto(f"{base}{address}")
+            await page.wait_for_selector(COMPLETE)
+            await page.evaluate(axe)
+            checked = await page.evaluate("axe.run({resultTypes: ['violations']})")
+            found[name] = [f"{rule['id']}: {rule['nodes'][0]['target']}" for rule in checked["violations"]]
+            assert checked["passes"], name
+        assert found == {name: [] for name, _ in _views()}
+
+
+class Keys:
+    """A page that is used with the keyboard alone."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    async def to(self, text: str) -> None:
+        """Press Tab until what has the focus has this text or label; it shows that it has the focus."""
+        for _ in range(60):
+            await self.page.keyboard.press("Tab")
+            name, outline = await self.page.evaluate(_FOCUSED)
+            assert outline > 0, name
+            if text in name:
+                return
+        raise AssertionError(f"the keyboard does not reach {text!r}")
+
+    async def press(self, key: str, view: str) -> None:
+        """Press a key and wait for what is shown then."""
+        await self.page.keyboard.press(key)
+        await self.page.wait_for_selector(view)
+
+
+_FOCUSED = """() => {
+  const focused = document.activeElement;
+  if (focused === document.body) return ["the window", 1];
+  const label = focused.labels?.[0]?.innerText ?? focused.getAttribute("aria-label") ?? "";
+  return [`${label} ${focused.innerText ?? ""}`, parseFloat(getComputedStyle(focused).outlineWidth)];
+}"""
+
+
+async def test_the_keyboard_alone_leads_everywhere(chromium: Browser, tmp_path: Path) -> None:
+    """Past the navigation, to the history, a search, a turn of a session, what the model saw, and out."""
+    async with dashboard(chromium, tmp_path) as page:
+        keys = Keys(page)
+        await keys.to("Skip to the content")
+        await page.keyboard.press("Enter")
+        await keys.to("Let a screen reader speak new lines")
+        await keys.to("History")
+        await keys.press("Enter", ".sessions")
+        await keys.to("Search what was said")
+        await page.keyboard.type("Leica")
+        await keys.press("Enter", ".hits")
+        await keys.to("Lounge")
+        await keys.press("Enter", ".pointed")
+        await keys.to("Begin with the first")
+        await keys.press("Enter", "#reply-next")
+        await keys.to("Next")
+        await page.keyboard.press("Enter")
+        await page.get_by_text("2 of 7").wait_for()
+        await keys.to("Log out")
+        await keys.press("Enter", "body[data-view=login]")
