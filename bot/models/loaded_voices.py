@@ -38,7 +38,7 @@ WAIT_FOR_VOICE_S = 3.0
 # How long somebody who wants to hear or choose a voice waits until it is loaded: seconds, unless the machine is stuck.
 LOAD_TIMEOUT_S = 60.0
 
-GONE = Text("Its files are not here any more; /voice choose with its name has them downloaded again.")
+GONE = Text("Its files are not here any more; choose it again to have them downloaded.")
 
 
 @dataclass(slots=True)

@@ -146,7 +146,7 @@ async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
         monkeypatch.setattr(AllHere, "gone", {"voice-joe", "voice-kristin"})
         assert voices.problem(voice("joe")) is None
         assert voices.problem(voice("kristin")) == GONE
-        with pytest.raises(SynthesisError, match="/voice choose"):
+        with pytest.raises(SynthesisError, match="choose it again"):
             await voices.load(voice("kristin"))
         assert voices.problem(voice("kristin")) == GONE
         monkeypatch.setattr(AllHere, "gone", set())

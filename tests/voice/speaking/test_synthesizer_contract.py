@@ -12,6 +12,7 @@ import pytest_asyncio
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from tests.voice.speaking.synthesizer_contract import SynthesizerContract
 from tests.voice.speaking.test_piper import VOICE
+from voice.speaking import kokoro
 from voice.speaking.kokoro import KokoroModel, KokoroStyle
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 from voice.speaking.piper import PiperSynthesizer
@@ -52,7 +53,9 @@ def kokoro_voice() -> Iterator[KokoroSynthesizer]:
     """Yield a voice of Kokoro. Loaded once, because that takes seconds."""
     if not (KOKORO / "model.onnx").is_file():
         pytest.skip("Kokoro is not here: roomtone models pull voice-kokoro")
-    with asyncio.Runner() as runner:
+    # The contract is about what is said; a machine that runs other tests too may take long.
+    with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
+        patch.setattr(kokoro, "SENTENCE_TIMEOUT_S", 120.0)
         stack = AsyncExitStack()
         model = runner.run(stack.enter_async_context(KokoroModel.open(KOKORO)))
         yield runner.run(model.voice(KokoroStyle("af_heart.bin", "en-us"), speed=1.0))
