@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz setup models lint types browser clean
+.PHONY: run quick fast test fuzz setup models lint types browser prometheus clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -48,7 +48,7 @@ AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
-	@$(MAKE) --no-print-directory --jobs 2 setup browser lint types
+	@$(MAKE) --no-print-directory --jobs 2 setup browser prometheus lint types
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal" || \
 	    $(AGAIN) -m "not rehearsal"
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
@@ -75,6 +75,15 @@ browser:
 	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core libatomic1; \
 	} || { echo "The tests need Chromium and libatomic (Debian, Ubuntu: sudo apt install chromium libatomic1)." >&2; exit 1; }
+
+# A real Prometheus is asked every question of the board (config/grafana). It is only unpacked, so that no service of the
+# machine starts; after `browser`, because apt-get works alone. Without one, its test is skipped.
+prometheus: | browser
+	@command -v prometheus >/dev/null || [ -x .cache/prometheus/usr/bin/prometheus ] || { \
+	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && mkdir -p .cache/prometheus && \
+	    apt-get update -qq && cd .cache/prometheus && apt-get download -qq prometheus && \
+	    dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
+	} || echo "No Prometheus is installed, so the board's test is skipped (Debian, Ubuntu: sudo apt install prometheus)." >&2
 
 lint: $(SYNCED)
 	$(BIN)/ruff format --check $(SOURCES)

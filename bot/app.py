@@ -29,11 +29,13 @@ from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.dashboard_access import DiscordDirectory
-from bot.health import DegradedPart
+from bot.health import DegradedPart, Health
 from bot.logs import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.personal_data import PersonalData
 from bot.memory.retention import Retention
+from bot.monitoring.metrics import Metrics
+from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.room.notice import ListeningNotice
@@ -116,8 +118,9 @@ async def running_bot(
     clock = clock or SystemClock()
     _make_private(settings.storage)
     async with AsyncExitStack() as stack:
-        stores = await open_stores(stack, settings, clock)
-        monitoring = await open_monitoring(stack, stores.database, settings.storage, clock)
+        metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock))
+        stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
+        monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
         health = monitoring.health
         await stack.enter_async_context(_retention(settings, stores, clock).running())
         participation = GuildParticipations(
@@ -143,7 +146,8 @@ async def running_bot(
             observe=observe,
             zone=zone,
             clock=clock,
-            health=health,
+            metrics=metrics,
+            traces=traces,
             dashboard=dashboard,
             voices=voices,
         )

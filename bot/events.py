@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
     from voice.asr.port import Recognition
     from voice.listening.utterance import Utterance
+    from voice.queue_figures import QueueFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,31 @@ class TurnRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnDecided:
+    """It was decided whether the bot answers a turn of speech. `spoken`: the utterance that the decision is about.
+
+    `reason`: one word of the decider. `released_at`: when the utterances of the turn were complete; `stored_at`: when
+    the turn was stored.
+    """
+
+    seq: int
+    spoken: SpokenText
+    answers: bool
+    reason: str
+    released_at: float
+    stored_at: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SoundReceived:
+    """Sound has come from the voice connection. `delay_s`: since its last packet arrived. Measured once a second."""
+
+    delay_s: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class ScreenNoted:
     """A note about a shared screen was added to the memory."""
 
@@ -126,7 +152,10 @@ class ScreenNoted:
 
 @dataclass(frozen=True, slots=True)
 class CompactionLanded:
-    """A compaction was applied. `summary`: the new summary; `covered_through_turn`: the highest folded seq."""
+    """A compaction was applied. `summary`: the new summary; `covered_through_turn`: the highest folded seq.
+
+    `paragraph_by`: who wrote the paragraph, the model or code.
+    """
 
     old_cursor: int
     new_cursor: int
@@ -135,6 +164,7 @@ class CompactionLanded:
     latency_ms: float
     degraded: bool
     at: float
+    paragraph_by: str = "code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +174,7 @@ class CompactionFailed:
     cursor: int
     reason: str
     at: float
+    latency_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +242,9 @@ class LinkChanged:
 
 @dataclass(frozen=True, slots=True)
 class QueuesMeasured:
-    """How much waits in the room's queues: `lengths` by the name of the queue."""
+    """How much waits in the room's queues."""
 
-    lengths: Mapping[str, int]
+    queues: tuple[QueueFigures, ...]
     at: float
 
 
@@ -232,6 +263,8 @@ Event: TypeAlias = (
     | UtteranceTranscribed
     | SpeechDropped
     | TurnRecorded
+    | TurnDecided
+    | SoundReceived
     | ScreenNoted
     | CompactionLanded
     | CompactionFailed

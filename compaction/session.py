@@ -405,6 +405,11 @@ class SessionMemory:
         return self._timeline.total
 
     @property
+    def unstored_items(self) -> int:
+        """Return how many turns, notes and changes of notes wait to be stored. None is ever dropped."""
+        return self._outbox.waiting
+
+    @property
     def external_changes(self) -> int:
         """Return how often words were forgotten, withheld or given back by somebody else than this session.
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_NOTHING: Mapping[str, int] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True)
 class QueueFigures:
     """One queue. `name`: in the metrics, the same for the queues of all rooms. `capacity`: None if nothing is ever
-    refused or dropped. `dropped`: how much was, by reason, since the queue was made; it never falls.
+    refused or dropped. `dropped`: how much was, by reason, since the queue was made. A smaller number than before means
+    that the queue was made anew.
     """
 
     name: str
     waiting: int
     capacity: int | None
-    dropped: Mapping[str, int] = _NOTHING
+    dropped: Mapping[str, int] = field(default_factory=dict)

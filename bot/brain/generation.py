@@ -25,12 +25,13 @@ log = structlog.get_logger()
 
 # A sentence to speak, a failure in its place, or None at the end.
 GeneratedItem: TypeAlias = str | ChatModelError | ContextOverflowError | None
+SentenceQueue: TypeAlias = "asyncio.Queue[GeneratedItem]"
 
 # How many sentences the model may be ahead of the voice. If the reply is interrupted, these sentences are wasted.
 SENTENCES_AHEAD = 4
 
 
-def new_sentence_queue() -> asyncio.Queue[GeneratedItem]:
+def new_sentence_queue() -> SentenceQueue:
     """Return the bounded queue between `ReplyGenerator` and `SpeechOutput`."""
     return asyncio.Queue(SENTENCES_AHEAD)
 

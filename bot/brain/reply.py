@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.generation import ReplyGenerator, new_sentence_queue
+from bot.brain.generation import SENTENCES_AHEAD, ReplyGenerator, SentenceQueue, new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -137,6 +138,8 @@ class Replier:
             language=language,
         )
         self._waiting: Question | None = None
+        self._superseded = 0
+        self._sentences: SentenceQueue | None = None
         self._question_added = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -151,6 +154,14 @@ class Replier:
     @property
     def waiting(self) -> Question | None:
         return self._waiting
+
+    @property
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """Return the question that waits, and the sentences that wait for the voice."""
+        return (
+            QueueFigures("answer", int(self._waiting is not None), 1, {"superseded": self._superseded}),
+            QueueFigures("sentences", 0 if self._sentences is None else self._sentences.qsize(), SENTENCES_AHEAD),
+        )
 
     @property
     def busy(self) -> bool:
@@ -187,6 +198,7 @@ class Replier:
     def ask(self, question: Question) -> Question | None:
         """Queue `question`; return the waiting question that it replaces, if any."""
         superseded, self._waiting = self._waiting, question
+        self._superseded += superseded is not None
         self._idle.clear()
         self._question_added.set()
         return superseded
@@ -247,7 +259,7 @@ class Replier:
                 raise
             progress.fail("cancelled", BROKEN_OFF)
         finally:
-            self._timeout = self._progress = None
+            self._timeout = self._progress = self._sentences = None
             # After this, no sound of this reply is played. Pieces that were already played stay as they are.
             self._playback.stop()
         if progress.speech_to_speech and self._speech_to_speech is not None:
@@ -305,7 +317,7 @@ class Replier:
         await self._output.wait_until_played(progress)
 
     async def _answer_in_text(self, context: ModelContext, progress: ReplyProgress, *, may_skip: bool) -> None:
-        sentences = new_sentence_queue()
+        sentences = self._sentences = new_sentence_queue()
         async with asyncio.TaskGroup() as tasks:
             generate = self._generator.generate(context, sentences, progress, may_skip=may_skip)
             generating = tasks.create_task(generate, name="generate-reply")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
     from compaction.memory.digest import Digest
     from voice.errors import LinkError
+    from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
@@ -128,6 +129,10 @@ class Link(Protocol):
     @property
     def privacy_code(self) -> str:
         """Return the digits that Discord shows everybody in the call, or an empty text if it is not encrypted."""
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how much received sound waits to be heard."""
 
     @property
     def counters(self) -> Mapping[str, int]:

@@ -19,6 +19,7 @@ import structlog
 from bot import events
 from bot.dashboard.live_room import LiveRoom
 from bot.dashboard.messages import server_sent_event
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -63,6 +64,13 @@ class Follower:
         self._waiting: deque[LiveEvent | str] = deque()
         self._added = asyncio.Event()
         self._over = False
+        # Whether it was ended because too much waited.
+        self.is_slow = False
+
+    @property
+    def waiting(self) -> int:
+        """Return how many events wait."""
+        return len(self._waiting)
 
     async def next(self) -> str | None:
         """See `LiveFeed.next`."""
@@ -88,6 +96,7 @@ class Follower:
             return
         if len(self._waiting) >= WAITING_EVENTS:
             log.info("dashboard_page_dropped", reason="slow")
+            self.is_slow = True
             self.end()
             return
         self._waiting.append(event)
@@ -119,6 +128,15 @@ class LiveRooms:
         # Numbers of an earlier process mean nothing here.
         self._boot = secrets.token_hex(4)
         self._looking: asyncio.Task[None] | None = None
+        self._slow_pages = 0
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many events wait for the open pages. A page for which too many wait is dropped and asks anew."""
+        waiting = sum(each.waiting for each in self._followers)
+        return QueueFigures(
+            "dashboard", waiting, WAITING_EVENTS * len(self._followers), {"slow_page": self._slow_pages}
+        )
 
     async def __aenter__(self) -> Self:
         self._looking = asyncio.create_task(self._look(), name="dashboard-look")
@@ -191,6 +209,7 @@ class LiveRooms:
             yield follower
         finally:
             self._followers.discard(follower)
+            self._slow_pages += follower.is_slow
             follower.end()
 
     def _since(self, last_event_id: str) -> list[LiveEvent] | None:

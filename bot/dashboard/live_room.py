@@ -33,6 +33,10 @@ PROBLEMS: Final = 5
 _STAGES: Final = 32
 
 
+# The queues of the chart: from a person's speech to the bot's.
+SHOWN_QUEUES: Final = ("recognise", "record", "answer", "play")
+
+
 class LiveRoom:
     """One open room. `publish`: sends a kind of event with its data to the pages. Not thread-safe."""
 
@@ -108,7 +112,8 @@ class LiveRoom:
                     tokens[part.kind.value] += part.tokens
                 self._tell("prompt", {"answer_to": event.answer_to, "tokens": dict(tokens)})
             case events.QueuesMeasured():
-                figures = {"at": self._clock.now(), **event.lengths, "unfolded": len(self.memory.window)}
+                lengths = {queue.name: queue.waiting for queue in event.queues if queue.name in SHOWN_QUEUES}
+                figures = {"at": self._clock.now(), **lengths, "unfolded": len(self.memory.window)}
                 self._queues.append(figures)
                 self._tell("queues", {"queues": figures})
             case events.CompactionLanded():

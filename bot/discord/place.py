@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
     from voice.errors import LinkError
+    from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.link import LinkEvent, VoiceChannel
     from voice.transport.metronome import Metronome
@@ -326,6 +327,10 @@ class _DiscordLink:
     @property
     def privacy_code(self) -> str:
         return self._link.privacy_code
+
+    @property
+    def queue(self) -> QueueFigures:
+        return self._link.queue
 
     @property
     def counters(self) -> Mapping[str, int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,11 +58,17 @@ class ThreadedEmbedder:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped_because: str | None = None
+        self._refused = 0
 
     @property
     def model(self) -> str:
         """Return the name that vectors are stored under."""
         return self._model
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many texts wait. Refused ones are embedded later."""
+        return QueueFigures("embedding", self._jobs.qsize(), MAX_WAITING, {"full": self._refused})
 
     async def __aenter__(self) -> Self:
         """Start the thread and load the model. Raises `ModelError` if it is missing or can't be read."""
@@ -91,6 +98,7 @@ class ThreadedEmbedder:
                 f"The embedding model does not run: {self._stopped_because or 'it was never started'}.", retryable=False
             )
         if not urgent and self._jobs.qsize() + len(texts) > MAX_WAITING:
+            self._refused += len(texts)
             raise EmbeddingError("Too many texts wait to be embedded. They are embedded later.", retryable=True)
         answers: list[asyncio.Future[NDArray[np.float32]]] = [self._loop.create_future() for _ in texts]
         for text, answer in zip(texts, answers, strict=True):

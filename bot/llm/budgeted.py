@@ -28,6 +28,27 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call of a language model that has ended, for metrics.
+
+    `purpose`: reply or summary. `outcome`: answered, failed or cancelled. `prompt_tokens`: as billed, or estimated if
+    the endpoint does not say. `completion_tokens`: as billed, or 0.
+    """
+
+    model: str
+    purpose: str
+    outcome: str
+    prompt_tokens: int
+    completion_tokens: int
+    first_token_s: float | None
+    duration_s: float
+
+
+def ignore_call(call: ModelCall) -> None:
+    """Do nothing."""
+
+
 @dataclass(slots=True)
 class _Call:
     """One call in progress, for its log line."""
@@ -49,7 +70,11 @@ class _Call:
 class BudgetedModel:
     """A model behind its budget (`bot.llm.port.ChatModel` and `compaction.ports.Completion`). Safe for many tasks."""
 
-    def __init__(self, endpoint: ModelEndpoint, budget: Budget) -> None:
+    def __init__(
+        self, endpoint: ModelEndpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call
+    ) -> None:
+        """`on_call`: gets each call when it has ended."""
+        self._on_call = on_call
         self._endpoint = endpoint
         self._budget = budget
 
@@ -175,6 +200,18 @@ class BudgetedModel:
             tool_call_count=0 if call.end is None else len(call.end.calls),
             first_token_ms=None if call.first_token_at is None else _ms(call.first_token_at - call.started_at),
             duration_ms=_ms(time.monotonic() - call.started_at),
+        )
+        ended_at = time.monotonic()
+        self._on_call(
+            ModelCall(
+                self.model,
+                call.purpose,
+                call.outcome,
+                expected if usage.prompt_tokens is None else usage.prompt_tokens,
+                usage.completion_tokens or 0,
+                None if call.first_token_at is None else call.first_token_at - call.started_at,
+                ended_at - call.started_at,
+            )
         )
         if usage.prompt_tokens is not None and estimator.learn(count=count, reported=usage.prompt_tokens):
             log.info(

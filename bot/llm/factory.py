@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from bot.clock import SystemClock
 from bot.llm.budget import Budget
-from bot.llm.budgeted import BudgetedModel
+from bot.llm.budgeted import BudgetedModel, ModelCall, ignore_call
 from bot.llm.fallback import FallbackModel
 from compaction.budget.estimator import Estimator
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from bot.clock import Clock
     from bot.llm.settings import LlmSettings
@@ -30,11 +30,12 @@ async def open_model(
     *,
     within_s: float | None = None,
     clock: Clock | None = None,
+    on_call: Callable[[ModelCall], None] = ignore_call,
 ) -> AsyncIterator[FallbackModel]:
     """Open the configured model with its fallback models, each with its budget; close them at the end of the block.
 
     `models`: where vocabularies for exact token counts may be. `within_s`: time until the first sound of a reply; by
-    default as in the settings.
+    default as in the settings. `on_call`: gets each call when it has ended.
     """
     # Imported here, because the library takes a second to load.
     from bot.llm.openai_chat import OpenAIChat
@@ -45,7 +46,7 @@ async def open_model(
         for each, size in zip((llm, *llm.fallbacks()), context_sizes, strict=True):
             endpoint = await stack.enter_async_context(OpenAIChat(each))
             own = budget if size is None else budget.model_copy(update={"max_context_tokens": size})
-            opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models)))
+            opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models), on_call=on_call))
         yield FallbackModel(opened, within_s=within_s or llm.reply_timeout_s, clock=clock or SystemClock())
 
 

@@ -1,58 +1,261 @@
 """The metrics of one process, in Prometheus' format. docs/operations.md lists them.
 
-Every label has few values that the code fixes: no id and no name of a person, server or room is ever one.
+Rooms report by their events (`Metrics.room`), the other parts are asked when somebody scrapes. Every label has few
+values that the code or the operator's settings fix: no id and no name of a person, server or room is ever one.
 """
 
 from __future__ import annotations
 
+from collections import Counter as Tally
+from contextlib import contextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
 
-from bot.health import FaultKind
+from bot import events
+from bot.monitoring.collectors import HealthCollector, QueueCollector, RecogniserCollector
+from bot.monitoring.measured_store import OPERATIONS
+from compaction.model import TurnKind
+from voice.asr.guards import GuardReason
+from voice.listening.utterance import DropReason
+from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from prometheus_client.metrics_core import Metric
+    from collections.abc import Callable, Iterator, Mapping
 
     from bot.health import Health
+    from bot.llm.budgeted import ModelCall
+    from voice.asr.scheduler import RecognizerFigures
+    from voice.queue_figures import QueueFigures
 
-PREFIX = "roomtone"
+# From the time of one packet to the longest wait of a reply.
+LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
+# A model that folds takes up to a minute.
+FOLD_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
+LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+# The stages from a packet to a sound, in order; the last two are sums.
+STAGES = (
+    "receive",
+    "endpoint",
+    "queue",
+    "recognise",
+    "group",
+    "store",
+    "decide",
+    "model",
+    "synthesis",
+    "end_to_text",
+    "end_to_sound",
+)
+FRAME_OUTCOMES = ("lost", "recovered", "concealed")
+# What the packet counters count that is no outcome of a packet. The queue `sound` has the overruns.
+_NO_OUTCOME = ("received", "padded", "held", "talkspurts", "overrun_frames", *FRAME_OUTCOMES)
+PACKET_OUTCOMES = tuple(field.name for field in fields(PacketCounters) if field.name not in _NO_OUTCOME)
+FOLD_OUTCOMES = ("landed", "degraded", "failed")
+# The parts of a room that report failures.
+PROBLEMS = ("memory_mode", "notice", "realtime", "recogniser", "reply", "session", "store", "transcript")
+# A label that is no single word would be a mistake of ours; it must not become a new series for each event.
+OTHER = "other"
+_LABEL_CHARS = 32
 
 
 class Metrics:
     """Everything that is measured. One for each process; it is no global, so tests have their own."""
 
     def __init__(self, health: Health) -> None:
-        self._registry = CollectorRegistry(auto_describe=True)
-        ProcessCollector(registry=self._registry)
-        self._registry.register(HealthCollector(health))
+        self.health = health
+        self._registry = registry = CollectorRegistry(auto_describe=True)
+        ProcessCollector(registry=registry)
+        self._queues = QueueCollector()
+        self._recogniser = RecogniserCollector()
+        for collector in (HealthCollector(health), self._queues, self._recogniser):
+            registry.register(collector)
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, labels, namespace="roomtone", registry=registry)
+
+        def histogram(name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS) -> Histogram:
+            return Histogram(name, text, labels, namespace="roomtone", registry=registry, buckets=buckets)
+
+        self._stages = histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
+        self._packets = counter("packets", "Received packets by what became of them.", "outcome")
+        self._frames = counter("frames", "Frames that were missing in order, by how they were replaced.", "outcome")
+        self._turns = counter("turns", "Recorded turns.", "kind")
+        self._dropped = counter("speech_dropped", "Sounds that became no turn.", "reason")
+        self._decisions = counter(
+            "decisions", "Turns of speech by whether the bot answers, and why.", "answer", "reason"
+        )
+        self._replies = counter("replies", "Replies by how they ended.", "outcome")
+        self._spoken = counter("spoken_seconds", "Seconds that the bot has spoken.")
+        self._folds = counter("folds", "Folds, and who wrote the paragraph.", "outcome", "paragraph_by")
+        self._fold_time = histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
+        self._problems = counter("problems", "Failures in rooms.", "where")
+        self._calls = counter("model_calls", "Calls of language models.", "model", "purpose", "outcome")
+        self._tokens = counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
+        self._model_time = histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
+        self._first_token = histogram("model_first_token_seconds", "Until a model's first token.", "model")
+        self._store_time = histogram("store_seconds", "Duration of an operation of the store.", "operation")
+        self._store_failures = counter("store_failures", "Operations of the store that failed.", "operation")
+        self._lag = histogram("event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS)
+
+        self._begin_with_zero()
+
+    def _begin_with_zero(self) -> None:
+        """Make the series whose labels are known: a rate needs the 0 before the first event."""
+        for metric, labels in (
+            (self._stages, STAGES),
+            (self._packets, PACKET_OUTCOMES),
+            (self._frames, FRAME_OUTCOMES),
+            (self._turns, TurnKind),
+            (self._dropped, (*DropReason, *GuardReason, "overloaded", "recogniser_failed", "opted_out", "duplicate")),
+            (self._replies, events.ReplyOutcome),
+            (self._fold_time, FOLD_OUTCOMES),
+            (self._problems, PROBLEMS),
+            (self._store_time, OPERATIONS),
+            (self._store_failures, OPERATIONS),
+        ):
+            for label in labels:
+                metric.labels(str(label))
+        for outcome in FOLD_OUTCOMES:
+            for author in ("nobody",) if outcome == "failed" else ("model", "code"):
+                self._folds.labels(outcome, author)
 
     def scrape(self) -> tuple[bytes, str]:
         """Return all metrics and their content type."""
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
+    # -- what reports ---------------------------------------------------------------------------------------------
 
-class HealthCollector(Collector):
-    """Whether the bot can do its work, and why not. It asks when somebody scrapes."""
+    @contextmanager
+    def room(self) -> Iterator[events.Observer]:
+        """Measure a room while the block runs. Yields what takes the room's events."""
+        room = _RoomMeter(self)
+        with self._queues.of_room(lambda: room.queues):
+            yield room.observe
 
-    def __init__(self, health: Health) -> None:
-        self._health = health
+    def add_queue(self, queue: Callable[[], QueueFigures]) -> None:
+        """Measure a queue of the process."""
+        self._queues.add(queue)
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of health."""
-        faults = [fault.kind for fault in self._health.faults()]
-        yield _gauge("ready", "1 if the bot can do its work, as /readyz says.", float(not faults))
-        yield _gauge("degraded_parts", "Parts that fail while others stand in for them.", self._health.degraded_count())
-        found = GaugeMetricFamily(f"{PREFIX}_faults", "Reasons why the bot cannot do its work.", labels=["kind"])
-        for kind in FaultKind:
-            found.add_metric([kind.value], faults.count(kind))
-        yield found
+    def add_recogniser(self, figures: Callable[[], RecognizerFigures]) -> None:
+        """Measure the local recogniser."""
+        self._recogniser.add(figures)
+
+    def on_model_call(self, call: ModelCall) -> None:
+        """Count a call of a language model."""
+        self._calls.labels(call.model, call.purpose, call.outcome).inc()
+        self._tokens.labels(call.model, "sent").inc(call.prompt_tokens)
+        self._tokens.labels(call.model, "received").inc(call.completion_tokens)
+        self._model_time.labels(call.model, call.purpose).observe(call.duration_s)
+        if call.first_token_s is not None:
+            self._first_token.labels(call.model).observe(call.first_token_s)
+
+    def on_store(self, operation: str, seconds: float, *, failed: bool) -> None:
+        """Count an operation of the store."""
+        self._store_time.labels(operation).observe(seconds)
+        if failed:
+            self._store_failures.labels(operation).inc()
+
+    def on_lag(self, seconds: float) -> None:
+        """Count how late the event loop was."""
+        self._lag.observe(seconds)
+
+    # -- a room's events --------------------------------------------------------------------------------------------
+
+    def on_event(self, event: events.Event) -> None:
+        """Count what happened in a room."""
+        match event:
+            case events.SoundReceived():
+                self._stage("receive", event.delay_s)
+            case events.TurnRecorded():
+                self._turns.labels(event.turn.kind.value).inc()
+                for spoken in event.utterances:
+                    self._add_stages(spoken)
+            case events.TurnDecided():
+                self._stage("group", event.released_at - event.spoken.text_at)
+                self._stage("store", event.stored_at - event.released_at)
+                self._stage("decide", event.at - event.stored_at)
+                self._decisions.labels("yes" if event.answers else "no", _word(event.reason)).inc()
+            case events.SpeechDropped():
+                self._dropped.labels(_word(event.reason)).inc()
+            case events.ReplyFinished():
+                self._add_reply(event)
+            case events.CompactionLanded():
+                outcome = "degraded" if event.degraded else "landed"
+                self._folds.labels(outcome, event.paragraph_by).inc()
+                self._fold_time.labels(outcome).observe(event.latency_ms / 1000)
+            case events.CompactionFailed():
+                self._folds.labels("failed", "nobody").inc()
+                self._fold_time.labels("failed").observe(event.latency_ms / 1000)
+            case events.Problem():
+                self._problems.labels(_word(event.where)).inc()
+            case _:
+                pass
+
+    def add_packets(self, counts: Mapping[str, int]) -> None:
+        """Add packets by outcome."""
+        for outcome, count in counts.items():
+            if outcome in FRAME_OUTCOMES:
+                self._frames.labels(outcome).inc(count)
+            elif outcome in PACKET_OUTCOMES:
+                self._packets.labels(outcome).inc(count)
+
+    def _add_stages(self, spoken: events.SpokenText) -> None:
+        utterance = spoken.utterance
+        self._stage("endpoint", utterance.closed_at - utterance.ended_at)
+        self._stage("queue", spoken.begun_at - utterance.closed_at)
+        self._stage("recognise", spoken.text_at - spoken.begun_at)
+        self._stage("end_to_text", spoken.text_at - utterance.ended_at)
+
+    def _add_reply(self, reply: events.ReplyFinished) -> None:
+        self._replies.labels(reply.outcome.value).inc()
+        if reply.first_token_at is not None:
+            self._stage("model", reply.first_token_at - reply.begun_at)
+        if reply.synthesis_s is not None:
+            self._stage("synthesis", reply.synthesis_s)
+        if reply.first_audio_at is not None:
+            self._spoken.inc(max(0.0, reply.ended_at - reply.first_audio_at))
+            if reply.asked_at is not None:
+                self._stage("end_to_sound", reply.first_audio_at - reply.asked_at)
+
+    def _stage(self, stage: str, seconds: float) -> None:
+        self._stages.labels(stage).observe(max(0.0, seconds))
+
+    def add_dropped(self, queue: str, counts: Mapping[str, int]) -> None:
+        """Add what a queue has dropped, by reason."""
+        self._queues.add_dropped(queue, counts)
 
 
-def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"{PREFIX}_{name}", text, value=value)
+class _RoomMeter:
+    """One room's events, and what its counters said last."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._packets: Tally[str] = Tally()
+        self._dropped: dict[str, Tally[str]] = {}
+        self.queues: tuple[QueueFigures, ...] = ()
+
+    def observe(self, event: events.Event) -> None:
+        match event:
+            case events.LinkChanged():
+                self._metrics.add_packets(_risen(self._packets, event.counters))
+                self._packets = Tally(event.counters)
+            case events.QueuesMeasured():
+                self.queues = event.queues
+                for queue in event.queues:
+                    before = self._dropped.get(queue.name, Tally())
+                    self._metrics.add_dropped(queue.name, _risen(before, queue.dropped))
+                    self._dropped[queue.name] = Tally(queue.dropped)
+            case _:
+                self._metrics.on_event(event)
+
+
+def _risen(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """Return by how much each count has risen. A count that has fallen was begun anew."""
+    return {name: count - before[name] if count >= before[name] else count for name, count in now.items()}
+
+
+def _word(label: str) -> str:
+    return label if len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii() else OTHER

@@ -20,6 +20,7 @@ from bot.participation.engagement import Engagement
 from bot.participation.statistics import ParticipationStatistics
 from bot.texts.text import Text, counted
 from compaction.errors import StoreError
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,12 +148,18 @@ class Participation:
             now=clock.monotonic(),
         )
         self._notices: asyncio.Queue[tuple[Text, int | None]] = asyncio.Queue(NOTICES_WAITING)
+        self._unwritten_notices = 0
         self._statistics = ParticipationStatistics()
         self._prompt_tokens = 0
         # Until when people had themselves forgotten (monotonic seconds).
         self._forgotten_until: dict[int, float] = {}
 
     # -- the present state -----------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many sentences wait to be written into the channel."""
+        return QueueFigures("notices", self._notices.qsize(), NOTICES_WAITING, {"full": self._unwritten_notices})
 
     @property
     def session_id(self) -> str:
@@ -208,6 +215,7 @@ class Participation:
         try:
             self._notices.put_nowait((sentence, silenced_by))
         except asyncio.QueueFull:
+            self._unwritten_notices += 1
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
 
     async def _write_notices(self) -> None:

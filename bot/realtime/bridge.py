@@ -24,6 +24,7 @@ from compaction.model import Seq, TurnKind
 from compaction.untrusted_text import without_marks
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
+from voice.queue_figures import QueueFigures
 from voice.realtime.mixing import mix_speakers
 from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored
 from voice.realtime.speech_assembler import SpeechAssembler
@@ -97,6 +98,7 @@ class RealtimeBridge:
         self._reply_items: list[str] = []
         self._reply_conversation = 0
         self._notices: asyncio.Queue[Text] = asyncio.Queue(NOTICES_WAITING)
+        self._unwritten_notices = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -125,7 +127,16 @@ class RealtimeBridge:
         try:
             self._notices.put_nowait(sentence)
         except asyncio.QueueFull:
+            self._unwritten_notices += 1
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
+
+    @property
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """Return the sentences that wait to be written into the channel, and the session's queues."""
+        notices = QueueFigures(
+            "realtime_notices", self._notices.qsize(), NOTICES_WAITING, {"full": self._unwritten_notices}
+        )
+        return (notices, *self._session.queues)
 
     @property
     def usable(self) -> bool:

@@ -31,12 +31,15 @@ from bot.room.turn_recorder import TurnRecorder
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, in_language
 from voice.asr.glossary import choose_glossary
+from voice.audio import LISTEN_RATE_HZ
 from voice.listening.listener import RoomListener
+from voice.queue_figures import QueueFigures
 from voice.speaking.playback import Playback
+from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.recall_quotes import QuoteFinder
@@ -64,6 +67,7 @@ LAST_SENTENCE_S = 10.0
 LAST_WORDS_OF_PROCESS_S = 15.0
 # How long a turn waits for the reply that it interrupted to be recorded before it.
 RECORD_REPLY_S = 2.0
+MEASURE_DELAY_EVERY_S = 1.0
 # The notice that the bot listens, where it must be spoken: less than the supervisor's time to join, and how often to
 # look whether a reply is over.
 NOTICE_TIMEOUT_S = 50.0
@@ -101,6 +105,7 @@ class Conversation:
         self._toolbox = toolbox
         self._finishing = False
         self._voice = services.open_voice(place, services.synthesizer)
+        self._delay_measured_at = float("-inf")
         # Each part is built after the parts that it needs.
         self.playback = Playback(monotonic=services.clock.monotonic)
         self._listener = RoomListener(services.detector, judged=services.turn_end_detector is not None)
@@ -230,13 +235,16 @@ class Conversation:
         return self._hearing.dropped
 
     @property
-    def queue_lengths(self) -> Mapping[str, int]:
-        """Return how much waits: to be recognised, to be recorded as a turn, to be answered, to be played."""
-        return {
-            **self._hearing.queue_lengths,
-            "answer": int(self._replier.waiting is not None),
-            "play": self.playback.waiting_pieces,
-        }
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """Return how much waits: to be recognised, recorded as a turn, answered, played, stored, written."""
+        return (
+            *self._hearing.queues,
+            *self._replier.queues,
+            self.playback.pieces,
+            QueueFigures("store", self._memory.unstored_items, None),
+            self._participation.queue,
+            *(() if self._bridge is None else self._bridge.queues),
+        )
 
     @property
     def responder_name(self) -> Text:
@@ -267,8 +275,21 @@ class Conversation:
         return self._participation.excludes(user_id)
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
+        self._measure_delay(batch)
         self._hearing.hear(batch)
         self._barge_in.update()
+
+    def _measure_delay(self, batch: Sequence[AudioEvent]) -> None:
+        """Tell the observer, once a second, how long received sound took to come here."""
+        now = self._clock.monotonic()
+        if now - self._delay_measured_at < MEASURE_DELAY_EVERY_S:
+            return
+        for sound in batch:
+            if isinstance(sound, SpeechFrames):
+                self._delay_measured_at = now
+                arrived_at = sound.captured_at + len(sound.pcm) / LISTEN_RATE_HZ
+                self._observe(events.SoundReceived(max(0.0, now - arrived_at), now))
+                return
 
     async def on_membership(self, change: MembershipChange) -> None:
         person = change.person
@@ -382,7 +403,19 @@ class Conversation:
         )
         if turn is None:
             return
+        stored_at = self._clock.monotonic()
         spoken, decision = self._participation.choose_utterance(group)
+        self._observe(
+            events.TurnDecided(
+                turn.seq,
+                spoken,
+                decision.answer,
+                decision.reason.value,
+                released_at,
+                stored_at,
+                self._clock.monotonic(),
+            )
+        )
         if decision.answer:
             self._ask(_question(turn, spoken, decision))
         else:

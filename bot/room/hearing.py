@@ -26,10 +26,11 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError, RecogniserOverloadedError
 from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
+from voice.queue_figures import QueueFigures
 from voice.transport.audio_events import SpeakerLeft
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from bot.clock import Clock
     from voice.asr.port import Recognition, Recognizer
@@ -136,11 +137,17 @@ class Hearing:
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         self._groups: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(GROUPS_WAITING)
         self.dropped: Counter[str] = Counter()
+        # How many utterances were dropped because too many waited.
+        self._overflowed = 0
 
     @property
-    def queue_lengths(self) -> Mapping[str, int]:
+    def queues(self) -> tuple[QueueFigures, ...]:
         """Return how many utterances wait for their text, and how many groups wait to be recorded."""
-        return {"recognise": len(self._pending), "record": self._groups.qsize()}
+        capacity = UTTERANCES_WAITING + RECOGNISED_AT_ONCE
+        return (
+            QueueFigures("recognise", len(self._pending), capacity, {"overloaded": self._overflowed}),
+            QueueFigures("record", self._groups.qsize(), GROUPS_WAITING),
+        )
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
         """Take sound from the voice connection. Returns quickly."""
@@ -208,6 +215,7 @@ class Hearing:
     def _queue(self, utterance: Utterance) -> None:
         if self._waiting.full():
             oldest = self._waiting.get_nowait()
+            self._overflowed += 1
             self._waiting.task_done()
             self._pending.discard(oldest.id)
             self._eager_recognition.discard(oldest.id)

@@ -31,6 +31,7 @@ from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -81,6 +82,7 @@ class Room:
         self._observe = services.observe
         self._opened = asyncio.Event()
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        # Discord limits how fast people come and go.
         self._membership_changes: asyncio.Queue[MembershipChange] = asyncio.Queue()
         self._opened_at = self._clock.monotonic()
         self._memory: SessionMemory | None = None
@@ -118,10 +120,12 @@ class Room:
                 )
                 memory.withhold(guild.opted_out_ids)
                 with (
+                    self._services.measure() as measure,
                     self._services.show_live(session_id, self._place, memory, guild) as show,
                     self._open_screens(session_id, memory) as screens,
                 ):
-                    self._services = self._services.also_observed_by(show).also_observed_by(self._count)
+                    for observe in (measure, show, self._count):
+                        self._services = self._services.also_observed_by(observe)
                     self._observe = self._services.observe
                     conversation = self._conversation = self._new_conversation(session_id, memory, guild)
                     reason = "crashed"
@@ -226,10 +230,11 @@ class Room:
             await announcer.begin()
             self._notice_given = True
             async with asyncio.TaskGroup() as tasks:
+                checks = self._check_room(link, conversation, opened, screens)
                 running = [
                     tasks.create_task(run_for_room(conversation.run()), name="conversation"),
                     tasks.create_task(run_for_room(self._record_membership(conversation)), name="membership"),
-                    tasks.create_task(run_for_room(self._check_room(link, conversation, opened)), name="room-check"),
+                    tasks.create_task(run_for_room(checks), name="room-check"),
                     tasks.create_task(run_for_room(self._watch_link(link)), name="link"),
                     tasks.create_task(run_for_room(self._tell_newcomers(announcer)), name="notices"),
                     tasks.create_task(run_for_room(self._refresh_rights()), name="rights"),
@@ -267,6 +272,7 @@ class Room:
                     await self._writer.finish()
                 await live.finish(self._card(conversation, guild, before, is_over=True))
             self._report_link(link)
+            self._report_queues(link, conversation, screens)
         return reason
 
     @asynccontextmanager
@@ -363,7 +369,9 @@ class Room:
         """What the server has chosen, now."""
         return self._services.servers.of(self._place.guild_id)
 
-    async def _check_room(self, link: Link, conversation: Conversation, opened: OpenedSession) -> None:
+    async def _check_room(
+        self, link: Link, conversation: Conversation, opened: OpenedSession, screens: RoomScreens | None
+    ) -> None:
         """Close the room when the bot has been alone for too long or the session is as long as it may be, report the
         packet counters, record gathered comings and goings, and let the upkeep see whether another process has changed
         the memory.
@@ -372,7 +380,7 @@ class Room:
         while True:
             await self._clock.sleep(CHECK_ROOM_S)
             self._report_link(link)
-            self._observe(events.QueuesMeasured(conversation.queue_lengths, self._clock.monotonic()))
+            self._report_queues(link, conversation, screens)
             await conversation.record_gathered_membership()
             if self._upkeep is not None:
                 self._upkeep.on_turn()
@@ -435,6 +443,14 @@ class Room:
     def _report_link(self, link: Link) -> None:
         self._observe(events.LinkChanged(link.state, link.counters, self._clock.monotonic()))
 
+    def _report_queues(self, link: Link, conversation: Conversation, screens: RoomScreens | None) -> None:
+        queues = [link.queue, *conversation.queues, QueueFigures("membership", self._membership_changes.qsize(), None)]
+        if self._writer is not None:
+            queues.append(self._writer.queue)
+        if screens is not None:
+            queues.append(screens.queue)
+        self._observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
+
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()
         match event:
@@ -452,10 +468,11 @@ class Room:
                         latency_ms=event.latency_ms,
                         degraded=event.degraded,
                         at=now,
+                        paragraph_by=event.paragraph_by,
                     )
                 )
             case FoldFailed():
-                self._observe(events.CompactionFailed(event.cursor, event.error, now))
+                self._observe(events.CompactionFailed(event.cursor, event.error, now, event.latency_ms))
             case _:
                 pass
 

@@ -114,6 +114,9 @@ class RoomServices:
         [SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]
     ] = lambda *_: nullcontext(events.ignore_event)
 
+    # Measures a room while it is entered, and yields what takes the room's events.
+    measure: Callable[[], AbstractContextManager[events.Observer]] = lambda: nullcontext(events.ignore_event)
+
     def also_observed_by(self, observe: events.Observer) -> RoomServices:
         """Return the same services, whose events of the room `observe` gets too."""
 

@@ -20,6 +20,7 @@ from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import TurnKind
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -80,12 +81,21 @@ class TranscriptWriter:
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
         self._failures = 0
+        self._dropped = 0
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many lines wait to be written into the thread. A file is made from the store and needs none."""
+        if self._request.target != "thread":
+            return QueueFigures("transcript", 0, MOST_LINES)
+        return QueueFigures("transcript", len(self._lines), MOST_LINES, {"full": self._dropped})
 
     def on_event(self, event: events.Event) -> None:
         """Take down a turn of speech."""
         if not isinstance(event, events.TurnRecorded) or event.turn.kind is not TurnKind.SPEECH:
             return
         for part in event.turn.parts:
+            self._dropped += len(self._lines) == MOST_LINES
             self._lines.append(WrittenLine(event.turn.started_at, part.speaker_id, part.speaker, part.text))
 
     async def run(self) -> None:

@@ -27,6 +27,7 @@ from bot.screen.share import MisbehavedError, Share
 from bot.texts.text import Text, counted, joined
 from compaction.errors import CompactionError
 from compaction.model import Note, NoteId, NoteReason, NoteSource, TurnKind, TurnPart
+from voice.queue_figures import QueueFigures
 from voice.screen.notes import ScreenNoteReason
 from voice.screen.port import VisionError
 
@@ -75,10 +76,12 @@ class Sharer:
         self.disconnected_since: float | None = None
         # Messages for the page. The oldest is dropped if too many wait.
         self.outbox: deque[dict[str, object]] = deque(maxlen=_MAX_OUTBOX)
+        self.dropped = 0
         self.changed = asyncio.Event()
 
     def tell(self, **message: object) -> None:
         """Queue a message for the page. `message`: as in the protocol (`bot.web.socket`)."""
+        self.dropped += len(self.outbox) == _MAX_OUTBOX
         self.outbox.append(message)
         self.changed.set()
 
@@ -121,6 +124,13 @@ class RoomScreens:
         self._started_sharers: asyncio.Queue[Sharer] = asyncio.Queue()
         self._tasks: asyncio.TaskGroup | None = None
         self._endings: set[asyncio.Task[None]] = set()
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many messages wait for the pages that share screens here."""
+        sharers = self._sharers.values()
+        waiting, dropped = sum(len(each.outbox) for each in sharers), sum(each.dropped for each in sharers)
+        return QueueFigures("screen_page", waiting, _MAX_OUTBOX * len(sharers), {"full": dropped})
 
     # -- tasks ------------------------------------------------------------------------------------------------
 

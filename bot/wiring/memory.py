@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.recall_quotes import QuoteFinder
 from bot.embedding.factory import open_embedder
+from bot.embedding.worker import ThreadedEmbedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.upkeep import MemoryUpkeep
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
     from bot.memory.recall import RecallScope
+    from bot.monitoring.metrics import Metrics
     from bot.room.guild_policy import GuildPolicy
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
@@ -43,9 +45,12 @@ async def open_recall(
     database: Database,
     store: TurnStore,
     clock: Clock,
+    metrics: Metrics | None = None,
 ) -> Recall:
-    """Start memory search and its indexer on `stack`."""
+    """Start memory search and its indexer on `stack`. `metrics`: measures the texts that wait to be embedded."""
     embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
+    if metrics is not None and isinstance(embedder, ThreadedEmbedder):
+        metrics.add_queue(lambda: embedder.queue)
     vectors = VectorStore(database)
     await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)

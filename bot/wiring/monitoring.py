@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.health import Health
-from bot.monitoring.metrics import Metrics
 from bot.monitoring.probes import HealthProbes
 from bot.monitoring.service_checks import ServiceChecks
 from bot.store.write_check import check_writable
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager, AsyncExitStack
 
     from bot.clock import Clock
+    from bot.events import Event, Observer
+    from bot.health import Health
+    from bot.monitoring.metrics import Metrics
+    from bot.monitoring.traces import Traces
     from bot.settings import StorageSettings
     from bot.store.database import Database
 
@@ -46,13 +50,30 @@ class Monitoring:
         self.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
 
 
+def room_meter(metrics: Metrics, traces: Traces | None) -> Callable[[], AbstractContextManager[Observer]]:
+    """Return what measures and traces a room."""
+    if traces is None:
+        return metrics.room
+
+    @contextmanager
+    def both() -> Iterator[Observer]:
+        with metrics.room() as measure, traces.room() as trace:
+
+            def observe(event: Event) -> None:
+                measure(event)
+                trace(event)
+
+            yield observe
+
+    return both
+
+
 async def open_monitoring(
-    stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock
+    stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock, metrics: Metrics
 ) -> Monitoring:
     """Open monitoring on `stack`, and begin to check."""
-    health = Health(clock)
-    metrics = Metrics(health)
-    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock)
+    health = metrics.health
+    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock, on_lag=metrics.on_lag)
     health.add_fault_check(checks.faults)
     await stack.enter_async_context(checks.running())
     return Monitoring(health, checks, metrics, HealthProbes(health, metrics.scrape))

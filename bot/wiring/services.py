@@ -19,6 +19,7 @@ from bot.memory.people import PeopleBook
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
+from bot.monitoring.measured_store import MeasuredTurnStore
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.guild_policy import GuildPolicy
 from bot.room.notice import ListeningNotice
@@ -35,6 +36,7 @@ from bot.store.turns import SqlTurnStore
 from bot.texts.text import Text
 from bot.wiring.dashboard import history_for
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
+from bot.wiring.monitoring import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recognizer, open_synthesizer, open_turn_model, open_vad, voice_factory
 from bot.wiring.summariser import summarisers_by_guild
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
-    from bot.health import Health
+    from bot.llm.budgeted import ModelCall
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.mcp.servers import McpServers
@@ -58,11 +60,15 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
+    from bot.monitoring.measured_store import OnOperation
+    from bot.monitoring.metrics import Metrics
+    from bot.monitoring.traces import Traces
     from bot.participation.guild_participation import GuildParticipations
     from bot.screen.screens import Screens
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
+    from compaction.ports import TurnStore
     from voice.asr.port import Recognizer
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
@@ -76,7 +82,7 @@ class Stores:
 
     database: Database
     sessions: Sessions
-    turns: SqlTurnStore
+    turns: TurnStore
     guilds: GuildStore
     opt_outs: OptOutStore
     # What each server has chosen.
@@ -88,15 +94,21 @@ class Stores:
     upkeeps: WeakSet[MemoryUpkeep]
 
 
-async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
-    """Open the database and its stores. Raises `StoreError` if the database cannot be used."""
+async def open_stores(
+    stack: AsyncExitStack, settings: BotSettings, clock: Clock, *, on_operation: OnOperation | None = None
+) -> Stores:
+    """Open the database and its stores. `on_operation`: gets each operation of the store of turns.
+
+    Raises `StoreError` if the database cannot be used.
+    """
     database = await stack.enter_async_context(open_database(settings.storage.database_path))
     servers = ServerSettingsBook(SqlServerSettings(database, clock))
     await servers.load()
+    turns = SqlTurnStore(database, clock)
     return Stores(
         database=database,
         sessions=Sessions(database, clock),
-        turns=SqlTurnStore(database, clock),
+        turns=turns if on_operation is None else MeasuredTurnStore(turns, on_operation),
         guilds=GuildStore(database, clock),
         opt_outs=OptOutStore(database, clock),
         servers=servers,
@@ -117,27 +129,32 @@ async def open_services(
     observe: events.Observer,
     zone: tzinfo,
     clock: Clock,
-    health: Health,
+    metrics: Metrics,
+    traces: Traces | None = None,
     dashboard: DashboardService,
     voices: LoadedVoices,
 ) -> RoomServices:
-    """Open the services that every room gets, and register those that can fail with `health`. `dashboard` gets the
-    stored sessions. `voices`: those that servers can choose.
+    """Open the services that every room gets, and register with `metrics` those that can fail or can be measured.
+    `dashboard` gets the stored sessions.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     database, turns, accesses = stores.database, stores.turns, stores.accesses
-    recognizer = await stack.enter_async_context(open_recognizer(settings.asr, llm=settings.llm, health=health))
+    health = metrics.health
+    metrics.add_queue(lambda: dashboard.live.queue)
+    recognizer = await stack.enter_async_context(
+        open_recognizer(settings.asr, llm=settings.llm, health=health, metrics=metrics)
+    )
     judge = await open_turn_model(stack, settings.models, settings.listening)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
-    model = await _open_model(stack, settings, clock)
+    model = await _open_model(stack, settings, clock, metrics.on_model_call)
     if model is not None:
         health.add_check(model.degraded_parts)
         health.add_fault_check(model.faults)
     policy = await policy_for(settings, model, stores.guilds)
     summariser_of = summarisers_by_guild(settings.compaction, model, participation, clock, zone)
-    recall = await open_recall(stack, settings, database, turns, clock)
+    recall = await open_recall(stack, settings, database, turns, clock, metrics)
     reader = SessionReader(stores.sessions, turns, withheld=participation.withheld_on)
     digests = Digests(reader, SessionHistory(database), summariser_of=summariser_of)
     reach = settings.recall.scope if settings.recall.enabled else None
@@ -203,10 +220,13 @@ async def open_services(
         health=health.summary,
         readable=ReadableMemory(reader, digests, PersonalRecall(recall, reader, reach=reach, accesses=accesses)),
         show_live=dashboard.live.show,
+        measure=room_meter(metrics, traces),
     )
 
 
-async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> FallbackModel | None:
+async def _open_model(
+    stack: AsyncExitStack, settings: BotSettings, clock: Clock, on_call: Callable[[ModelCall], None]
+) -> FallbackModel | None:
     if not settings.llm.configured:
         log.info("no_language_model", responder="embedded")
         return None
@@ -216,6 +236,7 @@ async def _open_model(stack: AsyncExitStack, settings: BotSettings, clock: Clock
             settings.budget,
             settings.models,
             clock=clock,
+            on_call=on_call,
         )
     )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.health import Health
     from bot.llm.settings import LlmSettings
+    from bot.monitoring.metrics import Metrics
     from bot.room.server_voice import RoomVoice
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
@@ -85,16 +86,16 @@ async def open_turn_model(
 
 @asynccontextmanager
 async def open_recognizer(
-    settings: AsrSettings, *, llm: LlmSettings, health: Health | None = None
+    settings: AsrSettings, *, llm: LlmSettings, health: Health | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[Recognizer]:
-    """Yield the recogniser that the settings choose, and register it with `health`.
+    """Yield the recogniser that the settings choose, and register it with `health` and `metrics`.
 
     If the settings choose an endpoint, the local model is loaded too: after a failure there would be no time to load
     it. Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
     async with AsyncExitStack() as stack:
         if settings.engine == "local":
-            local = await _local_recognizer(stack, settings)
+            local = await _local_recognizer(stack, settings, metrics)
             if health is not None:
                 health.add_fault_check(partial(_not_loaded, local))
             yield local
@@ -107,7 +108,7 @@ async def open_recognizer(
         endpoint = Endpoint(settings.base_url, settings.endpoint_model, key, TIMEOUT_S)
         remote = await stack.enter_async_context(RemoteRecognizer(endpoint))
         try:
-            local = await _local_recognizer(stack, settings)
+            local = await _local_recognizer(stack, settings, metrics)
         except RecogniserError as error:
             log.warning("no_local_recogniser", problem=error)
             yield remote
@@ -130,8 +131,12 @@ def _not_loaded(recognizer: QueuedRecognizer) -> list[HealthFault]:
     return [] if recognizer.is_loaded else [NOT_LOADED]
 
 
-async def _local_recognizer(stack: AsyncExitStack, settings: AsrSettings) -> QueuedRecognizer:
-    return await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings)))
+async def _local_recognizer(stack: AsyncExitStack, settings: AsrSettings, metrics: Metrics | None) -> QueuedRecognizer:
+    recognizer = await stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings)))
+    if metrics is not None:
+        metrics.add_queue(lambda: recognizer.queue)
+        metrics.add_recogniser(lambda: recognizer.figures)
+    return recognizer
 
 
 @asynccontextmanager

@@ -57,6 +57,11 @@ class Outbox:
         """Return how many turns are stored. These are the turns with `seq < stored_turns`."""
         return self._stored_turns
 
+    @property
+    def waiting(self) -> int:
+        """Return how many items wait to be written."""
+        return len(self._waiting)
+
     def put_turn(self, turn: Turn) -> None:
         """Queue a turn; `flush` writes it."""
         self._waiting.append(turn)

@@ -40,14 +40,15 @@ def discord_itself() -> Iterator[None]:
     point_at(DiscordSettings())
 
 
-def settings_in(folder: Path, local: LocalDiscord, whisper: Path) -> BotSettings:
-    """Return settings for the local Discord with a recogniser and without a language model."""
+def settings_in(folder: Path, local: LocalDiscord, whisper: Path, **more: object) -> BotSettings:
+    """Return settings for the local Discord with a recogniser and without a language model. `more`: other sections."""
     settings = Settings.model_validate(
         {
             "storage": {"data_dir": folder},
             "models": {"directory": folder / "models"},
             "asr": {"model": str(whisper), "language": "en"},
             "web": {"port": 0},
+            **more,
         }
     )
     settings = settings.model_copy(update={"discord": settings_for(local)})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bot.channel.port import ChatError, Person
 from tests.fakes.chat import FakeChat
 from voice.errors import LinkError
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -35,6 +36,7 @@ class FakeLink:
         self.privacy_code = "12345 67890"
         self.down_since: float | None = None
         self.unheard = False
+        self.queue = QueueFigures("sound", 0, 500, {"overrun": 0})
 
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
         """Break the connection for good. `removed` means that somebody removed the bot from the channel."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.errors import RealtimeError
+from voice.queue_figures import QueueFigures
 from voice.realtime.port import Briefing, InputTranscript, RealtimeFailed, RealtimeRestored, ReplyPiece
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class FakeRealtime:
         self._on_event = on_event
         self._ids = itertools.count(1)
         self.usable = True
+        self.queues = (QueueFigures("realtime_events", 0, 4), QueueFigures("realtime_reply", 0, 8))
         self.run_tool: ToolRunner = _nothing
         self.tools: tuple[str, ...] = ()
         self.heard: list[str | Exception | None] = []

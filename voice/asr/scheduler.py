@@ -18,6 +18,7 @@ import structlog
 from voice.asr.fair_queue import Entry, FairQueue
 from voice.asr.worker import ModelThread, RecognitionRequest
 from voice.errors import RecogniserError, RecogniserOverloadedError
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,7 @@ class QueuedRecognizer:
     ) -> None:
         self._load = load
         self._compute_timeout_s = compute_timeout_s
+        self._queue_size = queue_size
         self._queue: FairQueue[_Job] = FairQueue()
         self._places = asyncio.Semaphore(queue_size)
         self._work = asyncio.Event()
@@ -111,6 +113,12 @@ class QueuedRecognizer:
                 await dispatcher
         if self._thread is not None and not await self._thread.stop(timeout_s=STOP_TIMEOUT_S):
             _log.warning("recognizer_thread_left_behind", waited_s=STOP_TIMEOUT_S)
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many recognitions wait, with the callers for which the queue has no room."""
+        waiting = len(self._queue) + self._waiting
+        return QueueFigures("recogniser", waiting, self._queue_size, {"interim": self._figures.shed})
 
     @property
     def is_loaded(self) -> bool:

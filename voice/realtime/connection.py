@@ -64,6 +64,11 @@ class RealtimeConnection:
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
 
+    @property
+    def waiting(self) -> int:
+        """Return how many events wait to be sent."""
+        return self._outgoing.qsize()
+
     def send(self, events: Sequence[ClientEvent]) -> bool:
         """Queue events; return False if the queue is full."""
         try:

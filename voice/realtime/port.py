@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.errors import RealtimeError
+    from voice.queue_figures import QueueFigures
 
 # The Realtime protocol's sample rate in both directions: mono int16, little endian.
 REALTIME_RATE_HZ = 24_000
@@ -116,6 +117,10 @@ class Realtime(Protocol):
     @property
     def usable(self) -> bool:
         """Return whether the session works: it was never given up, or it has recovered."""
+
+    @property
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """Return what waits to be sent to the model, and what of its reply waits to be spoken."""
 
     def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
         """Send `pcm` (mono int16, 16 kHz) to the model, after the text `speakers` that names the people who speak.

@@ -23,13 +23,20 @@ class ReplyQueue:
         self._waiting: deque[ReplyPiece | ResponseEnded] = deque()
         self._arrived = asyncio.Event()
 
-    def put(self, piece: ReplyPiece | ResponseEnded) -> None:
-        """Add a piece. When the queue is full, the reply ends."""
-        if len(self._waiting) < REPLY_PIECES:
+    @property
+    def waiting(self) -> int:
+        """Return how many pieces wait."""
+        return len(self._waiting)
+
+    def put(self, piece: ReplyPiece | ResponseEnded) -> bool:
+        """Add a piece. When the queue is full, the reply ends, and it returns False."""
+        has_room = len(self._waiting) < REPLY_PIECES
+        if has_room:
             self._waiting.append(piece)
         else:
             self._waiting[-1] = ResponseEnded(ResponseStatus.COMPLETE)
         self._arrived.set()
+        return has_room
 
     async def take(self) -> ReplyPiece | ResponseEnded:
         """Wait for the next piece; return it merged with the following pieces of the same item."""

@@ -16,7 +16,8 @@ import structlog
 from voice.audio import LISTEN_RATE_HZ
 from voice.endpoint import address, open_client
 from voice.errors import RealtimeError
-from voice.realtime.connection import ConnectionEnd, RealtimeConnection, dial
+from voice.queue_figures import QueueFigures
+from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, RealtimeConnection, dial
 from voice.realtime.effects import (
     AudioDelta,
     InputTranscribed,
@@ -41,7 +42,7 @@ from voice.realtime.port import (
     ReplyPiece,
 )
 from voice.realtime.protocol import RealtimeProtocol
-from voice.realtime.reply_queue import ReplyQueue
+from voice.realtime.reply_queue import REPLY_PIECES, ReplyQueue
 from voice.realtime.wire import SessionConfiguration, label_ids
 from voice.speaking.resample import resample
 
@@ -133,6 +134,9 @@ class RealtimeSession:
         self._connection: RealtimeConnection | None = None
         self._hearing: dict[int, asyncio.Future[InputTranscribed]] = {}
         self._pieces: ReplyQueue | None = None
+        # How often too much waited to be sent, and how many replies were cut off because they were too long.
+        self._overflows = 0
+        self._cut_replies = 0
         self._failed: RealtimeError | None = None
         # Whether the current connection is a trial after the session was given up.
         self._on_trial = False
@@ -142,6 +146,16 @@ class RealtimeSession:
         self.ready = asyncio.Event()
 
     # -- called by the room ----------------------------------------------------------------------------------
+
+    @property
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """See `Realtime.queues`."""
+        to_send = 0 if self._connection is None else self._connection.waiting
+        to_speak = 0 if self._pieces is None else self._pieces.waiting
+        return (
+            QueueFigures("realtime_events", to_send, OUTGOING_EVENTS, {"full": self._overflows}),
+            QueueFigures("realtime_reply", to_speak, REPLY_PIECES, {"full": self._cut_replies}),
+        )
 
     @property
     def usable(self) -> bool:
@@ -334,12 +348,13 @@ class RealtimeSession:
             self._connection.end("lost", error)
 
     def _hand_on(self, piece: ReplyPiece | ResponseEnded) -> None:
-        if self._pieces is not None:
-            self._pieces.put(piece)
+        if self._pieces is not None and not self._pieces.put(piece):
+            self._cut_replies += 1
 
     def _send(self, events: Sequence[ClientEvent]) -> None:
         if self._connection is not None and not self._connection.send(events):
             error = RealtimeError("{where} takes no more sound; the network is too slow.", where=self._where)
+            self._overflows += 1
             self._connection.end("lost", error)
 
     def _start_tool(self, call: RealtimeToolCall) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS
+from voice.queue_figures import QueueFigures
 from voice.speaking.port import AudioChunk
 from voice.speaking.resample import StreamResampler
 
@@ -169,10 +170,10 @@ class Playback:
             return bool(self._pieces)
 
     @property
-    def waiting_pieces(self) -> int:
-        """Return how many pieces play or wait."""
+    def pieces(self) -> QueueFigures:
+        """Return how many pieces play or wait. Who adds one waits for room."""
         with self._lock:
-            return len(self._pieces)
+            return QueueFigures("play", len(self._pieces), QUEUE_PIECES)
 
     @property
     def paused(self) -> bool:

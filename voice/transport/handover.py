@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.queue_figures import QueueFigures
 from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ class Handover:
         except RuntimeError:
             # The loop was closed: the process is ending, and nobody needs the events any more.
             _log.debug("handover_loop_closed")
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return the sound that waits for the event loop, in frames of 20 ms."""
+        with self._lock:
+            waiting = self._samples // LISTEN_FRAME_SAMPLES
+        capacity = self._max_samples // LISTEN_FRAME_SAMPLES
+        return QueueFigures("sound", waiting, capacity, {"overrun": self.overrun_frames})
 
     def drain(self) -> None:
         """Pass everything that waits to the sink. Runs on the event loop."""

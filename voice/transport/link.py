@@ -26,6 +26,7 @@ from voice.transport.watchdog import ReaderTaskDead, RecoverGroup, SpeakerNotHea
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
     from voice.transport.metronome import Metronome
@@ -213,6 +214,11 @@ class VoiceLink:
         counters = self._receiver.counters()
         counters.overrun_frames = self._handover.overrun_frames
         return counters
+
+    @property
+    def queue(self) -> QueueFigures:
+        """The received sound that waits for the event loop."""
+        return self._handover.queue
 
     def play(self, source: FrameSource) -> None:
         """Send the frames of `source` until `stop` or the end of the link, across reconnections. Replaces an earlier

@@ -42,6 +42,7 @@ from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.place import FakePlace
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -203,9 +204,9 @@ class House:
         self._counters["recovered"] += lost // 2
         now = self.clock.monotonic()
         self.observe(events.LinkChanged("connected", dict(self._counters), now))
-        self.observe(
-            events.QueuesMeasured({"recognise": recognise, "record": 0, "answer": 0, "play": recognise // 2}, now)
-        )
+        lengths = {"recognise": recognise, "record": 0, "answer": 0, "play": recognise // 2, "store": 3}
+        queues = tuple(QueueFigures(name, waiting, 64) for name, waiting in lengths.items())
+        self.observe(events.QueuesMeasured(queues, now))
 
     async def play(self, turns: int = 58) -> None:
         """Let people say the bundled evening, again if it is too short, and fold what is due.

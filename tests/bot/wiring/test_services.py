@@ -15,7 +15,10 @@ from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
+from bot.monitoring.metrics import Metrics
+from bot.monitoring.queues import QUEUES
 from bot.participation.guild_participation import GuildParticipations
+from bot.room.room import CHECK_ROOM_S
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_services, open_stores
@@ -25,6 +28,7 @@ from compaction.budget.messages import MessageToolCall
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
+from tests.bot.monitoring.test_metrics import samples, value
 from tests.bot.room.test_room import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
@@ -44,6 +48,7 @@ class EquippedHouse(House):
 
     equipment: RoomServices
     stores: Stores
+    metrics: Metrics
 
     def services(self) -> RoomServices:
         """Return the services, with the fake recogniser, detector and voice."""
@@ -72,8 +77,10 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     clock = FakeClock()
     async with AsyncExitStack() as stack:
-        stores = await open_stores(stack, parts, clock)
+        metrics = Metrics(Health(clock))
+        stores = await open_stores(stack, parts, clock, on_operation=metrics.on_store)
         house = EquippedHouse(stores.sessions, stores.turns, clock)
+        house.metrics = metrics
         participation = GuildParticipations(
             stores.guilds, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
@@ -90,7 +97,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
             observe=house.seen.append,
             zone=UTC,
             clock=clock,
-            health=Health(clock),
+            metrics=house.metrics,
             dashboard=dashboard,
             voices=voices,
         )
@@ -188,3 +195,44 @@ async def test_summaries_of_a_room_count_in_its_servers_hour(tmp_path: Path) -> 
             await memory.settle()
         guild = await house.equipment.participation.of_guild(GUILD)
         assert guild.costs.last_hour(house.clock.monotonic()).calls == len(server.calls) > 0
+
+
+@pytest.mark.asyncio
+async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> None:
+    """A room with the bot's own services reports every queue that it has, each stage of a turn, what the model cost and
+    how long the store took. After its end, its queues are gone from the metrics.
+    """
+    async with LocalChatServer() as server, equipped(tmp_path, server) as house:
+        metrics = house.metrics
+        house.place.people = [ADA]
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "Roomtone, how are you this evening?")
+            await house.reply(1)
+            await house.pass_time(CHECK_ROOM_S + 1.0)
+            assert value(metrics, "rooms") == 1
+            of_rooms = {name for name in QUEUES if value(metrics, "queue_capacity", queue=name)}
+            assert of_rooms == {
+                "sound",
+                "recognise",
+                "record",
+                "answer",
+                "sentences",
+                "play",
+                "store",
+                "membership",
+                "notices",
+            }
+            await settle(lambda: value(metrics, "replies_total", outcome="spoken") == 1)
+            room.close("left")
+            await settle(task.done)
+        counted = ("endpoint", "queue", "recognise", "group", "store", "decide", "model", "synthesis", "end_to_sound")
+        counts = [value(metrics, "stage_seconds_count", stage=stage) for stage in counted]
+        assert counts == [1] * len(counted)
+        assert value(metrics, "turns_total", kind="speech") == 1
+        assert value(metrics, "model_calls_total", model="local-chat", purpose="reply", outcome="answered") == 1
+        assert value(metrics, "model_tokens_total", model="local-chat", direction="sent") > 0
+        assert value(metrics, "store_seconds_count", operation="append_turn") == 2
+        assert value(metrics, "store_failures_total", operation="append_turn") == 0
+        assert (value(metrics, "rooms"), value(metrics, "queue_capacity", queue="play")) == (0, 0)
+        labels = {label for _, labels in samples(metrics) for label, _ in labels}
+        assert not labels & {"guild", "guild_id", "user", "user_id", "session_id", "speaker_id"}

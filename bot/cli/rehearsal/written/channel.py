@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bot.channel.port import ChatError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -46,6 +47,7 @@ class ManualLink:
     privacy_code = ""
     down_since = None
     unheard = False
+    queue = QueueFigures("sound", 0, None)
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source

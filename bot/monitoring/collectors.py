@@ -1,0 +1,138 @@
+"""The metrics that are read when somebody scrapes: health, queues and the recogniser."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from bot.health import FaultKind
+from bot.monitoring.queues import QUEUES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from prometheus_client.metrics_core import Metric
+
+    from bot.health import Health
+    from voice.asr.scheduler import RecognizerFigures
+    from voice.queue_figures import QueueFigures
+
+INFINITE = float("inf")
+# How a recognition ended -> the figure that counts it.
+RECOGNITIONS = ("completed", "failed", "timed_out", "shed", "cancelled")
+
+
+class HealthCollector(Collector):
+    """Whether the bot can do its work, and why not."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of health."""
+        kinds = Counter(fault.kind for fault in self._health.faults())
+        yield _gauge("ready", "1 if the bot can do its work, as /readyz says.", float(not kinds))
+        yield _gauge("alive", "1 if no task has died, as /healthz says.", not self._health.dead_tasks())
+        yield _gauge("degraded_parts", "Parts that fail while others stand in for them.", self._health.degraded_count())
+        faults = GaugeMetricFamily("roomtone_faults", "Reasons why the bot cannot do its work.", labels=["kind"])
+        for kind in FaultKind:
+            faults.add_metric([kind.value], kinds[kind])
+        yield faults
+
+
+class QueueCollector(Collector):
+    """How full every queue is, summed over the rooms, and what was dropped. Queues that nobody has now are empty."""
+
+    def __init__(self) -> None:
+        self._of_process: list[Callable[[], QueueFigures]] = []
+        self._of_rooms: list[Callable[[], Iterable[QueueFigures]]] = []
+        self._dropped: Counter[tuple[str, str]] = Counter()
+
+    def add(self, queue: Callable[[], QueueFigures]) -> None:
+        """Add a queue of the process."""
+        self._of_process.append(queue)
+
+    @contextmanager
+    def of_room(self, queues: Callable[[], Iterable[QueueFigures]]) -> Iterator[None]:
+        """Add a room's queues while the block runs."""
+        self._of_rooms.append(queues)
+        try:
+            yield
+        finally:
+            self._of_rooms.remove(queues)
+
+    @property
+    def room_count(self) -> int:
+        """Return how many rooms are measured."""
+        return len(self._of_rooms)
+
+    def add_dropped(self, queue: str, counts: Mapping[str, int]) -> None:
+        """Add what a room's queue has dropped, by reason."""
+        for reason, count in counts.items():
+            self._dropped[queue, reason] += count
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield depth, capacity and drops of every queue, and the number of rooms."""
+        yield _gauge("rooms", "Rooms in which the bot is.", self.room_count)
+        process = [queue() for queue in self._of_process]
+        rooms = [figures for queues in self._of_rooms for figures in queues()]
+        waiting, capacity = Counter[str](), dict.fromkeys(QUEUES, 0.0)
+        for figures in (*process, *rooms):
+            waiting[figures.name] += figures.waiting
+            limit = INFINITE if figures.capacity is None else figures.capacity
+            capacity[figures.name] = capacity.get(figures.name, 0.0) + limit
+        depth = GaugeMetricFamily("roomtone_queue_depth", "How much waits.", labels=["queue"])
+        limits = GaugeMetricFamily("roomtone_queue_capacity", "How much may wait.", labels=["queue"])
+        for name, limit in capacity.items():
+            depth.add_metric([name], waiting[name])
+            limits.add_metric([name], limit)
+        yield depth
+        yield limits
+        yield self._drops(process)
+
+    def _drops(self, process: Iterable[QueueFigures]) -> Metric:
+        dropped = CounterMetricFamily(
+            "roomtone_queue_dropped", "What was dropped or refused because too much waited.", labels=["queue", "reason"]
+        )
+        counts = Counter(self._dropped)
+        for figures in process:
+            for reason, count in figures.dropped.items():
+                counts[figures.name, reason] += count
+        for (name, reason), count in sorted(counts.items()):
+            dropped.add_metric([name, reason], count)
+        return dropped
+
+
+class RecogniserCollector(Collector):
+    """What the local recogniser has done. Without one there are no such metrics."""
+
+    def __init__(self) -> None:
+        self._figures: list[Callable[[], RecognizerFigures]] = []
+
+    def add(self, figures: Callable[[], RecognizerFigures]) -> None:
+        """Add the recogniser."""
+        self._figures.append(figures)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of the recogniser."""
+        for each in self._figures:
+            figures = each()
+            done = CounterMetricFamily("roomtone_recognitions", "Recognitions by how they ended.", labels=["outcome"])
+            for outcome in RECOGNITIONS:
+                done.add_metric([outcome], getattr(figures, outcome))
+            yield done
+            yield _counter("recogniser_reloads", "How often the speech model was loaded again.", figures.reloads)
+            yield _counter("recogniser_audio_seconds", "Seconds of sound that were recognised.", figures.audio_s)
+            yield _counter("recogniser_compute_seconds", "Seconds that recognising took.", figures.compute_s)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"roomtone_{name}", text, value=value)
+
+
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(f"roomtone_{name}", text, value=value)

@@ -1,0 +1,125 @@
+"""The Grafana board and the scrape configuration, asked of a real Prometheus that watches a bot."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.app import running_bot
+from bot.discord.endpoint import point_at
+from bot.events import ignore_event
+from bot.settings import DiscordSettings
+from rehearsal.discord.guild import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from rehearsal.servers.chat import LocalChatServer
+from tests.bot.discord.test_client import ADA, PATIENCE_S
+from tests.bot.monitoring.prometheus import REPOSITORY, scraping
+from tests.bot.monitoring.test_metrics import new_metrics, samples
+from tests.bot.test_app_health import CLIP, ada_in, settings_in
+from voice.asr.scheduler import RecognizerFigures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
+# What Grafana puts in for the variable: more than four scrapes, as it does.
+RATE_INTERVAL = "20s"
+
+
+@pytest.fixture(autouse=True)
+def discord_itself() -> Iterator[None]:
+    """Point discord.py back at the real Discord after each test."""
+    yield
+    point_at(DiscordSettings())
+
+
+def board() -> Mapping[str, Any]:
+    """Return the board."""
+    return dict(json.loads(BOARD.read_text("utf-8")))
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Return the title and expression of every query of the board."""
+    return [(panel["title"], target["expr"]) for panel in board()["panels"] for target in panel.get("targets", ())]
+
+
+def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> None:
+    """Each panel has a title, a description and a place of its own, and names only metrics that the bot has."""
+    panels = [panel for panel in board()["panels"] if panel["type"] != "row"]
+    assert all(panel["title"] and panel["description"] and panel["targets"] for panel in panels)
+    assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board()["panels"]}) == len(
+        board()["panels"]
+    )
+    assert len({panel["id"] for panel in board()["panels"]}) == len(board()["panels"])
+    metrics = new_metrics()
+    known = set(re.findall(r"^# TYPE (\S+)", metrics.scrape()[0].decode(), re.MULTILINE))
+    families = {name.removesuffix("_total") for name in known} | {"roomtone_recognitions"}
+    for title, expression in expressions():
+        for name in re.findall(r"\b(?:roomtone|process)_[a-z_]+", expression):
+            family = re.sub(r"_(total|bucket)$", "", name)
+            assert family in families or family.startswith("roomtone_recogniser_"), f"{title}: {name}"
+
+
+def test_every_metric_is_on_the_board_and_explained() -> None:
+    """A metric that nobody sees is forgotten, and so is one that docs/operations.md does not explain."""
+    metrics = new_metrics()
+    metrics.add_recogniser(RecognizerFigures)
+    names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
+    for page in (BOARD, REPOSITORY / "docs" / "operations.md"):
+        text = page.read_text("utf-8")
+        assert {name for name in names if name.startswith("roomtone_") and name not in text} == set(), page.name
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_model_dir: Path) -> None:
+    """Prometheus watches a bot to which Ada says something and which answers her. Every expression of the board parses
+    and has data; what people wait for has a number.
+    """
+    clip = Clip.load(CLIP)
+    async with LocalChatServer() as server, LocalDiscord() as local, ada_in(local) as ada:
+        settings = settings_in(
+            tmp_path,
+            local,
+            whisper_model_dir,
+            llm={"base_url": server.base_url, "model": "local-chat"},
+            models={"directory": REPOSITORY / "data" / "models"},
+        )
+        async with (
+            running_bot(settings, observe=ignore_event, zone=UTC, rejoin=False) as running,
+            scraping(running.web.port, tmp_path / "prometheus") as prometheus,
+        ):
+            await prometheus.until("roomtone_ready == 1")
+            await local.invoke(ADA, "join")
+            await ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
+            await prometheus.until("roomtone_rooms == 1")
+            await ada.say(clip)
+            for needed in (
+                'roomtone_replies_total{outcome="spoken"} > 0',
+                'roomtone_packets_total{outcome="decoded"} > 0',
+                "rate(roomtone_model_calls_total[20s])",
+                f'rate(roomtone_stage_seconds_count{{stage="end_to_sound"}}[{RATE_INTERVAL}]) > 0',
+                f"rate(roomtone_event_loop_lag_seconds_count[{RATE_INTERVAL}]) > 0",
+            ):
+                await prometheus.until(needed)
+            silent = []
+            for title, expression in expressions():
+                found = await prometheus.query(expression.replace("$__rate_interval", RATE_INTERVAL))
+                if not found:
+                    silent.append(title)
+            assert silent == []
+            (waited,) = await prometheus.query(
+                f'histogram_quantile(0.5, sum by (le) (rate(roomtone_stage_seconds_bucket{{stage="end_to_sound"}}'
+                f"[{RATE_INTERVAL}])))"
+            )
+            assert 0.0 < float(waited["value"][1]) < 20.0
+            full = await prometheus.query("sum by (queue) (roomtone_queue_capacity > 0 < Inf)")
+            assert {each["metric"]["queue"] for each in full} >= {"sound", "recognise", "record", "play", "recogniser"}
+            assert all(math.isfinite(float(each["value"][1])) for each in full)

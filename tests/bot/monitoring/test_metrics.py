@@ -1,0 +1,234 @@
+"""What happens in rooms, models and the store is counted, with labels of few values."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot import events
+from bot.events import ReplyOutcome, SpokenText
+from bot.health import FaultKind, Health, HealthFault
+from bot.llm.budgeted import ModelCall
+from bot.monitoring.metrics import OTHER, STAGES, Metrics
+from bot.monitoring.queues import QUEUES
+from bot.texts.text import Text
+from compaction.model import Seq, Turn, TurnKind
+from tests.fakes.clock import FakeClock
+from voice.asr.port import Recognition
+from voice.asr.scheduler import RecognizerFigures
+from voice.errors import SynthesisError
+from voice.listening.utterance import Utterance
+from voice.queue_figures import QueueFigures
+from voice.transport.counters import PacketCounters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What nobody must find in the metrics.
+WORDS = "the walrus sleeps"
+ADA = 20010000000000001
+SPOKEN = SpokenText(
+    Utterance("u1", ADA, 10.0, 12.0, 12.4, np.zeros(16, np.int16)),
+    Recognition(WORDS, "en", -0.1, 1.0, 0.0, 2.0, 0.1),
+    begun_at=12.5,
+    text_at=12.8,
+)
+HAPPENED: tuple[events.Event, ...] = (
+    events.RoomOpened("20261121-093109-ab5739", 500, 600, False, 9.0),
+    events.SoundReceived(0.07, 10.0),
+    events.UtteranceTranscribed("u1", ADA, WORDS, 10.0, 12.0, 12.8),
+    events.SpeechDropped("u2", ADA, "too_short", WORDS, 1.0, 2.0, 3.0),
+    events.TurnRecorded(Turn(Seq(0), TurnKind.SPEECH, 10.0, 12.0, ()), 13.0, (SPOKEN,)),
+    events.TurnDecided(0, SPOKEN, True, "named", 12.9, 12.95, 12.96),
+    events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, 17.0),
+    events.ReplyFinished(0, ReplyOutcome.SKIPPED, None, 13.0, None, None, None, 17.0),
+    events.CompactionLanded(0, 10, 9, WORDS, 1500.0, False, 20.0, "model"),
+    events.CompactionFailed(10, WORDS, 21.0, 400.0),
+    events.Problem("reply", Text(WORDS), 22.0),
+    events.QueuesMeasured((QueueFigures("recognise", 3, 68, {"overloaded": 2}), QueueFigures("store", 1, None)), 23.0),
+    events.LinkChanged("connected", {"received": 10, "decoded": 7, "late": 1, "lost": 2, "recovered": 1}, 24.0),
+    events.RoomClosed("20261121-093109-ab5739", "stopped", 25.0),
+)
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Return all samples by name and labels."""
+    text = metrics.scrape()[0].decode()
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float:
+    """Return the value of one sample, without the name's prefix; 0 if there is none."""
+    return samples(metrics).get((f"roomtone_{name}", frozenset(labels.items())), 0.0)
+
+
+def new_metrics() -> Metrics:
+    """Return the metrics of a healthy bot."""
+    health = Health(FakeClock())
+    health.started()
+    return Metrics(health)
+
+
+def played() -> Metrics:
+    """Return the metrics of a bot in whose only room all of `HAPPENED` has happened."""
+    metrics = new_metrics()
+    with metrics.room() as observe:
+        for event in HAPPENED:
+            observe(event)
+    return metrics
+
+
+def test_the_stages_of_a_turn_are_measured_from_packet_to_sound() -> None:
+    """Each stage has its time, in the order of `STAGES`."""
+    metrics = played()
+    sums = {stage: value(metrics, "stage_seconds_sum", stage=stage) for stage in STAGES}
+    assert sums == pytest.approx(
+        {
+            "receive": 0.07,
+            "endpoint": 0.4,
+            "queue": 0.1,
+            "recognise": 0.3,
+            "group": 0.1,
+            "store": 0.05,
+            "decide": 0.01,
+            "model": 0.6,
+            "synthesis": 0.2,
+            "end_to_text": 0.8,
+            "end_to_sound": 2.0,
+        }
+    )
+    assert all(value(metrics, "stage_seconds_count", stage=stage) == 1 for stage in STAGES)
+
+
+def test_what_happens_in_a_room_is_counted() -> None:
+    """Turns, decisions, replies, drops, folds and failures are counted by kind."""
+    metrics = played()
+    assert value(metrics, "turns_total", kind="speech") == 1
+    assert value(metrics, "decisions_total", answer="yes", reason="named") == 1
+    assert value(metrics, "replies_total", outcome="spoken") == 1
+    assert value(metrics, "replies_total", outcome="skipped") == 1
+    assert value(metrics, "spoken_seconds_total") == 3.0
+    assert value(metrics, "speech_dropped_total", reason="too_short") == 1
+    assert value(metrics, "folds_total", outcome="landed", paragraph_by="model") == 1
+    assert value(metrics, "folds_total", outcome="failed", paragraph_by="nobody") == 1
+    assert value(metrics, "fold_seconds_sum", outcome="landed") == 1.5
+    assert value(metrics, "problems_total", where="reply") == 1
+    assert value(metrics, "packets_total", outcome="decoded") == 7
+    assert value(metrics, "packets_total", outcome="late") == 1
+    assert value(metrics, "packets_total", outcome="received") == 0, "each packet is counted once, by its outcome"
+    assert value(metrics, "frames_total", outcome="lost") == 2
+
+
+def test_every_packet_counter_is_an_outcome_or_none() -> None:
+    """A new counter of packets is an outcome by itself; a test of the receiver holds that outcomes add up."""
+    metrics = new_metrics()
+    metrics.add_packets({field.name: 1 for field in fields(PacketCounters)})
+    counted = [name for (name, _), count in samples(metrics).items() if name == "roomtone_packets_total" and count == 1]
+    others = {"received", "lost", "recovered", "concealed", "padded", "held", "talkspurts", "overrun_frames"}
+    assert len(counted) == len(fields(PacketCounters)) - len(others)
+
+
+def test_counters_of_rooms_add_up_over_restarts() -> None:
+    """Packets and drops are counted by how far a room's counters rise. A new room begins at 0 again."""
+    metrics = new_metrics()
+
+    def link(decoded: int) -> events.Event:
+        return events.LinkChanged("connected", {"decoded": decoded}, 1.0)
+
+    def queues(overloaded: int) -> events.Event:
+        return events.QueuesMeasured((QueueFigures("recognise", overloaded, 68, {"overloaded": overloaded}),), 1.0)
+
+    with metrics.room() as first, metrics.room() as second:
+        for observe in (first, second):
+            for count in (5, 5, 8):
+                observe(link(count))
+                observe(queues(count))
+        assert value(metrics, "rooms") == 2
+        assert value(metrics, "queue_depth", queue="recognise") == 16
+        assert value(metrics, "queue_capacity", queue="recognise") == 136
+        first(link(1))
+    assert value(metrics, "packets_total", outcome="decoded") == 17
+    assert value(metrics, "queue_dropped_total", queue="recognise", reason="overloaded") == 16
+    assert (value(metrics, "rooms"), value(metrics, "queue_depth", queue="recognise")) == (0, 0)
+
+
+def test_queues_of_the_process_are_read_when_somebody_asks() -> None:
+    """Every queue of the list has a depth and a capacity, also if nobody has it. What may always wait is infinite."""
+    metrics, waiting = new_metrics(), 0
+    metrics.add_queue(lambda: QueueFigures("recogniser", waiting, 32, {"interim": 4}))
+    waiting = 7
+    assert value(metrics, "queue_depth", queue="recogniser") == 7
+    assert value(metrics, "queue_dropped_total", queue="recogniser", reason="interim") == 4
+    names = {dict(labels)["queue"] for (name, labels) in samples(metrics) if name == "roomtone_queue_depth"}
+    assert names == set(QUEUES)
+    with metrics.room() as observe:
+        observe(events.QueuesMeasured((QueueFigures("store", 2, None),), 1.0))
+        assert value(metrics, "queue_capacity", queue="store") == float("inf")
+
+
+def test_models_store_recogniser_and_loop_are_measured() -> None:
+    """Tokens and time of each model, operations of the store and their failures, recognitions, and the loop's delay."""
+    metrics = new_metrics()
+    metrics.on_model_call(ModelCall("gpt-4.1-mini", "reply", "answered", 900, 40, 0.5, 1.5))
+    metrics.on_model_call(ModelCall("gpt-4.1-mini", "summary", "failed", 100, 0, None, 2.0))
+    metrics.on_store("append_turn", 0.01, failed=False)
+    metrics.on_store("append_turn", 5.0, failed=True)
+    metrics.on_lag(0.02)
+    metrics.add_recogniser(lambda: RecognizerFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
+    assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="sent") == 1000
+    assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="received") == 40
+    assert value(metrics, "model_calls_total", model="gpt-4.1-mini", purpose="summary", outcome="failed") == 1
+    assert value(metrics, "model_first_token_seconds_sum", model="gpt-4.1-mini") == 0.5
+    assert value(metrics, "store_seconds_count", operation="append_turn") == 2
+    assert value(metrics, "store_failures_total", operation="append_turn") == 1
+    assert value(metrics, "event_loop_lag_seconds_sum") == 0.02
+    assert value(metrics, "recognitions_total", outcome="completed") == 9
+    assert value(metrics, "recogniser_compute_seconds_total") == 3.0
+
+
+def test_health_is_in_the_metrics() -> None:
+    """Each fault is counted by its kind, and the bot is ready without any."""
+    health = Health(FakeClock())
+    metrics = Metrics(health)
+    assert (value(metrics, "ready"), value(metrics, "faults", kind="starting")) == (0, 1)
+    health.started()
+    assert (value(metrics, "ready"), value(metrics, "alive"), value(metrics, "faults", kind="starting")) == (1, 1, 0)
+    deaf = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
+    health.add_fault_check(lambda: [deaf, deaf])
+    health.add_missing(Text("my voice"), instead=Text("I write"), problem=SynthesisError("There is none."))
+    assert (value(metrics, "ready"), value(metrics, "faults", kind="room_deaf")) == (0, 2)
+    assert value(metrics, "degraded_parts") == 1
+
+
+def test_no_word_id_or_name_is_in_the_metrics() -> None:
+    """Whatever happens in a room, the scrape has none of what people said, nor their ids, nor those of servers."""
+    text = played().scrape()[0].decode()
+    for secret in (WORDS, "walrus", str(ADA), "500", "ab5739", "u1"):
+        assert f'"{secret}' not in text
+        assert f'{secret}"' not in text
+
+
+@given(st.text(max_size=80))
+def test_a_label_is_one_word(reason: str) -> None:
+    """A reason that is no word of ours makes no series of its own."""
+    metrics = new_metrics()
+    with metrics.room() as observe:
+        observe(events.SpeechDropped("u", ADA, reason, "", 1.0, 2.0, 3.0))
+    labels: list[Mapping[str, str]] = [
+        dict(labels)
+        for (name, labels), count in samples(metrics).items()
+        if name == "roomtone_speech_dropped_total" and count
+    ]
+    (label,) = labels
+    word = reason.replace("_", "").isalnum() and reason.isascii() and len(reason) <= 32
+    assert label == {"reason": reason if word else OTHER}

@@ -1,0 +1,158 @@
+"""One span for each turn of speech, with the moments from its first packet to the last sound of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from aiohttp import web
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from bot import events
+from bot.errors import SetupError
+from bot.events import ReplyOutcome
+from bot.monitoring.traces import OPEN_TURNS, open_traces, wants_traces
+from tests.bot.monitoring.test_metrics import ADA, HAPPENED, SPOKEN, WORDS
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opentelemetry.sdk.trace import ReadableSpan
+
+ANSWERED = ["speech_ended", "end_certain", "recognition_begun", "text_ready", "turn_complete", "turn_stored", "decided"]
+SPOKEN_TO = [*ANSWERED, "reply_begun", "first_token", "first_sound", "reply_ended"]
+
+
+def decided(seq: int, *, answers: bool = True) -> events.TurnDecided:
+    """Return the decision about a turn."""
+    return events.TurnDecided(seq, SPOKEN, answers, "named", 12.9, 12.95, 12.96)
+
+
+async def spans_of(happened: Sequence[events.Event], clock: FakeClock | None = None) -> Sequence[ReadableSpan]:
+    """Return the spans of a room in which that happened."""
+    exporter = InMemorySpanExporter()
+    async with open_traces(clock or FakeClock(), exporter=exporter) as traces:
+        assert traces is not None
+        with traces.room() as observe:
+            for event in happened:
+                observe(event)
+    return exporter.get_finished_spans()
+
+
+@pytest.mark.asyncio
+async def test_an_answered_turn_is_one_span_from_packet_to_last_sound() -> None:
+    """The span begins with the speech and ends with the last sound. Its events are in order, and it has the figures."""
+    clock = FakeClock()
+    (span,) = await spans_of(HAPPENED, clock)
+    shift_s = clock.now() - clock.monotonic()
+    assert span.name == "turn"
+    assert [event.name for event in span.events] == SPOKEN_TO
+    times = [span.start_time, *(event.timestamp for event in span.events), span.end_time]
+    seconds = [round(time / 1e9 - shift_s, 3) for time in times if time is not None]
+    assert seconds == pytest.approx(
+        [10.0, 12.0, 12.4, 12.5, 12.8, 12.9, 12.95, 12.96, 13.0, 13.6, 14.0, 17.0, 17.0], abs=0.01
+    )
+    assert dict(span.attributes or {}) == {
+        "roomtone.answers": True,
+        "roomtone.reason": "named",
+        "roomtone.early_recognition": False,
+        "roomtone.speech_s": 2.0,
+        "roomtone.recogniser_compute_s": 0.1,
+        "roomtone.outcome": "spoken",
+        "roomtone.end_to_sound_s": 2.0,
+        "roomtone.synthesis_s": 0.2,
+    }
+    assert span.resource.attributes["service.name"] == "roomtone"
+    for secret in (WORDS, str(ADA), "u1"):
+        assert secret not in span.to_json()
+
+
+@pytest.mark.asyncio
+async def test_turns_without_an_answer_are_spans_too() -> None:
+    """A turn that is not answered ends with the decision. Of those whose answer never ended, the oldest ends when too
+    many are open, and the others with the room. A remark that nobody asked for is no span.
+    """
+    unasked = events.ReplyFinished(99, ReplyOutcome.SPOKEN, None, 13.0, 13.6, 0.2, 14.0, 17.0)
+    spans = await spans_of([decided(0, answers=False), unasked, *(decided(seq) for seq in range(1, OPEN_TURNS + 2))])
+    assert [[event.name for event in span.events] for span in spans] == [ANSWERED] * (OPEN_TURNS + 2)
+    outcomes = [(span.attributes or {}).get("roomtone.outcome") for span in spans]
+    assert outcomes == [None, "superseded", *["unfinished"] * OPEN_TURNS]
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        ({}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:4318/v1/traces"}, True),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_SDK_DISABLED": "true"}, False),
+    ],
+)
+def test_the_standard_variables_switch_traces_on(environment: dict[str, str], wanted: bool) -> None:
+    """Only an address switches them on, and the SDK's own switch off."""
+    assert wants_traces(environment) is wanted
+
+
+def test_switched_off_they_cost_nothing() -> None:
+    """Without an address the bot imports nothing of the library's exporter or SDK."""
+    program = (
+        "import asyncio, sys; from bot.clock import SystemClock; from bot.monitoring.traces import open_traces\n"
+        "import bot.app\n"
+        "async def run():\n"
+        "    async with open_traces(SystemClock()) as traces: assert traces is None\n"
+        "asyncio.run(run())\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.asyncio
+async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address without the libraries is refused at the start, with the remedy."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    with pytest.raises(SetupError, match=r"Install roomtone\[telemetry\], or remove the variable"):
+        async with open_traces(FakeClock()):
+            pass
+
+
+@pytest.mark.asyncio
+async def test_spans_reach_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the standard variables, a collector on this machine gets the spans when the bot ends at the latest."""
+    received: list[ExportTraceServiceRequest] = []
+
+    async def collect(request: web.Request) -> web.Response:
+        received.append(ExportTraceServiceRequest.FromString(await request.read()))
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/v1/traces", collect)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+        monkeypatch.setenv("OTEL_SERVICE_NAME", "roomtone-lounge")
+        async with asyncio.timeout(30), open_traces(FakeClock()) as traces:
+            assert traces is not None
+            with traces.room() as observe:
+                for event in HAPPENED:
+                    observe(event)
+    finally:
+        await runner.cleanup()
+    (resource,) = received[0].resource_spans
+    names = {each.key: each.value.string_value for each in resource.resource.attributes}
+    (span,) = resource.scope_spans[0].spans
+    assert names["service.name"] == "roomtone-lounge"
+    assert [event.name for event in span.events] == SPOKEN_TO
+    assert span.end_time_unix_nano - span.start_time_unix_nano == pytest.approx(7e9, abs=1e7)
