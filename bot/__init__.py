@@ -5,3 +5,6 @@ recognises speech, decides whether to answer (`participation`, `brain`), replies
 screens (`screen`, `web`) and remembers (`memory`, `store`, `embedding`). `models` downloads local models; `mcp`
 connects tool servers. All packages share `events`, `guild` and `settings`.
 """
+
+# Switches off ONNX Runtime's telemetry before anything here loads it.
+import voice as voice

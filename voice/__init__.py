@@ -5,3 +5,9 @@ Subpackages: `transport` (Discord's voice connection), `listening` (voice activi
 `screen` (pictures of shared screens). Start at each subpackage's `port` and settings; `transport.link.VoiceLink` joins
 a channel. This package never imports `bot` or `compaction`.
 """
+
+import os
+
+# From 1.29 on, ONNX Runtime sends events about models and the machine to its makers and keeps an identifier, unless
+# this is set before it starts (Privacy.md in its wheel). Processes that we start inherit it.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
