@@ -41,7 +41,7 @@ _RULE = re.compile(r"\s*(?:[-*_=|:+]\s*){3,}")
 _LINE_START = re.compile(r"^\s*(?:-#\s+|[•‣◦–—]\s+(?=\S))+")
 _SPOILER = re.compile(r"\|\|(.+?)\|\|")
 _URL = re.compile(
-    rf"<?(?:(?<![a-z0-9])[a-z][a-z0-9+.-]{{1,10}}://|(?<![a-z0-9])www\.)[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]>?"
+    rf"<?(?:https?://|(?<![a-z0-9])[a-z][a-z0-9+.-]{{1,10}}://|(?<![a-z0-9])www\.)[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]>?"
     rf"|(?<![a-z0-9])(?:[a-z0-9-]+\.)+[a-z]{{2,10}}/[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]",
     re.IGNORECASE,
 )

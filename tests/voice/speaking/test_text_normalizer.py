@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from voice.speaking.sentences import SentenceSplitter
@@ -149,6 +149,8 @@ MARKUP = st.lists(
 
 @pytest.mark.slow
 @given(st.one_of(MARKUP, st.text(max_size=120)))
+@example("Somebody forgets aspacehttps://a.b/c here.")
+@example("Whatevertheyforgethttps://a.b/c")
 def test_nothing_unspeakable_is_ever_said(reply: str) -> None:
     """Whatever a model writes, the voice gets only words: no markup, address, tag or picture."""
     for said in spoken(reply):

@@ -1,0 +1,46 @@
+"""The voice that a server has chosen reaches its rooms, and the bot's usual voice is not loaded a second time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
+from bot.settings import ModelsSettings
+from bot.wiring.speech_models import open_voices, voice_factory
+from tests.fakes.brain import FakeVoice
+from tests.fakes.place import FakePlace
+from voice.speaking.port import synthesize_all
+from voice.speaking.settings import SpeakingSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ELSEWHERE = SpeakingSettings(engine="endpoint", base_url="http://127.0.0.1:9/v1")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("chosen", "speaking", "told"),
+    [
+        (None, SpeakingSettings(), ""),
+        ("joe", SpeakingSettings(), ""),
+        ("joe", ELSEWHERE, "I cannot speak with the voice Joe now"),
+        ("emma", SpeakingSettings(), "I cannot speak with the voice Emma now"),
+        ("otto", SpeakingSettings(), "I no longer have a voice of that name."),
+    ],
+)
+async def test_after_a_restart_a_room_has_the_voice_that_was_stored(
+    tmp_path: Path, chosen: str | None, speaking: SpeakingSettings, told: str
+) -> None:
+    """Where no model is installed, the usual voice speaks, and the status says so unless the usual one was chosen."""
+    store, place, usual = MemoryServerSettings(), FakePlace(), FakeVoice()
+    await store.put(place.guild_id, ServerSettings(voice=chosen), by=None)
+    servers = ServerSettingsBook(store)
+    await servers.load()
+    async with open_voices(speaking, ModelsSettings(directory=tmp_path), servers) as voices:
+        room_voice = voice_factory(speaking, servers, voices)(place, usual)
+        assert (told in room_voice.status()) if told else (room_voice.status() == "")
+        await synthesize_all(room_voice, "Hello.")
+    assert usual.spoken == ["Hello."]
