@@ -68,6 +68,7 @@ class LiveRoom:
         self._link = ""
         self._people: Json = {}
         self._cost_at = float("-inf")
+        self._used: tuple[float, ...] = ()
         # Who has spoken in the session, as far as anybody had to know.
         self._speakers: set[str] = set()
         self._withheld = guild.opted_out_ids()
@@ -146,11 +147,7 @@ class LiveRoom:
         if people != self._people:
             self._people = people
             self._tell("people", people)
-        now = self._clock.monotonic()
-        if now - self._cost_at >= COST_EVERY_S:
-            self._cost_at = now
-            self._costs.append(self._cost(now))
-            self._tell("cost", {"cost": self._costs[-1]})
+        self._tell_cost(self._clock.monotonic())
         withheld, changes = self.guild.opted_out_ids(), self.memory.external_changes
         changed = (withheld, changes) != (self._withheld, self._changes)
         self._withheld, self._changes = withheld, changes
@@ -236,6 +233,18 @@ class LiveRoom:
 
     def _name(self, user_id: int) -> str:
         return next((person.name for person in self.place.members() if person.id == user_id), "Somebody")
+
+    def _tell_cost(self, now: float) -> None:
+        """Tell the pages what the last hour has cost if it has changed; keep a sample for the chart each minute."""
+        cost = self._cost(now)
+        kept = now - self._cost_at >= COST_EVERY_S
+        if kept:
+            self._cost_at = now
+            self._costs.append(cost)
+        used = (cost["calls"], cost["tokens"], cost["spoken_s"])
+        if kept or used != self._used:
+            self._used = used
+            self._tell("cost", {"cost": cost, "kept": kept})
 
     def _cost(self, now: float) -> Json:
         cost = self.guild.costs.last_hour(now)

@@ -164,6 +164,10 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         # The newest line is in view.
         end = "(log) => log.scrollHeight - log.scrollTop - log.clientHeight"
         assert await tab.page.locator("[role=log]").evaluate(end) < 60
+        # It stays in view when somebody turns their phone.
+        for size in (PHONE, LAPTOP):
+            await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
+            await tab.until(lambda: tab.page.locator("[role=log]").evaluate(f"(log) => ({end})(log) < 60"))
         moved = await tab.page.evaluate("document.querySelector('.cursor').style.transform")
         assert moved != "translateX(0px)"
         assert await tab.page.locator(".fold").count() >= 1

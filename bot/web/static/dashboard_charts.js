@@ -109,14 +109,14 @@ export function queueChart(samples) {
 export function costChart(samples, ceiling) {
   const now = samples[samples.length - 1];
   if (!now) return el("p", { class: "quiet", text: "Nothing yet." });
-  const row = (amount, limit, words) => el("li", {}, `${Math.round(amount).toLocaleString()} ${words}`,
-    limit ? el("span", { class: "limit", text: ` of ${Math.round(limit).toLocaleString()}` }) : null,
+  const row = (amount, limit, words) => el("li", {}, Math.round(amount).toLocaleString(),
+    limit ? el("span", { class: "limit", text: ` of ${Math.round(limit).toLocaleString()}` }) : null, ` ${words}`,
     limit ? el("meter", { min: 0, max: limit, high: 0.8 * limit, value: amount, "aria-label": `${words} of the limit` }) : null);
   return el("figure", {},
     el("p", { class: "figure" }, el("b", { text: now.tokens.toLocaleString() }), " tokens in the last hour"),
     sparkline(samples.map((each) => each.tokens), `Tokens of the last hour over time, now ${now.tokens}.`, "cost"),
     el("ul", { class: "legend" }, row(now.calls, ceiling.calls, now.calls === 1 && !ceiling.calls ? "call" : "calls"),
-      ceiling.tokens ? row(now.tokens, ceiling.tokens, "tokens") : null, row(now.spoken_s, ceiling.spoken_s, "s spoken")));
+      ceiling.tokens ? row(now.tokens, ceiling.tokens, "tokens") : null, row(now.spoken_s, ceiling.spoken_s, "s of speech")));
 }
 
 /* The session's memory as a picture: folded batches, the cursor, and the window that the model gets word for word.

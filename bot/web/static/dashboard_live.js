@@ -104,6 +104,10 @@ class Room {
     this.place = el("p", { class: "quiet place" });
     this.turns = el("ol", {});
     this.log = el("div", { class: "turns", role: "log", "aria-live": "off", "aria-label": "The conversation", tabindex: "0" }, this.turns);
+    // A narrower window makes the turns longer: who was at their end stays there.
+    this.follows = true;
+    this.log.addEventListener("scroll", () => { this.follows = this.isAtEnd(); });
+    new ResizeObserver(() => { if (this.follows) this.toEnd(); }).observe(this.turns);
     this.nothing = el("p", { class: "quiet", text: "Nobody has said anything yet." });
     this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.log.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
     this.people = el("ul", { class: "people" });
@@ -159,7 +163,7 @@ class Room {
     this.place.replaceChildren(`${found.guild} · since `, time(found.opened_at, "short"));
     this.turns.replaceChildren();
     for (const turn of found.turns) this.addTurn(turn);
-    this.log.scrollTop = this.log.scrollHeight;
+    this.toEnd();
     this.notes.replaceChildren();
     for (const note of found.notes) this.addNote(note);
     this.noNotes.hidden = found.notes.length > 0;
@@ -168,6 +172,7 @@ class Room {
     this.problems.replaceChildren();
     for (const problem of found.problems) this.addProblem(problem);
     this.showDropped(found.dropped);
+    this.costPasses = true;
     this.drawCharts();
     document.body.dataset.room = this.session;
   }
@@ -193,7 +198,7 @@ class Room {
       case "reply": this.measure(this.data.replies, data.reply, MOST_REPLIES); break;
       case "packets": this.data.link = data.link; this.measure(this.data.packets, data.packets, MOST_MEASURED); break;
       case "queues": this.measure(this.data.queues, data.queues, MOST_MEASURED); break;
-      case "cost": this.measure(this.data.costs, data.cost, MOST_MEASURED); break;
+      case "cost": this.onCost(data); break;
       default: break;
     }
   }
@@ -208,11 +213,19 @@ class Room {
 
   /* Change the list of turns; stay at its end if the reader was there. */
   atEnd(change) {
-    const { log } = this;
-    const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+    const follows = this.isAtEnd();
     change();
     this.nothing.hidden = this.turns.childElementCount > 0;
-    if (follows) log.scrollTop = log.scrollHeight;
+    if (follows) this.toEnd();
+  }
+
+  isAtEnd() {
+    const { log } = this;
+    return log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+  }
+
+  toEnd() {
+    this.log.scrollTop = this.log.scrollHeight;
   }
 
   addHeard(data) {
@@ -325,6 +338,13 @@ class Room {
     samples.push(sample);
     while (samples.length > most) samples.shift();
     this.drawCharts();
+  }
+
+  /* The last sample is what the hour has cost by now, until a sample is kept. */
+  onCost(data) {
+    if (this.costPasses) this.data.costs.pop();
+    this.costPasses = !data.kept;
+    this.measure(this.data.costs, data.cost, MOST_MEASURED);
   }
 
   drawCharts() {

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.live import WAITING_EVENTS, Follower, LiveRooms
+from bot.participation.costs import Cost
 from bot.store.forgetting import SpeechForgetter
 from compaction.model import NoteReason
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
@@ -190,6 +191,19 @@ async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
         ((_, kind, data),) = await waiting(feed, with_looks=True)
         assert kind == "people"
         assert [person["name"] for person in data["people"]] == ["Ada"]
+        house.place.people = [ADA, BEN]
+        await house.look()
+        await waiting(feed, with_looks=True)
+        # Within the minute of the last sample it is told, but not kept as a sample.
+        guild = await house.participation.of_guild(GUILD)
+        guild.costs.add(Cost(calls=1, tokens=650), now=house.clock.monotonic())
+        await house.look()
+        ((_, kind, data),) = await waiting(feed, with_looks=True)
+        assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, False)
+        house.clock.advance(60)
+        await house.look()
+        ((_, kind, data),) = await waiting(feed, with_looks=True)
+        assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, True)
 
 
 @pytest.mark.asyncio
