@@ -68,7 +68,7 @@ class LiveRoom:
         self._link = ""
         self._people: Json = {}
         self._cost_at = float("-inf")
-        self._used: tuple[float, ...] = ()
+        self._used: tuple[object, ...] = ()
         # Who has spoken in the session, as far as anybody had to know.
         self._speakers: set[str] = set()
         self._withheld = guild.opted_out_ids()
