@@ -24,6 +24,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from rehearsal.script.scenario_file import bundled_scenarios
+from tests.bot.monitoring.collector import collecting
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
@@ -319,13 +320,21 @@ async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whis
 @pytest.mark.asyncio
 async def test_ended_while_it_speaks_it_ends_its_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
     """SIGTERM while the bot speaks: Ada hears the sentence to its end, and no other. It is stored once, as it was
-    heard, and the bot leaves with status 0 without a message about it.
+    heard, and the bot leaves with status 0 without a message about it. Where traces are wanted, the turn's span is sent
+    before that.
     """
     models = str(REPOSITORY / "data" / "models")
     async with (
         LocalDiscord() as local,
         ada_in(local) as ada,
-        roomtone_run(local, tmp_path, whisper_model_dir, ROOMTONE_MODELS__DIRECTORY=models) as bot,
+        collecting() as collector,
+        roomtone_run(
+            local,
+            tmp_path,
+            whisper_model_dir,
+            ROOMTONE_MODELS__DIRECTORY=models,
+            OTEL_EXPORTER_OTLP_ENDPOINT=collector.address,
+        ) as bot,
     ):
         await bot.says("is on Discord")
         await local.invoke(ADA, "join")
@@ -346,3 +355,14 @@ async def test_ended_while_it_speaks_it_ends_its_sentence(tmp_path: Path, whispe
     assert heard_at - asked_at > 0.2, "the sentence went on"
     assert answer.removesuffix(" (interrupted)")[-1] in ".!?", answer
     assert not any("answer" in message or "wanted to say" in message for message in written_later)
+    (span,) = [
+        span
+        for request in collector.received
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    assert {each.key: each.value.string_value for each in span.attributes}["roomtone.outcome"] in {
+        "spoken",
+        "interrupted",
+    }

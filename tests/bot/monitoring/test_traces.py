@@ -8,14 +8,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from aiohttp import web
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from bot import events
 from bot.errors import SetupError
 from bot.events import ReplyOutcome
 from bot.monitoring.traces import OPEN_TURNS, open_traces, wants_traces
+from tests.bot.monitoring.collector import collecting
 from tests.bot.monitoring.test_metrics import ADA, HAPPENED, SPOKEN, WORDS
 from tests.fakes.clock import FakeClock
 
@@ -126,31 +125,15 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
 @pytest.mark.asyncio
 async def test_spans_reach_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the standard variables, a collector on this machine gets the spans when the bot ends at the latest."""
-    received: list[ExportTraceServiceRequest] = []
-
-    async def collect(request: web.Request) -> web.Response:
-        received.append(ExportTraceServiceRequest.FromString(await request.read()))
-        return web.Response()
-
-    app = web.Application()
-    app.router.add_post("/v1/traces", collect)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = runner.addresses[0][1]
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+    async with asyncio.timeout(30), collecting() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
         monkeypatch.setenv("OTEL_SERVICE_NAME", "roomtone-lounge")
-        async with asyncio.timeout(30), open_traces(FakeClock()) as traces:
+        async with open_traces(FakeClock()) as traces:
             assert traces is not None
             with traces.room() as observe:
                 for event in HAPPENED:
                     observe(event)
-    finally:
-        await runner.cleanup()
-    (resource,) = received[0].resource_spans
+    (resource,) = collector.received[0].resource_spans
     names = {each.key: each.value.string_value for each in resource.resource.attributes}
     (span,) = resource.scope_spans[0].spans
     assert names["service.name"] == "roomtone-lounge"

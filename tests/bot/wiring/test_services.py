@@ -8,6 +8,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from bot import events
 from bot.brain.tools.permission import Asker
@@ -17,6 +18,7 @@ from bot.health import Health
 from bot.memory.recall import RecallScope
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.queues import QUEUES
+from bot.monitoring.traces import open_traces
 from bot.participation.guild_participation import GuildParticipations
 from bot.room.room import CHECK_ROOM_S
 from bot.wiring.dashboard import open_dashboard
@@ -29,6 +31,7 @@ from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
 from tests.bot.monitoring.test_metrics import samples, value
+from tests.bot.monitoring.test_traces import SPOKEN_TO
 from tests.bot.room.test_room import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
@@ -36,6 +39,8 @@ from tests.fakes.place import ADA, BO
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from opentelemetry.sdk.trace.export import SpanExporter
 
     from bot.room.services import RoomServices
     from bot.wiring.services import Stores
@@ -62,8 +67,13 @@ class EquippedHouse(House):
 
 
 @asynccontextmanager
-async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncIterator[EquippedHouse]:
-    """Open all services from settings: the chat model at `server`, no other models, and the sections in `more`."""
+async def equipped(
+    folder: Path, server: LocalChatServer, *, spans: SpanExporter | None = None, **more: Any
+) -> AsyncIterator[EquippedHouse]:
+    """Open all services from settings: the chat model at `server`, no other models, and the sections in `more`.
+
+    `spans`: gets the traces.
+    """
     settings = Settings.model_validate(
         {
             "storage": {"data_dir": folder},
@@ -77,7 +87,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     clock = FakeClock()
     async with AsyncExitStack() as stack:
-        metrics = Metrics(Health(clock))
+        metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(clock, exporter=spans))
         stores = await open_stores(stack, parts, clock, on_operation=metrics.on_store)
         house = EquippedHouse(stores.sessions, stores.turns, clock)
         house.metrics = metrics
@@ -98,6 +108,7 @@ async def equipped(folder: Path, server: LocalChatServer, **more: Any) -> AsyncI
             zone=UTC,
             clock=clock,
             metrics=house.metrics,
+            traces=traces,
             dashboard=dashboard,
             voices=voices,
         )
@@ -236,3 +247,32 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
         assert (value(metrics, "rooms"), value(metrics, "queue_capacity", queue="play")) == (0, 0)
         labels = {label for _, labels in samples(metrics) for label, _ in labels}
         assert not labels & {"guild", "guild_id", "user", "user_id", "session_id", "speaker_id"}
+
+
+@pytest.mark.asyncio
+async def test_each_turn_of_a_room_is_one_span_without_a_word_of_it(tmp_path: Path) -> None:
+    """A room with the bot's own services sends a span for an answered and one for an unanswered turn. The first has
+    every moment up to the last sound, in order. Neither has words, names or ids.
+    """
+    spans = InMemorySpanExporter()
+    async with (
+        LocalChatServer() as server,
+        equipped(tmp_path, server, spans=spans) as house,
+        living(house) as (room, task),
+    ):
+        await house.say(ADA.id, "Roomtone, how are you this evening?")
+        await house.reply(1)
+        await house.say(BO.id, "Ada, I left the walrus in the shed.")
+        room.close("left")
+        await settle(task.done)
+    sent = spans.get_finished_spans()
+    by_answer = {bool((span.attributes or {})["roomtone.answers"]): span for span in sent}
+    assert len(sent) == len(by_answer) == 2
+    answered = by_answer[True]
+    names = [event.name for event in answered.events]
+    assert names == SPOKEN_TO
+    times = [answered.start_time or 0, *(event.timestamp for event in answered.events), answered.end_time or 0]
+    assert times == sorted(times)
+    assert (answered.attributes or {})["roomtone.outcome"] == "spoken"
+    for secret in ("walrus", "evening", "Ada", "Lounge", str(GUILD)):
+        assert all(f'{secret}"' not in span.to_json() and f" {secret} " not in span.to_json() for span in sent)
