@@ -50,6 +50,8 @@ _KNOWN_CHARS = 4_000
 # A known fact that shares so many words with the new turns may be corrected or closed by them.
 _LEAST_SHARED = 2
 _NO_SECTIONS = dict.fromkeys(("previous", "chapters", "known", "notes", "before", "day", "turns"), "")
+# What was said so few turns ago is often answered, corrected or done in the next ones.
+_RECENT = 20
 # Turns shown before the batch.
 _BEFORE = 4
 
@@ -187,21 +189,22 @@ def shown_facts(
 ) -> tuple[KnownFact, ...]:
     """Return the standing facts that a prompt shows, in the order of talk, each with a label of its own.
 
-    Chosen within 4,000 characters: those that the summary must have, then important ones that the new turns may correct
-    or close, then by importance. Among equals come those to `prefer`, then open ones and new ones.
+    Chosen within 4,000 characters: those that the summary must have, those of the last turns and important ones that
+    the new turns may correct or close, then by importance. Among equals come those to `prefer`, then open and new ones.
     """
     labelled = with_labels(known)
     said = frozenset(
         each for turn in turns for part in turn.parts for one in sentences(part.text) for each in meaning(one).about
     )
     musts = set(must_stay([each.fact for each in labelled]))
+    recent = turns[0].seq - _RECENT if turns else None
 
     def rank(place: int) -> tuple[bool, bool, int, bool, bool, bool, int]:
         fact = labelled[place].fact
         close = len(meaning(fact.attributed_text).about & said) >= _LEAST_SHARED
         return (
             fact in musts,
-            close and fact.importance > 1,
+            (close and fact.importance > 1) or (recent is not None and fact.turns[-1] >= recent),
             fact.importance,
             close,
             prefer(fact),

@@ -24,7 +24,7 @@ from compaction.summary.fold_prompts import (
     chapter_sections,
     fold_sections,
 )
-from compaction.summary.paragraph_checks import ParagraphCheck, is_transcript
+from compaction.summary.paragraph_checks import ParagraphCheck, is_transcript, must_be_told, must_stay
 from compaction.summary.port import (
     CHAPTER_FACTS,
     MAX_CHAPTER_GIST_CHARS,
@@ -94,8 +94,8 @@ class LlmSummariser:
         sources = _sources(request, self._zone)
         try:
             parsed = parse_answer(answer, request.turns, labels=self._prompts.labels)
-            shown = {each.label: each.ref for each in prompt.shown}
-            facts = checked_facts(parsed.facts, request.turns, sources, shown)
+            labels = {each.label: each.ref for each in prompt.shown}
+            facts = checked_facts(parsed.facts, request.turns, sources, labels)
             gist = _checked_gist(parsed.gist, request.turns, sources, MAX_GIST_CHARS)
             if not gist and not facts:
                 raise SummaryRefusedError("Nothing of the model's answer has a source in what was said.")
@@ -106,12 +106,14 @@ class LlmSummariser:
             raise
         superseded = {ref for fact in facts for ref in fact.supersedes}
         standing = [each.fact for each in request.known if each.ref not in superseded]
+        shown = must_stay([each.fact for each in request.known])
         check = ParagraphCheck(
             sources,
             standing=(*standing, *facts),
+            musts=must_be_told([each for each in shown if each in standing], facts),
             turns=request.turns,
             previous=request.previous or "",
-            adds=bool(facts),
+            adds=any(each.importance > 1 for each in facts),
             people=request.roster,
         )
         sections = partial(fold_sections, request, self._zone, added=facts, superseded=superseded)
@@ -161,7 +163,8 @@ class LlmSummariser:
         extracted = extract_chapter(request)
         refs = {each.label: each.ref for each in prompt.shown}
         chosen = tuple(dict.fromkeys(refs[label] for label in parsed.refs if label in refs))[:CHAPTER_FACTS]
-        check = ParagraphCheck(sources, standing=tuple(each.fact for each in request.known), people=request.roster)
+        standing = tuple(each.fact for each in request.known)
+        check = ParagraphCheck(sources, standing=standing, musts=must_stay(standing), people=request.roster)
         writer = self._writer(calls, partial(chapter_sections, request), ())
         paragraph = await writer.settle(parsed.paragraph, parsed.paragraph_problem, check)
         return ChapterFold(

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 # What the facts that every summary must have may take of it.
 _MUST_CHARS = 700
-# A fact is told if so much of what it is about is in the text, and at most so many of its names and values are not: a
-# good summary tells it in other words, and not with every detail.
-_TOLD_SHARE = 1 / 4
+# At most so many of a fact's names and of its numbers may be missing from a text that tells it: a good summary tells it
+# in other words, and not with every detail.
 _LACKING_SHARE = 1 / 2
 # A paragraph is a transcript if this share of it is the batch word for word, from so many turns.
 _COPIED_SHARE = 0.7
@@ -52,17 +51,22 @@ class ToldText:
         self._about = frozenset(each for sentence in sentences(text) for each in meaning(sentence).topics)
 
     def tells(self, fact: Fact) -> bool:
-        """Return whether the text has a fact's person, half of its names and values, a quarter of its other words."""
-        own_names = name_words([fact.subject, fact.speaker])
+        """Return whether the text may tell a fact: it has its person, half of its other names and of its numbers, and
+        either a word that it is about or all its names and values. What it lacks of these, it certainly does not tell.
+        """
+        people = [name_words([fact.subject]), name_words([fact.speaker])]
+        own_names = people[0] | people[1]
         said = [meaning(one, own_names) for one in sentences(fact.text)]
         topics = frozenset(each for one in said for each in one.topics)
         others = frozenset(name for one in said for name in one.names) - own_names
         values = frozenset(value for one in said for value in one.values)
+        numbers = frozenset(value for value in values if value[0].isdigit())
         lacking = unfounded(fact.attributed_text, self._sources, own_names)
+        details = others | values
         return (
-            len(topics & self._about) >= _TOLD_SHARE * len(topics)
-            and not lacking & own_names
-            and all(len(each & lacking) <= _LACKING_SHARE * len(each) for each in (others, values))
+            not any(each and each <= lacking for each in people)
+            and all(len(each & lacking) <= _LACKING_SHARE * len(each) for each in (others, numbers))
+            and (bool(topics & self._about) or not topics or (bool(details) and not details & lacking))
         )
 
 
@@ -84,6 +88,20 @@ def must_stay(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(facts[place] for place in sorted(chosen))
 
 
+def must_be_told(shown: Sequence[Fact], added: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return what a fold's summary must have: the facts that its request asked for, then new ones of importance 3.
+
+    `shown`: those of `must_stay` that still hold. All together within 700 characters.
+    """
+    room = _MUST_CHARS - sum(len(each.attributed_text) for each in shown)
+    chosen = list(shown)
+    for fact in added:
+        if fact.importance == 3 and len(fact.attributed_text) <= room:
+            room -= len(fact.attributed_text)
+            chosen.append(fact)
+    return tuple(chosen)
+
+
 def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
     """Yield the last place, the first, the last but one, the second and so on."""
     ends = [each for pair in zip(reversed(places), places, strict=True) for each in pair]
@@ -94,8 +112,9 @@ def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
 class ParagraphCheck:
     """What one paragraph is checked against.
 
-    `standing`: facts that hold after the fold, oldest first. `turns`: the batch. `previous`:
-    the summary before. `adds`: the batch has something that a summary should tell. `people`: everybody's names.
+    `standing`: facts that hold after the fold, oldest first. `turns`: the batch. `previous`: the summary before. `adds`:
+    the batch has something that a summary should tell. `people`: everybody's names. `musts`: the facts that must be
+    told.
     """
 
     sources: Sources
@@ -104,6 +123,7 @@ class ParagraphCheck:
     previous: str = ""
     adds: bool = True
     people: frozenset[str] = frozenset()
+    musts: tuple[Fact, ...] = ()
 
     def fault(self, text: str) -> Fault | None:
         """Return the first fault of a paragraph, or None for a good one."""
@@ -178,7 +198,7 @@ class ParagraphCheck:
 
     def _missing(self, text: str) -> Fault | None:
         told = ToldText(text)
-        lacking = [fact for fact in must_stay(self.standing) if not told.tells(fact)]
+        lacking = [fact for fact in self.musts if not told.tells(fact)]
         if not lacking:
             return None
         return Fault(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compaction.model import Fact, FactKind, Importance, Seq
 from compaction.summary.checks import sources_of
-from compaction.summary.paragraph_checks import ParagraphCheck, ToldText, is_transcript, must_stay
+from compaction.summary.paragraph_checks import ParagraphCheck, ToldText, is_transcript, must_be_told, must_stay
 from tests.compaction.turn_store_contract import T0, turn
 
 
@@ -40,7 +40,7 @@ FACTS = (
 )
 PEOPLE = frozenset({"Ada", "Bob", "Cy", "Dora"})
 SOURCES = sources_of([PREVIOUS, *(each.parts[0].text for each in TURNS), *(each.text for each in FACTS)], PEOPLE)
-CHECK = ParagraphCheck(SOURCES, FACTS, TURNS, PREVIOUS, people=PEOPLE)
+CHECK = ParagraphCheck(SOURCES, FACTS, TURNS, PREVIOUS, people=PEOPLE, musts=must_stay(FACTS))
 GOOD = "Ada and Dora planned a hike, and Bob rents the cabin. Dora is allergic to peanuts. The gate code is 7023."
 
 
@@ -127,6 +127,73 @@ def test_a_detail_of_a_fact_may_be_left_out() -> None:
 def test_fact_is_told_by_its_person_and_a_third_of_its_words(text: str, *, told: bool) -> None:
     """The wording is free, the person and the values are not."""
     assert ToldText(text).tells(FACTS[0]) is told
+
+
+@pytest.mark.parametrize(
+    ("subject", "said", "text", "told"),
+    [
+        (
+            "Ines",
+            "Ines is looking for another job; nobody must be told, in particular not Anneke, who is in this server.",
+            "Ines (coeliac) seeks another job: Anneke must not know.",
+            True,
+        ),
+        (
+            "Ines",
+            "Ines has coeliac disease, found in a blood test on Monday, and must not eat gluten on doctor's orders.",
+            "Ines has coeliac disease, no gluten (Wanda's rice).",
+            True,
+        ),
+        (
+            "Wanda",
+            "Wanda is in Ghent for a course the whole of March.",
+            "Wanda is in Ghent all March (2 evenings left).",
+            True,
+        ),
+        (
+            "Ketiv Zsundie",
+            "Ketiv Zsundie promises The Mighty Nein a reward at his Silversilt Palace, should they come to his seas.",
+            "Fjord gave its bracelet to Zsundie, who promised a reward in his Silversilt Palace and left.",
+            True,
+        ),
+        (
+            "Liam",
+            "Liam plays Caleb in Critical Role's Dungeons & Dragons game; Laura's character pokes Caleb's biceps.",
+            "Liam (Caleb) and Laura (Jester) met for Critical Role, their Dungeons & Dragons show.",
+            True,
+        ),
+        (
+            "Sami",
+            "Sami has a new flat, good but small, above a bakery whose ovens wake Sami at four, hungry from the smell.",
+            "Sami (Lindengasse 11, cat allergy) is a hospital porter.",
+            False,
+        ),
+        (
+            "Kofi",
+            "After the knee operation Kofi has six weeks without sports and two weeks on crutches.",
+            "Kofi comes late on the 26th; Wanda runs the game.",
+            False,
+        ),
+        (
+            "Mara",
+            "Mara is at choir on Wednesday until half past eight.",
+            "Mara drives; Jules has the dentist on Wednesday.",
+            False,
+        ),
+        ("gate", "The gate code is 7023.", "The gate has a new code.", False),
+        ("Jonas", "Jonas owes Mara 25.", "Jonas, Tuva and Sami each owe Mara 25.", True),
+    ],
+)
+def test_a_dense_text_tells_a_fact_without_its_words(subject: str, said: str, text: str, *, told: bool) -> None:
+    """Its person, its numbers and half of its names are there, and a word of it or all of its names and values."""
+    assert ToldText(text).tells(fact(said, subject, 3)) is told
+
+
+def test_only_what_was_asked_for_and_what_is_new_must_be_told() -> None:
+    """A fold's paragraph is judged by the facts that its request named and the new ones, as far as they fit."""
+    shown = must_stay([fact(f"The plan number {number} is {'long ' * 20}.", importance=3) for number in range(20)])
+    new = [fact("Ada's key is blue.", "Ada", 3), fact("Ada hums.", "Ada", 1), fact("Bob has " + "x" * 150, "Bob", 3)]
+    assert must_be_told(shown, new) == (*shown, new[0])
 
 
 def test_quoted_fact_is_told_with_its_speaker() -> None:
