@@ -112,9 +112,9 @@ def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
 class ParagraphCheck:
     """What one paragraph is checked against.
 
-    `standing`: facts that hold after the fold, oldest first. `turns`: the batch. `previous`: the summary before. `adds`:
-    the batch has something that a summary should tell. `people`: everybody's names. `musts`: the facts that must be
-    told.
+    `standing`: facts that hold after the fold, oldest first. `turns`: the batch. `previous`: the summary before.
+    `adds`: the batch has something that a summary should tell. `people`: everybody's names. `musts`: the facts that
+    must be told.
     """
 
     sources: Sources

@@ -29,6 +29,7 @@ from compaction.summary.port import (
     FoldRequest,
     KnownFact,
 )
+from compaction.summary.prompt_data import format_day
 from tests.compaction.summary.test_recursive import Says
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
@@ -296,6 +297,7 @@ def test_any_answer_obeys_the_limits_or_is_refused(answers: list[str], strategy:
             *(part.text for each in TURNS for part in each.parts),
             *(each.fact.text for each in KNOWN),
             "a map with the mark Tokyo",
+            format_day(TURNS),
         ],
         ROSTER,
     )
