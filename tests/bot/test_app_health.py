@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import fields
 from datetime import UTC
 from typing import TYPE_CHECKING
@@ -23,6 +25,7 @@ from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from rehearsal.script.scenario_file import bundled_scenarios
 from tests.bot.discord.test_client import ADA, PATIENCE_S, settings_for, settle
+from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
     from bot.app import RunningBot
 
+# With a voice: a bot that cannot speak its answer is mute.
+MODELS = {"directory": REPOSITORY / "data" / "models"}
 CLIP = bundled_scenarios()["hello"].parent / "2-ada.ogg"
 
 
@@ -70,6 +75,15 @@ class Readiness:
         assert all("Ada" not in cause["sentence"] and "Lounge" not in cause["sentence"] for cause in body["causes"])
         return answer.status
 
+    async def until(self, causes: list[str]) -> None:
+        """Wait until these are the causes."""
+        for _ in range(300):
+            await self.ask()
+            if self.causes == causes:
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"not {causes} but {self.causes}")
+
 
 @asynccontextmanager
 async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
@@ -95,14 +109,15 @@ async def ada_in(local: LocalDiscord) -> AsyncIterator[ScriptedPerson]:
 @pytest.mark.asyncio
 async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
     """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
-    her packets arrive. All the while the process is alive. Discord's gateway and the end have causes of their own.
+    her packets arrive. All the while the process is alive. A database that another process holds, Discord's gateway
+    and the end have causes of their own.
     """
     clip = Clip.load(CLIP)
     async with (
         LocalDiscord() as local,
         ada_in(local) as ada,
         running_bot(
-            settings_in(tmp_path, local, whisper_model_dir), observe=ignore_event, zone=UTC, rejoin=False
+            settings_in(tmp_path, local, whisper_model_dir, models=MODELS), observe=ignore_event, zone=UTC, rejoin=False
         ) as running,
         asking(running) as readiness,
     ):
@@ -118,6 +133,12 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
         await ada.say(clip)
         await settle(lambda: not running.supervisor.faults())
         assert (await readiness.ask(), readiness.causes) == (200, [])
+
+        with closing(sqlite3.connect(tmp_path / "roomtone.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await readiness.until(["database"])
+            other.execute("ROLLBACK")
+        await readiness.until([])
 
         running.client.away_since = -1e9
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
