@@ -24,7 +24,7 @@ SOURCES := benchmarks bot compaction config rehearsal tests voice
 unexport PYTHONDONTWRITEBYTECODE
 
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
-QUICK := not (browser or database or discord or models or node or process or rehearsal or slow)
+QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
 .PHONY: run quick fast test fuzz setup models lint types browser prometheus clean
 .DEFAULT_GOAL := run

@@ -25,7 +25,7 @@ from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
-from bot.store.database import verify_database_file
+from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 from voice.errors import OpusMissingError, RecogniserError
 

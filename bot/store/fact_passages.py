@@ -13,30 +13,18 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bot.store import rows
+from bot.store.fact_kind import KIND
 from bot.store.tables import add_all_once, passages, segments
 from compaction.language.terms import normalized_words, terms
 from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from bot.store.dialects.port import PlainConnection, PlainSql
     from compaction.model import Fact, Segment, SessionId
-
-# The kind of these passages. They are only a way to a turn, so it is no `PassageKind` and nothing else sees it.
-KIND = "fact"
-_TURNS = """
-    SELECT f.id, t.id FROM json_each(?) found JOIN passages f ON f.id = found.value
-    JOIN passages t ON t.session_id = f.session_id AND t.kind = 'turn' AND t.start_seq = f.start_seq
-    WHERE f.kind = 'fact'
-"""
-_TERMS = """
-    SELECT f.session_id, f.start_seq, f.own FROM json_each(?) found
-    JOIN passages f ON f.session_id = found.value ->> 0 AND f.start_seq = found.value ->> 1
-    WHERE f.kind = 'fact'
-"""
 
 
 async def index_facts(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
@@ -91,17 +79,17 @@ async def text_of_fact(connection: AsyncConnection, session_id: str, key: str) -
     return text if len(normalized_words(text)) >= LEAST_EMBEDDED_WORDS else None
 
 
-def cited_turns(connection: sqlite3.Connection, ids: Iterable[PassageId]) -> dict[PassageId, PassageId]:
+def cited_turns(connection: PlainConnection, sql: PlainSql, ids: Iterable[PassageId]) -> dict[PassageId, PassageId]:
     """Return the passages of the cited turns, by the facts among `ids`."""
-    found = connection.execute(_TURNS, (json.dumps(list(ids)),))
+    found = connection.execute(sql.cited_turns, {"ids": json.dumps(list(ids))})
     return {PassageId(fact): PassageId(turn) for fact, turn in found}
 
 
 def terms_of_facts(
-    connection: sqlite3.Connection, turns: Iterable[tuple[str, int]]
+    connection: PlainConnection, sql: PlainSql, turns: Iterable[tuple[str, int]]
 ) -> dict[tuple[str, int], frozenset[str]]:
     """Return the search terms of the facts that cite these turns, by session and seq."""
     found: dict[tuple[str, int], frozenset[str]] = {}
-    for session_id, seq, own in connection.execute(_TERMS, (json.dumps(list(turns)),)):
+    for session_id, seq, own in connection.execute(sql.fact_terms, {"turns": json.dumps(list(turns))}):
         found[session_id, seq] = found.get((session_id, seq), frozenset()) | frozenset(own.split())
     return found

@@ -10,9 +10,9 @@ import hashlib
 import math
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import case, func, select
 
+from bot.store.dialects.upsert import insert_into
 from bot.store.tables import add_all_once, forgotten_runs, forgotten_sessions
 from compaction.memory.quotations import is_long_enough, runs_of
 
@@ -39,8 +39,11 @@ async def list_session(connection: AsyncConnection, session_id: SessionId, *, fr
     Call it inside a write transaction.
     """
     # Exports have whole seconds.
-    row = insert(forgotten_sessions).values(digest=_digest(session_id), from_seq=from_seq, at=math.floor(at))
-    earlier = func.min(forgotten_sessions.c.from_seq, row.excluded.from_seq)
+    row = insert_into(connection, forgotten_sessions).values(
+        digest=_digest(session_id), from_seq=from_seq, at=math.floor(at)
+    )
+    stored = forgotten_sessions.c.from_seq
+    earlier = case((stored < row.excluded.from_seq, stored), else_=row.excluded.from_seq)
     await connection.execute(
         row.on_conflict_do_update(index_elements=["digest"], set_={"from_seq": earlier, "at": row.excluded.at})
     )

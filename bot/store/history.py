@@ -6,6 +6,7 @@ Raises `StoreError`.
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -103,21 +104,16 @@ class SessionHistory:
 
     async def first_speakers(self, session_id: SessionId) -> dict[int, str]:
         """Return the id of whoever speaks first in each turn, by seq. Forgotten turns are missing."""
-        first = (
-            "SELECT seq, json_extract(parts, '$[0][0]') FROM turns "
-            "WHERE session_id = :session AND NOT tombstone ORDER BY seq"
-        )
-        found = await self._database.rows(first, {"session": session_id})
-        return {int(seq): str(speaker_id) for seq, speaker_id in found if speaker_id is not None}
+        found = await self._database.rows(self._database.sql.first_speakers, {"session": session_id})
+        return {int(seq): str(json.loads(speaker_id)) for seq, speaker_id in found if speaker_id is not None}
 
     async def speakers(self, session_id: SessionId) -> dict[str, str]:
         """Return everybody who spoke in a session: id, and the name they had first."""
-        speakers = (
-            "SELECT part.value ->> 0, part.value ->> 1 FROM turns, json_each(turns.parts) AS part "
-            "WHERE turns.session_id = :session GROUP BY 1 ORDER BY min(turns.seq)"
-        )
-        found = await self._database.rows(speakers, {"session": session_id})
-        return {str(speaker_id): str(name) for speaker_id, name in found}
+        found = await self._database.rows(self._database.sql.speakers, {"session": session_id})
+        named: dict[str, str] = {}
+        for speaker_id, name in found:
+            named.setdefault(str(json.loads(speaker_id)), str(json.loads(name)))
+        return named
 
     async def names(self, session_id: SessionId, *, until: int) -> dict[str, str]:
         """Return the name each person had when they last spoke, up to turn `until`, by person id."""

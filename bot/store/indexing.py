@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, select, tuple_, update
 
 from bot.store import rows
-from bot.store.fact_passages import KIND as FACT_KIND
+from bot.store.fact_kind import KIND as FACT_KIND
 from bot.store.fact_passages import index_facts
 from bot.store.tables import (
     add_all_once,

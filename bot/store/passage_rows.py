@@ -9,31 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bot.store import rows
 from bot.store.fact_passages import terms_of_facts
 from bot.store.tables import notes, segments
-from bot.store.tags import ARCHIVED_TAG
 from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Table
 
+    from bot.store.dialects.port import PlainConnection, PlainSql
+
 # Turns read around a found turn: one before it, and a few after it in which it may be corrected.
 _BEFORE, _AFTER = 1, 3
-_PASSAGES = f"""
-    SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq,
-    instr(p.tags, '{ARCHIVED_TAG}') > 0
-    FROM passages p LEFT JOIN corrections c
-    ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
-    WHERE p.id IN (SELECT value FROM json_each(?))
-"""  # noqa: S608 - a constant
-_AROUND = """
-    SELECT DISTINCT t.session_id, t.seq, t.kind, t.started_at, t.ended_at, t.parts, t.tombstone
-    FROM json_each(?) found JOIN turns t ON t.session_id = found.value ->> 0
-    AND t.seq BETWEEN found.value ->> 1 AND found.value ->> 2
-"""
-
 _Key = tuple[str, int]
 
 
@@ -50,15 +37,15 @@ class _Row(NamedTuple):
     archived: int
 
 
-def read_passages(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
+def read_passages(connection: PlainConnection, sql: PlainSql, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
     """Return these passages in this order; deleted ones are missing. A turn has the terms of the facts that cite it."""
     if not ids:
         return ()
-    found = [_Row(*row) for row in connection.execute(_PASSAGES, (json.dumps(list(ids)),))]
+    found = [_Row(*row) for row in connection.execute(sql.passages, {"ids": json.dumps(list(ids))})]
     turn_rows = [row for row in found if row.kind == PassageKind.TURN]
-    around = _turns_around(connection, turn_rows)
+    around = _turns_around(connection, sql, turn_rows)
     told = terms_of_facts(
-        connection, [(row.session_id, row.start_seq) for row in turn_rows if row.start_seq is not None]
+        connection, sql, [(row.session_id, row.start_seq) for row in turn_rows if row.start_seq is not None]
     )
     others = _others(connection, [row for row in found if row.kind != PassageKind.TURN])
     by_id: dict[int, Passage] = {}
@@ -69,7 +56,7 @@ def read_passages(connection: sqlite3.Connection, ids: Sequence[PassageId]) -> t
     return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
 
 
-def _turns_around(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[_Key, Turn]:
+def _turns_around(connection: PlainConnection, sql: PlainSql, found: Sequence[_Row]) -> dict[_Key, Turn]:
     """Return the found turns and those around them, by session and seq."""
     ranges = [
         (row.session_id, row.start_seq - _BEFORE, row.start_seq + _AFTER) for row in found if row.start_seq is not None
@@ -86,12 +73,12 @@ def _turns_around(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict
             tombstone=bool(tombstone),
         )
         for session_id, seq, kind, started_at, ended_at, parts, tombstone in connection.execute(
-            _AROUND, (json.dumps(ranges),)
+            sql.around, {"ranges": json.dumps(ranges)}
         )
     }
 
 
-def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple[str, str, str], PassageSource]:
+def _others(connection: PlainConnection, found: Sequence[_Row]) -> dict[tuple[str, str, str], PassageSource]:
     others: dict[tuple[str, str, str], PassageSource] = {}
     for row in found:
         table = notes if row.kind == PassageKind.NOTE else segments
@@ -102,12 +89,12 @@ def _others(connection: sqlite3.Connection, found: Sequence[_Row]) -> dict[tuple
     return others
 
 
-def _row(connection: sqlite3.Connection, table: Table, row: _Row) -> Any:
+def _row(connection: PlainConnection, table: Table, row: _Row) -> Any:
     names = [column.name for column in table.columns]
     listed = ", ".join(f'"{name}"' for name in names)
     # No outside text is in the SQL.
-    sql = f'SELECT {listed} FROM {table.name} WHERE session_id = ? AND "id" = ?'  # noqa: S608
-    stored = connection.execute(sql, (row.session_id, row.key)).fetchone()
+    sql = f'SELECT {listed} FROM {table.name} WHERE session_id = :session AND "id" = :key'  # noqa: S608
+    stored = connection.execute(sql, {"session": row.session_id, "key": row.key}).fetchone()
     return None if stored is None else SimpleNamespace(**dict(zip(names, stored, strict=True)))
 
 

@@ -26,7 +26,8 @@ from sqlalchemy import (
     TypeDecorator,
     text,
 )
-from sqlalchemy.dialects.sqlite import insert
+
+from bot.store.dialects.upsert import insert_into
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 metadata = MetaData()
+
+# SQLite gives ids only to columns that are called INTEGER; its integers have 64 bits all the same.
+Number = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Prose(TypeDecorator[str]):
@@ -45,7 +49,11 @@ class Prose(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Return `value` in a form that can be stored."""
-        return None if value is None else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if value is None:
+            return None
+        encodable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        # PostgreSQL stores every character but this one.
+        return encodable if dialect.name == "sqlite" else encodable.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 # A session row is created with its first turn, so guild and channel may be unknown (a replay has none).
@@ -57,8 +65,8 @@ sessions = Table(
     Column("channel_id", BigInteger),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float),
-    Column("cursor", Integer, nullable=False, server_default="0"),
-    Column("revision", Integer, nullable=False, server_default="0"),
+    Column("cursor", Number, nullable=False, server_default="0"),
+    Column("revision", Number, nullable=False, server_default="0"),
     Column("summary", Prose),
     Column("last_at", Float),
     # A voice channel has one open session, even if two processes run.
@@ -76,14 +84,14 @@ turns = Table(
     "turns",
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("seq", Integer, primary_key=True),
+    Column("seq", Number, primary_key=True),
     Column("kind", String, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
     Column("parts", Text, nullable=False),
     Column("tombstone", Boolean, nullable=False),
     # The turn that a reply of the bot answers; null if it is unknown.
-    Column("answers", Integer),
+    Column("answers", Number),
 )
 
 # `status`: live, pending or folded. `position`: the order in which notes were taken.
@@ -92,7 +100,7 @@ notes = Table(
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("id", String, primary_key=True),
-    Column("position", Integer, nullable=False),
+    Column("position", Number, nullable=False),
     Column("status", String, nullable=False),
     Column("at", Float, nullable=False),
     Column("who", Prose, nullable=False),
@@ -110,9 +118,9 @@ segments = Table(
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("id", String, primary_key=True),
-    Column("position", Integer, nullable=False),
-    Column("start_seq", Integer, nullable=False),
-    Column("end_seq", Integer, nullable=False),
+    Column("position", Number, nullable=False),
+    Column("start_seq", Number, nullable=False),
+    Column("end_seq", Number, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
     Column("gist", Prose, nullable=False),
@@ -122,8 +130,8 @@ segments = Table(
     Column("degraded", Boolean, nullable=False),
     Column("closing", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
-    Column("original_tokens", Integer, nullable=False),
-    Column("compressed_tokens", Integer, nullable=False),
+    Column("original_tokens", Number, nullable=False),
+    Column("compressed_tokens", Number, nullable=False),
     Column("pruned", Boolean, nullable=False, server_default="0"),
     Column("paragraph", Prose, nullable=False, server_default=""),
     Column("paragraph_problem", Prose, nullable=False, server_default=""),
@@ -144,9 +152,9 @@ chapters = Table(
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("id", String, primary_key=True),
-    Column("level", Integer, nullable=False),
-    Column("start_seq", Integer, nullable=False),
-    Column("end_seq", Integer, nullable=False),
+    Column("level", Number, nullable=False),
+    Column("start_seq", Number, nullable=False),
+    Column("end_seq", Number, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
     Column("gist", Prose, nullable=False),
@@ -163,11 +171,11 @@ chapters = Table(
 passages = Table(
     "passages",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", Number, primary_key=True, autoincrement=True),
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("kind", String, nullable=False),
     Column("key", String, nullable=False),
-    Column("start_seq", Integer),
+    Column("start_seq", Number),
     Column("at", Float, nullable=False),
     Column("own", Text, nullable=False),
     Column("preceding", Text, nullable=False),
@@ -177,7 +185,12 @@ passages = Table(
     Index("one_passage_a_thing", "session_id", "kind", "key", unique=True),
     Index("passages_by_turn", "session_id", "start_seq"),
     Index("passages_by_time", "at"),
-    Index("passages_to_embed", "id", sqlite_where=text("embedded_by IS NULL")),
+    Index(
+        "passages_to_embed",
+        "id",
+        sqlite_where=text("embedded_by IS NULL"),
+        postgresql_where=text("embedded_by IS NULL"),
+    ),
     sqlite_autoincrement=True,
 )
 
@@ -185,8 +198,8 @@ passages = Table(
 passage_vectors = Table(
     "passage_vectors",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("passage_id", Integer, ForeignKey("passages.id", ondelete="CASCADE"), nullable=False),
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("passage_id", Number, ForeignKey("passages.id", ondelete="CASCADE"), nullable=False),
     Column("model", String, nullable=False),
     Column("scale", Float, nullable=False),
     Column("vector", LargeBinary, nullable=False),
@@ -199,8 +212,8 @@ corrections = Table(
     "corrections",
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("old_seq", Integer, primary_key=True),
-    Column("new_seq", Integer, nullable=False),
+    Column("old_seq", Number, primary_key=True),
+    Column("new_seq", Number, nullable=False),
 )
 
 # `generation` increases when passages are deleted or retagged. `purged`: the generation whose deleted words are gone
@@ -209,7 +222,7 @@ search_marks = Table(
     "search_marks",
     metadata,
     Column("name", String, primary_key=True),
-    Column("value", Integer, nullable=False),
+    Column("value", Number, nullable=False),
 )
 
 # The summary after each landing, so that `explain` can show what a model saw. `summary` is null if nothing had been
@@ -218,8 +231,8 @@ landings = Table(
     "landings",
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("revision", Integer, primary_key=True),
-    Column("cursor", Integer, nullable=False),
+    Column("revision", Number, primary_key=True),
+    Column("cursor", Number, nullable=False),
     Column("landed_at", Float, nullable=False),
     Column("segment_id", String),
     Column("summary", Prose),
@@ -232,23 +245,23 @@ segment_tiers = Table(
     metadata,
     Column("session_id", String, primary_key=True),
     Column("segment_id", String, primary_key=True),
-    Column("message_count", Integer, nullable=False),
-    Column("last_mention", Integer, nullable=False),
-    Column("queued_at_turn", Integer),
+    Column("message_count", Number, nullable=False),
+    Column("last_mention", Number, nullable=False),
+    Column("queued_at_turn", Number),
     Column("queued_at", Float),
-    Column("compressed_at_turn", Integer),
+    Column("compressed_at_turn", Number),
     Column("compressed_at", Float),
     Column("topic", Prose),
     Column("compressed_content", Prose),
-    Column("original_tokens", Integer),
-    Column("compressed_tokens", Integer),
+    Column("original_tokens", Number),
+    Column("compressed_tokens", Number),
     Column("key_decisions", Text),
     Column("key_files", Text),
     Column("contains_code", Boolean),
     Column("contains_errors", Boolean),
     Column("task_completed", Boolean),
     Column("last_accessed", Float),
-    Column("access_count", Integer, nullable=False, server_default="0"),
+    Column("access_count", Number, nullable=False, server_default="0"),
     Column("relevance_score", Float),
     Column("archived_at", Float),
     Column("pruned_at", Float),
@@ -260,7 +273,7 @@ tier_checks = Table(
     "tier_checks",
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("last_check_turn", Integer, nullable=False),
+    Column("last_check_turn", Number, nullable=False),
 )
 
 # Guilds and sessions that opted out of tiers. `scope`: guild or session. `name`: its id.
@@ -277,14 +290,14 @@ person_facts = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
-    Column("turn_seq", Integer, nullable=False),
+    Column("turn_seq", Number, nullable=False),
     Column("person_id", String, nullable=False),
     Column("name", Prose, nullable=False),
     Column("text", Prose, nullable=False),
     Column("at", Float, nullable=False),
     Column("superseded_by", String),
     Column("superseded_at", Float),
-    Column("importance", Integer, nullable=False, server_default="2"),
+    Column("importance", Number, nullable=False, server_default="2"),
     Index("person_facts_by_person", "person_id"),
     Index("person_facts_by_turn", "session_id", "turn_seq"),
 )
@@ -294,7 +307,7 @@ person_draws = Table(
     "person_draws",
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("through_seq", Integer, nullable=False),
+    Column("through_seq", Number, nullable=False),
 )
 
 # People who deleted their facts: nothing is extracted from their turns before `through_seq`.
@@ -303,7 +316,7 @@ person_forgets = Table(
     metadata,
     Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("person_id", String, primary_key=True),
-    Column("through_seq", Integer, nullable=False),
+    Column("through_seq", Number, nullable=False),
 )
 
 # The system prompts that were sent, by the digest in `model_context_built`. They contain no speech.
@@ -330,7 +343,7 @@ forgotten_sessions = Table(
     "forgotten_sessions",
     metadata,
     Column("digest", String, primary_key=True),
-    Column("from_seq", Integer, nullable=False),
+    Column("from_seq", Number, nullable=False),
     Column("at", Float, nullable=False),
 )
 forgotten_runs = Table("forgotten_runs", metadata, Column("digest", String, primary_key=True))
@@ -384,11 +397,13 @@ async def execute_for_each(
 
 
 async def add_once(connection: AsyncConnection, table: Table, values: dict[str, object]) -> bool:
-    """Insert one row unless one of its keys is taken; return whether it was inserted. SQLite only."""
-    result = await connection.execute(insert(table).values(values).on_conflict_do_nothing())
+    """Insert one row unless one of its keys is taken; return whether it was inserted."""
+    wanted = insert_into(connection, table).values(values).on_conflict_do_nothing()
+    # By itself SQLAlchemy counts only the rows of updates and deletions.
+    result = await connection.execute(wanted.execution_options(preserve_rowcount=True))
     return result.rowcount == 1
 
 
 async def add_all_once(connection: AsyncConnection, table: Table, values: list[dict[str, object]]) -> None:
     """Insert the rows whose keys are free."""
-    await execute_for_each(connection, insert(table).on_conflict_do_nothing(), values)
+    await execute_for_each(connection, insert_into(connection, table).on_conflict_do_nothing(), values)

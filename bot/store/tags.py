@@ -1,4 +1,4 @@
-"""Tags that passages are filtered by (guild, channel, session, kind, speaker), and FTS5 queries. Pure functions.
+"""Tags that passages are filtered by (guild, channel, session, kind, speaker). Pure functions.
 
 Tags are short words in a column of the full-text index. Filtering inside the index is exact and nearly free. Filtering
 a ranked result afterwards would leave nothing if the filter is narrow.
@@ -13,8 +13,6 @@ from compaction.language.terms import normalized_words
 from compaction.memory.passage import PassageKind, source_kind, source_speakers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from compaction.memory.passage import PassageSource, Scope
     from compaction.model import SessionId
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 ARCHIVED_TAG = "karchived"
 
 # A tag that no passage has.
-NOTHING = '"knothing"'
+NOTHING_TAG = "knothing"
 
 # A passage must match every clause. It matches a clause if it has all tags of one of its alternatives.
 Clauses: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
@@ -91,25 +89,3 @@ def place_tags(scope: Scope) -> tuple[tuple[str, ...], ...]:
     guild = () if scope.guild_id is None else ((f"g{scope.guild_id}",),)
     channels = () if scope.channels is None else (tuple(f"c{each}" for each in sorted(scope.channels)),)
     return (*guild, *channels)
-
-
-def any_term_query(terms: Sequence[str]) -> str:
-    """Return the FTS5 query for passages with any of `terms` in them or in their neighbours."""
-    return f"{{own preceding following}} : ({' OR '.join(map(_quoted, terms))})" if terms else ""
-
-
-def match_expression(words: str, clauses: Clauses) -> str:
-    """Return the FTS5 query for `words` (a query or empty) within the clauses. An empty result means no condition.
-
-    Terms and tags contain only letters and digits, so FTS5 cannot mistake them for syntax.
-    """
-    wanted = [f"({words})"] if words else []
-    for alternatives in clauses:
-        either = [f"({' AND '.join(map(_quoted, sorted(needed)))})" for needed in alternatives if needed]
-        # A clause without alternatives matches nothing.
-        wanted.append(f"({{tags}} : ({' OR '.join(either) or NOTHING}))")
-    return " AND ".join(wanted)
-
-
-def _quoted(term: str) -> str:
-    return f'"{term}"'

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
+    from bot.store.dialects.port import PlainSql
     from compaction.model import Chapter, Note, NoteId, Segment, SessionId, Turn
     from compaction.ports import Landing
 
@@ -64,7 +65,7 @@ class SqlTurnStore:
                 segments=await asyncio.to_thread(lambda found: tuple(map(rows.segment_from_row, found)), kept.all()),
                 live_notes=live,
                 ended=session is not None and session.ended_at is not None,
-                speakers=await _speakers(connection, session_id),
+                speakers=await _speakers(connection, self._database.sql, session_id),
                 chapters=await chapters_of(connection, session_id),
             )
 
@@ -192,18 +193,11 @@ async def _session(connection: AsyncConnection, session_id: SessionId) -> Row[An
     return (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one_or_none()
 
 
-async def _speakers(connection: AsyncConnection, session_id: SessionId) -> tuple[tuple[str, str], ...]:
-    """Return id and name of each speaker, as they first appeared. A part is stored as (id, name, text)."""
-    found = await connection.execute(
-        text(
-            "SELECT part.value -> 0 AS speaker_id, part.value -> 1 AS name "
-            "FROM turns, json_each(turns.parts) AS part "
-            "WHERE turns.session_id = :session_id GROUP BY speaker_id, name ORDER BY min(turns.seq)"
-        ),
-        {"session_id": session_id},
-    )
+async def _speakers(connection: AsyncConnection, sql: PlainSql, session_id: SessionId) -> tuple[tuple[str, str], ...]:
+    """Return id and name of each speaker, as they first appeared."""
+    found = await connection.execute(text(sql.speakers), {"session": session_id})
     # As JSON, because a name may have characters that no encoding has.
-    return tuple((json.loads(row.speaker_id), json.loads(row.name)) for row in found)
+    return tuple((json.loads(speaker_id), json.loads(name)) for speaker_id, name in found)
 
 
 async def _turns(

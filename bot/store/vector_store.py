@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import String, cast, delete, exists, func, insert, select, text, update
+from sqlalchemy import String, cast, delete, exists, func, insert, select, update
 
 from bot.store import rows
-from bot.store.fact_passages import KIND as FACT_KIND
+from bot.store.fact_kind import KIND as FACT_KIND
 from bot.store.fact_passages import text_of_fact
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.store.tags import tag_clauses
@@ -21,19 +21,17 @@ from bot.store.vectors import StoredVector, VectorFilter, VectorSet, quantize
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
+    from bot.store.dialects.port import PlainConnection
     from compaction.memory.passage import PassageSource, Scope
 
 # Rows read at once: they block the event loop for about 2 ms.
 _PAGE_ROWS = 1_000
-# Index pages that one step of a purge rewrites: it holds the write lock for about 100 ms.
-_PURGE_PAGES = 500
 
 
 class VectorStore:
@@ -156,26 +154,16 @@ class VectorStore:
                 await connection.execute(update(passages).where(passages.c.id == passage_id).values(embedded_by=model))
 
     async def purge(self) -> bool:
-        """Rewrite the index pages, which otherwise keep deleted words. Returns whether there was anything to do.
-
-        It uses short transactions, so that turns can be stored between them.
-        """
+        """Remove deleted words from the index. Returns whether there was anything to do."""
         async with self._database.reading() as connection:
             generation = await _mark(connection, "generation")
             if await _mark(connection, "purged") >= generation:
                 return False
-        pages = -_PURGE_PAGES  # a negative number marks everything for merging; later steps continue
-        while True:
-            async with self._database.writing() as connection:
-                before = await _changes(connection)
-                merge = text("INSERT INTO passage_index (passage_index, rank) VALUES ('merge', :pages)")
-                await connection.execute(merge, {"pages": pages})
-                if await _changes(connection) - before < 2:
-                    await connection.execute(
-                        update(search_marks).where(search_marks.c.name == "purged").values(value=generation)
-                    )
-                    break
-            pages = _PURGE_PAGES
+        await self._database.purge_index()
+        async with self._database.writing() as connection:
+            await connection.execute(
+                update(search_marks).where(search_marks.c.name == "purged").values(value=generation)
+            )
         return True
 
 
@@ -243,7 +231,7 @@ async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
     return text_to_embed(source)
 
 
-def _read_marks(connection: sqlite3.Connection) -> tuple[int, int]:
+def _read_marks(connection: PlainConnection) -> tuple[int, int]:
     """Return the generation and the newest vector id. If both are unchanged, nothing was stored or deleted."""
     generation, newest = connection.execute(
         "SELECT (SELECT value FROM search_marks WHERE name = 'generation'), (SELECT max(id) FROM passage_vectors)"
@@ -253,7 +241,3 @@ def _read_marks(connection: sqlite3.Connection) -> tuple[int, int]:
 
 async def _mark(connection: AsyncConnection, name: str) -> int:
     return int(await connection.scalar(select(search_marks.c.value).where(search_marks.c.name == name)) or 0)
-
-
-async def _changes(connection: AsyncConnection) -> int:
-    return int((await connection.execute(text("SELECT total_changes()"))).scalar_one())

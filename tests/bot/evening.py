@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from pydantic import SecretStr
+
     from bot.brain.context import ModelContext
     from compaction.memory.tiers import TierChanges
     from compaction.summary.port import Summariser
@@ -42,13 +44,13 @@ PEOPLE = ("Ada", "Bob", "Cy")
 
 
 class Evening:
-    """One session of a guild. `max_input_tokens`: the largest allowed prompt; a small value fills up after
-    few turns.
+    """One session of a guild. `place`: where its database is. `max_input_tokens`: the largest allowed prompt; a small
+    value fills up after few turns.
     """
 
     def __init__(
         self,
-        path: Path,
+        place: Path | SecretStr,
         *,
         name: str = "evening",
         clock: FakeClock | None = None,
@@ -60,7 +62,7 @@ class Evening:
         channel: int = CHANNEL,
         guild: int = GUILD,
     ) -> None:
-        self._path = path
+        self._place = place
         self._guild = guild
         self._channel = channel
         self.session_id = SessionId(name)
@@ -82,7 +84,7 @@ class Evening:
         self.keeper: MemoryUpkeep
 
     async def __aenter__(self) -> Self:
-        self.database = await self._stack.enter_async_context(open_database(self._path, synchronous="normal"))
+        self.database = await self._stack.enter_async_context(open_database(self._place, synchronous="normal"))
         await Sessions(self.database, self.clock).open(
             guild_id=self._guild, channel_id=self._channel, resume_within_s=1e9, session_id=self.session_id
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect
 
+from bot.store.migrations import postgresql
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ def _migrate(connection: Connection, folders: Sequence[Path]) -> None:
     scripts = ScriptDirectory.from_config(config)
     if version is not None and version not in {each.revision for each in scripts.walk_revisions()}:
         raise too_new(version)
+    if version is None and connection.dialect.name == "postgresql":
+        for statement in postgresql.STATEMENTS:
+            connection.exec_driver_sql(statement)
+        version = postgresql.FIRST
     if version is not None and not inspect(connection).has_table(_TABLE):
         command.stamp(config, version)
     command.upgrade(config, "head")

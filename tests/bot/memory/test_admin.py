@@ -13,7 +13,7 @@ from bot.memory.admin import MemoryAdmin, MemoryAdminError, file_name
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.bot.conftest import Place
 
 
 @given(st.text(min_size=1))
@@ -29,14 +29,14 @@ def test_no_id_leads_out_of_its_folder(name: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_session_is_found_by_how_it_begins(tmp_path: Path) -> None:
+async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
     """Without an id the last session is found. If several ids begin with the given text, the error lists them."""
-    async with Evening(tmp_path / "a.db", name="20260101-one") as first:
+    async with Evening(place, name="20260101-one") as first:
         await first.say("Hello.")
         await first.memory.end()
         clock = first.clock
     clock.advance(60.0)
-    async with Evening(tmp_path / "a.db", name="20260101-two", clock=clock) as second:
+    async with Evening(place, name="20260101-two", clock=clock) as second:
         tending = MemoryAdmin(second.database, clock)
         assert await tending.find_session(None) == "20260101-two"
         assert await tending.find_session("20260101-o") == "20260101-one"

@@ -48,9 +48,9 @@ from tests.fakes.realtime import FakeRealtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from bot.brain.context import ModelContext
+    from tests.bot.conftest import Place
 
 EAST = timezone(timedelta(hours=5, minutes=30))
 SYSTEM = ("You take part.", "House rules: be kind.")
@@ -117,9 +117,9 @@ async def an_evening(evening: Evening, *, logged: bool = False) -> Replies:
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_every_payload_of_an_evening_comes_out_word_for_word(tmp_path: Path) -> None:
+async def test_every_payload_of_an_evening_comes_out_word_for_word(place: Place) -> None:
     """Every prompt of a session is rebuilt exactly, with all kinds of parts, although the memory has changed since."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         replies = await an_evening(evening)
         kinds: set[PartKind] = set()
         for number, sent in enumerate(replies.sent):
@@ -145,11 +145,11 @@ async def test_every_payload_of_an_evening_comes_out_word_for_word(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_what_was_evicted_is_told_as_it_was(tmp_path: Path) -> None:
+async def test_what_was_evicted_is_told_as_it_was(place: Place) -> None:
     """If turns were evicted from a prompt, the rebuilt prompt has the note about them, and the record their range and
     reason.
     """
-    async with Evening(tmp_path / "a.db", max_input_tokens=900) as evening:
+    async with Evening(place, max_input_tokens=900) as evening:
         replies = await an_evening(evening)
         evicted = [line for line in replies.lines if line["eviction"]]
         assert evicted
@@ -167,9 +167,9 @@ async def test_what_was_evicted_is_told_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path) -> None:
+async def test_each_sentence_of_the_summary_leads_to_who_said_it(place: Place) -> None:
     """Each sentence of a summary is traced to its segment and its turn, for sent summaries and for the current one."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         replies = await an_evening(evening)
         explained = await replies.explained(5)
         assert explained.summary
@@ -195,9 +195,9 @@ async def test_each_sentence_of_the_summary_leads_to_who_said_it(tmp_path: Path)
 
 
 @pytest.mark.asyncio
-async def test_what_is_gone_since_is_said(tmp_path: Path) -> None:
+async def test_what_is_gone_since_is_said(place: Place) -> None:
     """If turns, facts, notes, prompts or summaries were deleted since, the explanation names them and is not exact."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         replies = await an_evening(evening)
         number = len(replies.sent) - 1
         record = read_record(replies.lines[number])
@@ -218,7 +218,7 @@ async def test_what_is_gone_since_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) -> None:
+async def test_a_replays_last_payload_comes_out_word_for_word(place: Place) -> None:
     """The last prompt of `roomtone replay` is rebuilt exactly; its clock and session are those of the transcript."""
     lines = [
         NoteLine(f"A map of harbour {number}.", "Cy", 1_000_000_000.0 + 4 * number)
@@ -226,7 +226,7 @@ async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) ->
         else SaidLine(("Ada", "Bo")[number % 2], f"I put parcel {number} into shed {number % 7}.", 1e9 + 4 * number)
         for number in range(140)
     ]
-    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+    async with open_database(place, synchronous="normal") as database:
         store = SqlTurnStore(database, FakeClock())
         with capture_logs() as logs:
             result = await replay(
@@ -251,9 +251,9 @@ async def test_a_replays_last_payload_comes_out_word_for_word(tmp_path: Path) ->
 
 
 @pytest.mark.asyncio
-async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> None:
+async def test_what_was_condensed_is_shown_as_it_was_sent(place: Place) -> None:
     """A summary of the turns that did not fit into a prompt is stored, and deleted when something is forgotten."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         for number in range(100):
             await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
         question = await evening.say("Where is the key?", "Bob")
@@ -287,9 +287,9 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
-async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
+async def test_a_spoken_reply_is_explained_too(place: Place) -> None:
     """The instructions and items for a speech-to-speech model are rebuilt exactly, as of the turn that was answered."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Lisbon, and the gate code is 4411.")
         await evening.talk(70)
         await evening.keeper.run_once()
@@ -327,7 +327,7 @@ async def test_a_spoken_reply_is_explained_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_each_call_is_explained_as_the_server_got_it(tmp_path: Path) -> None:
+async def test_each_call_is_explained_as_the_server_got_it(place: Place) -> None:
     """Every message that the server received is shown: also the tool's output in the second call, and what the budget
     cut to fit a small model. After something was forgotten, what is missing is named as missing.
     """
@@ -343,7 +343,7 @@ async def test_each_call_is_explained_as_the_server_got_it(tmp_path: Path) -> No
 
     limits = BudgetSettings(max_context_tokens=3_000, reserved_output_tokens=100)
     async with (
-        Evening(tmp_path / "a.db") as evening,
+        Evening(place) as evening,
         LocalChatServer(ChatBehaviour(answer=answer)) as server,
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), limits) as model,
     ):

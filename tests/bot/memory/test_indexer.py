@@ -19,7 +19,8 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
+
+    from tests.bot.conftest import Place
 
 
 class Moody(LetterEmbedder):
@@ -40,9 +41,9 @@ class Moody(LetterEmbedder):
 
 
 @pytest_asyncio.fixture
-async def room(tmp_path: Path) -> AsyncIterator[_Room]:
+async def room(place: Place) -> AsyncIterator[_Room]:
     """A database with twenty turns that are not embedded."""
-    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+    async with open_database(place, synchronous="normal") as database:
         room = _Room(database)
         await room.tell(EVENING, *(turn(seq, f"We talk about thing number {seq}.") for seq in range(20)))
         yield room

@@ -24,6 +24,8 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.bot.conftest import Place
+
 SECRET = "Quillfeather"
 
 
@@ -32,7 +34,7 @@ def bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-async def an_evening(path: Path, name: str, clock: FakeClock, *, turns: int = 45, end: bool = True) -> None:
+async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 45, end: bool = True) -> None:
     """Store an evening in which a secret was told; unless `end`, it is left open as by a crash."""
     async with Evening(path, name=name, clock=clock) as evening:
         await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
@@ -77,10 +79,10 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
     ("operators", "theirs", "stays"), [(0, None, True), (0, 10, False), (30, 10, False), (10, 30, False)]
 )
 async def test_a_server_chooses_a_shorter_time_and_never_a_longer_one(
-    tmp_path: Path, operators: int, theirs: int | None, stays: bool
+    place: Place, operators: int, theirs: int | None, stays: bool
 ) -> None:
     """What was said on a server is deleted after the shorter of both times; other servers keep the operator's."""
-    path, clock = tmp_path / "roomtone.db", FakeClock()
+    path, clock = place, FakeClock()
     await an_evening(path, "old", clock, turns=1)
     clock.advance(20 * DAY_S)
     servers = no_server_settings()
@@ -93,9 +95,9 @@ async def test_a_server_chooses_a_shorter_time_and_never_a_longer_one(
 
 
 @pytest.mark.asyncio
-async def test_sessions_of_open_rooms_and_without_limit_stay(tmp_path: Path) -> None:
+async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> None:
     """The session of an open room is kept however long nobody speaks. With 0 days, everything is kept."""
-    path, clock = tmp_path / "roomtone.db", FakeClock()
+    path, clock = place, FakeClock()
     await an_evening(path, "open", clock, turns=1, end=False)
     clock.advance(400 * DAY_S)
     async with open_database(path) as database:
@@ -171,7 +173,7 @@ async def test_an_ended_session_loses_its_oldest_days_first(tmp_path: Path) -> N
 
 
 @pytest.mark.asyncio
-async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_works_at_the_start_and_daily(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retention is enforced when it starts and once a day; after a failure it is tried again in an hour."""
     clock = FakeClock()
     fails = {1: True}
@@ -185,7 +187,7 @@ async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(Database, "checkpoint", checkpoint)
     async with (
-        open_database(tmp_path / "roomtone.db") as database,
+        open_database(place) as database,
         Retention(database, TierSettings(), clock=clock).running(),
     ):
         for seconds in (RETRY_S, DAY_S, DAY_S):
@@ -216,9 +218,9 @@ async def test_logs_are_kept_as_long_as_sessions(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_reading_program_does_not_hide_what_was_left(tmp_path: Path) -> None:
+async def test_a_reading_program_does_not_hide_what_was_left(place: Place) -> None:
     """If another connection reads, so that the journal cannot be truncated, the result says so."""
-    async with open_database(tmp_path / "a.db", busy_timeout_s=0.05) as database:
+    async with open_database(place, busy_timeout_s=0.05) as database:
         async with database.reading() as reader:
             await reader.exec_driver_sql("SELECT count(*) FROM turns")
             async with database.writing() as connection:

@@ -13,7 +13,7 @@ from compaction.model import SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.bot.conftest import Place
 
 
 def reader(evening: Evening, *withheld: str) -> SessionReader:
@@ -25,9 +25,9 @@ def reader(evening: Evening, *withheld: str) -> SessionReader:
 
 
 @pytest.mark.asyncio
-async def test_only_sessions_of_the_channels_are_found(tmp_path: Path) -> None:
+async def test_only_sessions_of_the_channels_are_found(place: Place) -> None:
     """A session is found by its id or as the newest, but only on its server and in a channel that may be entered."""
-    async with Evening(tmp_path / "roomtone.db") as evening:
+    async with Evening(place) as evening:
         sessions = reader(evening)
         assert await sessions.readable(GUILD, [CHANNEL]) == ()
         await evening.say("The gate code is 4411.")
@@ -43,9 +43,9 @@ async def test_only_sessions_of_the_channels_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(tmp_path: Path) -> None:
+async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(place: Place) -> None:
     """Their words are not read, nor the bot's answers from then on, which may repeat them; earlier ones are."""
-    async with Evening(tmp_path / "roomtone.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("Hello, everybody here.", "Ada")
         await evening.say("Good evening.", "Roomtone", kind=TurnKind.ASSISTANT)
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
@@ -61,10 +61,10 @@ async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(
 
 
 @pytest.mark.asyncio
-async def test_a_session_of_days_is_read_from_its_newest_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest turns are cut. What the bot said may repeat what somebody said there who has opted out since."""
     monkeypatch.setattr(session_reader, "MOST_TURNS", 2)
-    async with Evening(tmp_path / "roomtone.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
         await evening.say("Quite.", "Ada")
         await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)

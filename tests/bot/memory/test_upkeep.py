@@ -26,9 +26,8 @@ from compaction.summary.port import KnownFact
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
+    from tests.bot.conftest import Place
 
 
 def filled(evening: Evening, share: float) -> None:
@@ -38,9 +37,9 @@ def filled(evening: Evening, share: float) -> None:
 
 
 @pytest.mark.asyncio
-async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_path: Path) -> None:
+async def test_segments_are_queued_compressed_archived_as_the_context_fills(place: Place) -> None:
     """Segments are queued above 60 % of the context, compressed ten turns later, and archived above 80 %."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(100)
         filled(evening, 0.5)
         await evening.keeper.run_once()
@@ -70,9 +69,9 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(tmp_
 
 
 @pytest.mark.asyncio
-async def test_a_check_happens_every_ten_turns(tmp_path: Path) -> None:
+async def test_a_check_happens_every_ten_turns(place: Place) -> None:
     """The tiers are checked every ten turns, however often the work runs, also across a restart."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         with capture_logs() as logs:
             for _ in range(15):
                 await evening.talk(2)
@@ -83,9 +82,9 @@ async def test_a_check_happens_every_ten_turns(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_spoken_of_again_leaves_the_queue(tmp_path: Path) -> None:
+async def test_what_is_spoken_of_again_leaves_the_queue(place: Place) -> None:
     """A queued segment that is mentioned again before the check is not compressed."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(100)
         filled(evening, 0.7)
         await evening.keeper.run_once()
@@ -101,10 +100,10 @@ async def test_what_is_spoken_of_again_leaves_the_queue(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("scope", ["guild", "session", "setting"])
-async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
+async def test_who_opted_out_is_left_alone(place: Place, scope: str) -> None:
     """Tiers can be switched off for a guild, for a session, or by the settings."""
     settings = TierSettings(enabled=scope != "setting")
-    async with Evening(tmp_path / "a.db", tiers=settings) as evening:
+    async with Evening(place, tiers=settings) as evening:
         if scope != "setting":
             name = str(GUILD) if scope == "guild" else evening.session_id
             assert await evening.shelf.set_frozen(scope, name, frozen=True)
@@ -121,11 +120,11 @@ async def test_who_opted_out_is_left_alone(tmp_path: Path, scope: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) -> None:
+async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> None:
     """A search includes archived segments only on request, but always the turns in them. After thirty days the facts of
     a segment are pruned; its gist stays.
     """
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(80)
         segments = await evening.shelf.tiers_of(evening.session_id)
         first = segments[0].kept.segment
@@ -154,11 +153,11 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
+async def test_retrieval_counts_and_warms(place: Place) -> None:
     """A hit that was shown updates its segment's access count, access time and relevance, and counts as a mention. A
     search alone does not.
     """
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(100)
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
         found = await recall.search("parcel 3", limit=1)
@@ -182,9 +181,9 @@ async def test_retrieval_counts_and_warms(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> None:
+async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
     """Facts about people are extracted once from each compacted batch, and from the window when the session ends."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Lisbon.")
         await evening.say("My dog is called Bruno.", "Bob")
         await evening.talk(30)
@@ -209,9 +208,9 @@ async def test_people_are_remembered_from_what_was_folded(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
-async def test_no_fact_is_drawn_of_who_opted_out(tmp_path: Path) -> None:
+async def test_no_fact_is_drawn_of_who_opted_out(place: Place) -> None:
     """What somebody said before they opted out is drawn into no fact afterwards, folded or not; others' words are."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Lisbon.")
         await evening.say("My dog is called Bruno.", "Bob")
         await evening.talk(70)
@@ -223,9 +222,9 @@ async def test_no_fact_is_drawn_of_who_opted_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
+async def test_who_comes_in_is_read_beforehand(place: Place) -> None:
     """The facts about a person are read when the person joins, so that building a prompt never waits for the store."""
-    path = tmp_path / "a.db"
+    path = place
     async with Evening(path, name="first") as first:
         await first.say("I live in Lisbon.")
         await first.keeper.finish()
@@ -258,10 +257,10 @@ async def test_who_comes_in_is_read_beforehand(tmp_path: Path) -> None:
     ],
 )
 async def test_a_fact_is_told_to_those_who_could_have_heard_it(
-    tmp_path: Path, channels: set[int], asker_id: str | None, told: bool
+    place: Place, channels: set[int], asker_id: str | None, told: bool
 ) -> None:
     """A fact is in a prompt only if everybody present could have been where it was said, or if its person asks."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Lisbon.")
         await evening.keeper.finish()
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob")]
@@ -278,9 +277,9 @@ def test_a_fact_of_no_known_channel_is_told_to_its_person_alone() -> None:
 
 
 @pytest.mark.asyncio
-async def test_people_may_be_left_alone_by_setting(tmp_path: Path) -> None:
+async def test_people_may_be_left_alone_by_setting(place: Place) -> None:
     """If the setting is off, no facts about people are extracted or sent."""
-    async with Evening(tmp_path / "a.db", people=PeopleSettings(enabled=False)) as evening:
+    async with Evening(place, people=PeopleSettings(enabled=False)) as evening:
         await evening.say("I live in Lisbon.")
         await evening.keeper.finish()
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
@@ -288,9 +287,9 @@ async def test_people_may_be_left_alone_by_setting(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_store_that_fails_costs_nothing_but_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_fails_costs_nothing_but_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure of the store is logged once, and the work is done at the next run."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(20)
         apply = evening.shelf.apply
 
@@ -308,9 +307,9 @@ async def test_a_store_that_fails_costs_nothing_but_time(tmp_path: Path, monkeyp
 
 
 @pytest.mark.asyncio
-async def test_prompts_that_were_sent_are_kept_once(tmp_path: Path) -> None:
+async def test_prompts_that_were_sent_are_kept_once(place: Place) -> None:
     """A system prompt that was sent is stored once, by its digest, in the background."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         system = make_part("system", PartKind.SYSTEM, "You take part.")
         for _ in range(2):
             evening.keeper.on_payload_sent([system])
@@ -320,9 +319,9 @@ async def test_prompts_that_were_sent_are_kept_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_task_wakes_when_there_is_something_to_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The task wakes after a compaction, and runs until it is cancelled."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(10)
         checked = asyncio.Event()
         apply = evening.shelf.apply
@@ -345,9 +344,9 @@ async def test_the_task_wakes_when_there_is_something_to_do(tmp_path: Path, monk
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
+async def test_a_running_room_takes_a_forgetting_over(place: Place) -> None:
     """From the next turn on, a running room neither sends forgotten words nor compacts them again."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Zanzibar.")
         await evening.talk(75)
         await evening.say("I still love Zanzibar.")
@@ -379,11 +378,11 @@ async def test_a_running_room_takes_a_forgetting_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_fold_that_is_under_way_does_not_bring_it_back(tmp_path: Path) -> None:
+async def test_a_fold_that_is_under_way_does_not_bring_it_back(place: Place) -> None:
     """The result of a running compaction is refused if one of its turns was forgotten, and is made again without that
     turn.
     """
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Zanzibar.")
         await evening.talk(59)
         await evening.say("Well?", "Bob")
@@ -401,11 +400,11 @@ async def test_a_fold_that_is_under_way_does_not_bring_it_back(tmp_path: Path) -
 
 
 @pytest.mark.asyncio
-async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(tmp_path: Path) -> None:
+async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(place: Place) -> None:
     """Forgotten turns that are already compacted are also removed from memory, because the next compaction would use
     them as context.
     """
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(9)
         await evening.say("I live in Zanzibar.")
         await evening.talk(60)
@@ -439,12 +438,12 @@ class _Held:
 
 
 @pytest.mark.asyncio
-async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> None:
+async def test_forgetting_does_not_wait_for_a_fold_under_way(place: Place) -> None:
     """Forgotten words leave the window and the live notes at once, even while a compaction runs. A model may take a
     minute for it, and its result would be refused anyway.
     """
     held = _Held()
-    async with Evening(tmp_path / "a.db", summariser=held) as evening:
+    async with Evening(place, summariser=held) as evening:
         await evening.say("I live in Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")
@@ -469,12 +468,12 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(tmp_path: Path) -> 
 
 
 @pytest.mark.asyncio
-async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) -> None:
+async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) -> None:
     """If the refused result of a compaction shows that words were forgotten, notes and facts about the person are
     removed too.
     """
     held = _Held()
-    async with Evening(tmp_path / "a.db", summariser=held) as evening:
+    async with Evening(place, summariser=held) as evening:
         await evening.say("I live in Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")
@@ -497,13 +496,13 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(tmp_path: Path) 
 
 
 @pytest.mark.asyncio
-async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tmp_path: Path) -> None:
+async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(place: Place) -> None:
     """Facts from an older session are used in a running room until they are forgotten."""
-    async with Evening(tmp_path / "a.db", name="yesterday") as yesterday:
+    async with Evening(place, name="yesterday") as yesterday:
         await yesterday.say("I live in Zanzibar.")
         await yesterday.keeper.run_once(through=1)
         await yesterday.memory.end()
-    async with Evening(tmp_path / "a.db", name="today") as today:
+    async with Evening(place, name="today") as today:
         await today.say("Hello.", "Bob")
         today.keeper.on_join(["id-Ada"])
         await today.keeper.run_once()
@@ -516,9 +515,9 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(tm
 
 
 @pytest.mark.asyncio
-async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_turn_asks_whether_something_was_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every turn checks whether something was forgotten. The check of the tiers, every ten turns, would be too late."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         asked = asyncio.Event()
         revision = evening.shelf.revision
 
@@ -542,11 +541,11 @@ async def test_every_turn_asks_whether_something_was_forgotten(tmp_path: Path, m
 
 
 @pytest.mark.asyncio
-async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(tmp_path: Path) -> None:
+async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(place: Place) -> None:
     """After the facts about a person are forgotten, no new ones are extracted from earlier turns, only from
     later ones.
     """
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Zanzibar.")
         await evening.say("I live in Lisbon.", "Bob")
         assert await evening.people.forget(GUILD, "id-Ada") == 0
@@ -561,9 +560,9 @@ async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(tmp
 
 
 @pytest.mark.asyncio
-async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(tmp_path: Path) -> None:
+async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(place: Place) -> None:
     """Facts from turns that were forgotten while they were being extracted are not stored."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("I live in Zanzibar.")
         read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))
         forgetting = SpeechForgetter(evening.database, evening.clock)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.database import open_database, verify_database_file
+from bot.store.database import open_database
+from bot.store.dialects.sqlite import verify_database_file
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId

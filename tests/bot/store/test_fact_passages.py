@@ -18,9 +18,9 @@ from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedde
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from compaction.model import Segment
+    from tests.bot.conftest import Place
 
 SAID = "Lindengasse, number eleven, second floor."
 FACT = "Bob lives at Lindengasse 11."
@@ -34,9 +34,9 @@ def written(start: int = 0, end: int = 3) -> Segment:
 
 
 @pytest_asyncio.fixture
-async def room(tmp_path: Path) -> AsyncIterator[_Room]:
+async def room(place: Place) -> AsyncIterator[_Room]:
     """An empty database."""
-    async with open_database(tmp_path / "roomtone.db", synchronous="normal") as database:
+    async with open_database(place, synchronous="normal") as database:
         yield _Room(database)
 
 

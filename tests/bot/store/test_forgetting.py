@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest
+    from tests.bot.conftest import Place
 
 SECRET = "Zanzibar"
 
@@ -153,11 +154,11 @@ async def test_retold_paragraphs_forget_too(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
+async def test_one_turn_is_forgotten_alone(place: Place) -> None:
     """A single turn is forgotten with the facts taken from it, however they are worded, and the person's other turns
     stay.
     """
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await an_evening(evening)
         drawn = {"id": "of-a-model", "session_id": evening.session_id, "turn_seq": 0, "person_id": "id-Ada", "at": 0.0}
         async with evening.database.writing() as connection:
@@ -177,9 +178,9 @@ async def test_one_turn_is_forgotten_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_a_forgotten_fact_had_corrected_stays_corrected(tmp_path: Path) -> None:
+async def test_what_a_forgotten_fact_had_corrected_stays_corrected(place: Place) -> None:
     """If a correction is forgotten, the value that it corrected does not become valid again."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.say("The gate code is 4411.", "Bob")
         await evening.talk(9)
         await evening.say("Actually the gate code is 7720 now.", "Bob")
@@ -216,9 +217,9 @@ async def test_what_somebody_elses_answer_was_about_is_forgotten_too(tmp_path: P
 
 
 @pytest.mark.asyncio
-async def test_people_are_found_by_name_and_id(tmp_path: Path) -> None:
+async def test_people_are_found_by_name_and_id(place: Place) -> None:
     """A name finds every person who used it, the last speaker first, and an id finds one person."""
-    async with Evening(tmp_path / "a.db", name="one") as one:
+    async with Evening(place, name="one") as one:
         await one.say("Hello.", "Ada")
         part = TurnPart("id-other", "ADA", "Hello, too.")
         await one.memory.append(TurnKind.SPEECH, (part,), started_at=one.clock.now() + 9, ended_at=one.clock.now() + 10)
@@ -230,9 +231,9 @@ async def test_people_are_found_by_name_and_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_pruned_segment_is_cleaned_too(tmp_path: Path) -> None:
+async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
     """The gist of a pruned segment is rebuilt from its remaining turns."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await an_evening(evening)
         first = (await evening.shelf.tiers_of(evening.session_id))[0].kept.segment
         await evening.shelf.prune({evening.session_id: [first.id]}, now=evening.clock.now())
@@ -263,9 +264,9 @@ class _Careless:
 
 
 @pytest.mark.asyncio
-async def test_what_a_model_took_for_somebody_elses_is_gone_too(tmp_path: Path) -> None:
+async def test_what_a_model_took_for_somebody_elses_is_gone_too(place: Place) -> None:
     """A fact with the person's own words is forgotten even if the model attributed it to another speaker."""
-    async with Evening(tmp_path / "a.db", summariser=_Careless()) as evening:
+    async with Evening(place, summariser=_Careless()) as evening:
         await evening.say(f"The hidden key lies under the third stone in {SECRET}.", "Ada")
         await evening.say("The gate code?", "Ada")
         await evening.say("Fine, and the gate code is 4411.", "Bob")
@@ -285,7 +286,7 @@ async def test_what_a_model_took_for_somebody_elses_is_gone_too(tmp_path: Path) 
 
 @pytest.mark.asyncio
 async def test_forgetting_a_long_session_leaves_the_event_loop_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What takes time for each turn or segment runs in threads: on the event loop it would keep people from being
     heard. This holds for the open room that takes the change over too.
@@ -302,7 +303,7 @@ async def test_forgetting_a_long_session_leaves_the_event_loop_free(
         monkeypatch.setattr(module, name, watched)
 
     monkeypatch.setattr(compactor, "_LONG_SESSION", 1)
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await an_evening(evening)
         watch(rows, "turn_from_row")
         watch(rows, "segment_from_row")

@@ -26,9 +26,8 @@ from tests.compaction.turn_store_contract import (
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from compaction.ports import StoredMemory
+    from tests.bot.conftest import Place
 
 # Segments are made one after another, this many seconds apart.
 STEP_S = 100.0
@@ -66,11 +65,11 @@ async def forget_turn(database: Database, seq: int) -> StoredMemory:
 
 
 @pytest.mark.asyncio
-async def test_later_paragraphs_and_chapters_are_forgotten(tmp_path: Path) -> None:
+async def test_later_paragraphs_and_chapters_are_forgotten(place: Place) -> None:
     """Paragraphs of the touched segment and of all later ones are cleared, and chapters that reach beyond the turn are
     deleted. Earlier ones stay.
     """
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         await a_long_session(database)
         after = await forget_turn(database, 95)
     assert [each.paragraph for each in after.segments] == [f"Paragraph {n}." for n in range(9)] + [""] * 7
@@ -82,9 +81,9 @@ async def test_later_paragraphs_and_chapters_are_forgotten(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
-async def test_everything_goes_after_the_first_turn(tmp_path: Path) -> None:
+async def test_everything_goes_after_the_first_turn(place: Place) -> None:
     """If the first turn is forgotten, no paragraph and no chapter stays."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         await a_long_session(database)
         after = await forget_turn(database, 0)
     assert not any(each.paragraph for each in after.segments)
@@ -92,9 +91,9 @@ async def test_everything_goes_after_the_first_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_turn_that_is_not_folded_clears_nothing(tmp_path: Path) -> None:
+async def test_a_turn_that_is_not_folded_clears_nothing(place: Place) -> None:
     """No model has summarised it."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         await a_long_session(database)
         after = await forget_turn(database, 175)
     assert all(each.paragraph for each in after.segments)
@@ -102,11 +101,11 @@ async def test_a_turn_that_is_not_folded_clears_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_chapter_made_late_is_forgotten_too(tmp_path: Path) -> None:
+async def test_a_chapter_made_late_is_forgotten_too(place: Place) -> None:
     """A chapter of earlier turns that was made after the forgotten turn was folded may tell of it. The time of the
     first landing counts, also for a segment that was repaired later.
     """
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         store = await a_long_session(database)
         memory = await store.load(EVENING)
         revision = memory.state.revision

@@ -17,6 +17,8 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.bot.conftest import Place
+
 
 @pytest.mark.asyncio
 async def test_a_choice_outlives_the_process(tmp_path: Path) -> None:
@@ -57,14 +59,14 @@ async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_when_the_bot_speaks_is_kept(tmp_path: Path) -> None:
+async def test_when_the_bot_speaks_is_kept(place: Place) -> None:
     """The voice mode, names in any script and a silence are stored with all their values."""
     chosen = GuildChoice(
         voice_mode=VoiceMode.FREE,
         wake_names=("Jeeves", "Žofie, the 2nd"),
         silence=Silence(always=True, session_id="evening", until=12.5),
     )
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         await GuildStore(database, FakeClock()).choose(1, chosen, by=7)
         assert await GuildStore(database, FakeClock()).choice(1) == chosen
 

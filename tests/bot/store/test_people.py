@@ -18,9 +18,8 @@ from tests.compaction.memory.test_people import drawn, held, known_after
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bot.store.database import Database
+    from tests.bot.conftest import Place
 
 GUILD, OTHER = 7, 8
 
@@ -34,7 +33,7 @@ async def store(database: Database, *sessions: tuple[str, int]) -> PeopleStore:
 
 
 @pytest.mark.asyncio
-async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
+async def test_the_store_keeps_what_the_rules_say(place: Place) -> None:
     """Superseding across sessions, retractions and history give the same facts as the rules in memory. Each has the
     channel in which it was said.
     """
@@ -43,7 +42,7 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
         ("later", drawn("I live in Berlin now.", session="later", start=100)),
         ("later", drawn("I'm not vegan any more.", session="later", start=110)),
     ]
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         people = await store(database, ("evening", GUILD), ("later", GUILD))
         for number, (session, batch) in enumerate(batches):
             await people.store_facts(SessionId(session), batch, through=10 * (number + 1), is_current=lambda _: True)
@@ -58,9 +57,9 @@ async def test_the_store_keeps_what_the_rules_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
+async def test_a_batch_is_drawn_once(place: Place) -> None:
     """A batch is stored once, also if storing it is repeated, and the database knows how far facts were extracted."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         people = await store(database, ("evening", GUILD))
         batch = drawn("I live in Lisbon.")
         evening, later = SessionId("evening"), drawn("I live in Rome.", start=5)
@@ -76,9 +75,9 @@ async def test_a_batch_is_drawn_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) -> None:
+async def test_what_is_said_on_one_server_is_told_on_no_other(place: Place) -> None:
     """Facts from one server are neither found, superseded nor deleted on another."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         people = await store(database, ("here", GUILD), ("there", OTHER))
         await people.store_facts(
             SessionId("here"), drawn("I live in Lisbon.", session="here"), through=10, is_current=lambda _: True
@@ -98,9 +97,9 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(tmp_path: Path) ->
 
 
 @pytest.mark.asyncio
-async def test_a_deleted_session_takes_its_facts_along(tmp_path: Path) -> None:
+async def test_a_deleted_session_takes_its_facts_along(place: Place) -> None:
     """Deleting a session deletes its facts."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         people = await store(database, ("evening", GUILD))
         await people.store_facts(
             SessionId("evening"), drawn("I live in Lisbon."), through=10, is_current=lambda _: True

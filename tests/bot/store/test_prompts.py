@@ -16,15 +16,15 @@ from tests.compaction.turn_store_contract import EVENING, fill
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.bot.conftest import Place
 
 
 @pytest.mark.asyncio
-async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_path: Path) -> None:
+async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(place: Place) -> None:
     """Prompts are stored once and kept. Sent texts are deleted with their session, and not stored for an
     unknown one.
     """
-    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+    async with open_database(place, synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
         await shelf.store_prompts(["You take part.", "You take part."])
@@ -42,11 +42,11 @@ async def test_prompts_are_kept_for_good_and_sent_texts_with_their_session(tmp_p
 
 
 @pytest.mark.asyncio
-async def test_all_sent_texts_go_when_anything_is_forgotten(tmp_path: Path) -> None:
+async def test_all_sent_texts_go_when_anything_is_forgotten(place: Place) -> None:
     """When anything is forgotten, all sent texts are deleted, because it is unknown whose words they contain. Prompts
     contain nobody's words and stay.
     """
-    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+    async with open_database(place, synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
         shelf = PromptStore(database)
         await shelf.store_prompts(["You take part."])

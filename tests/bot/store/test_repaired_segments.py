@@ -13,19 +13,19 @@ from compaction.ports import Landing
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.bot.conftest import Place
 
 
 @pytest.mark.asyncio
-async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(tmp_path: Path) -> None:
+async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Place) -> None:
     """A repaired segment loses its compressed record and keeps its count of retrievals."""
-    async with Evening(tmp_path / "a.db") as evening:
+    async with Evening(place) as evening:
         await evening.talk(100)
         done = await evening.upkeep_check()
         assert len(done.compress) == 4
         await evening.shelf.count_accesses({evening.session_id: [(0, 0)]}, evening.clock.now())
         async with evening.database.writing() as connection:
-            await connection.execute(text("UPDATE segments SET degraded = 1 WHERE start_seq = 0"))
+            await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
         state = evening.memory.state
         first = evening.memory.segments[0]
         repaired = replace(first, gist="Ada: It was made again.", summariser="llm ledger.v5")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.server_settings import ServerSettingsStore
+    from tests.bot.conftest import Place
 
 CHOSEN = ServerSettings(
     language="de",
@@ -108,10 +109,10 @@ class Broken:
 
 
 @pytest.mark.asyncio
-async def test_a_person_leaves_all_choices(tmp_path: Path) -> None:
+async def test_a_person_leaves_all_choices(place: Place) -> None:
     """A forgotten person is in no server's choices, not even in those that cannot be read, and nobody else leaves."""
     clock = FakeClock()
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         store = SqlServerSettings(database, clock)
         both = ServerSettings(auto_join_with=(2001, 20010), language="de")
         await store.put(1, both, by=2001)
@@ -125,7 +126,7 @@ async def test_a_person_leaves_all_choices(tmp_path: Path) -> None:
         assert (await forgetter.forget(person)).rules == 2
         assert await store.all() == {1: replace(both, auto_join_with=(20010,)), 2: (await store.all())[2]}
         async with database.reading() as connection:
-            assert [row.guild_id for row in await connection.execute(select(server_settings))] == [1, 2]
+            assert {row.guild_id for row in await connection.execute(select(server_settings))} == {1, 2}
         assert await forgetter.find_by_id("2001") is None
         assert await forgetter.find_by_id("9" * 400) is None
 

@@ -18,9 +18,9 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from bot.store.database import Database
+    from tests.bot.conftest import Place
 
 # Discord's ids need more than 53 bits.
 GUILD, CHANNEL, OTHER_CHANNEL = 1_300_000_000_000_000_001, 1_300_000_000_000_000_003, 1_300_000_000_000_000_005
@@ -28,9 +28,9 @@ EVENING = SessionId("evening")
 
 
 @pytest_asyncio.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
+async def database(place: Place) -> AsyncIterator[Database]:
     """An empty database."""
-    async with open_database(tmp_path / "roomtone.db", synchronous="normal") as opened:
+    async with open_database(place, synchronous="normal") as opened:
         yield opened
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,9 +20,9 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from compaction.ports import TurnStore
+    from tests.bot.conftest import Place
 
 EVENING = SessionId("evening")
 
@@ -30,15 +31,15 @@ class TestSqlTurnStore(TurnStoreContract):
     """The database store fulfils the same contract as the in-memory fake."""
 
     @pytest_asyncio.fixture
-    async def store(self, tmp_path: Path) -> AsyncIterator[TurnStore]:
-        async with open_database(tmp_path / "roomtone.db", synchronous="normal") as database:
+    async def store(self, place: Place) -> AsyncIterator[TurnStore]:
+        async with open_database(place, synchronous="normal") as database:
             yield SqlTurnStore(database, FakeClock())
 
 
 @pytest.mark.asyncio
-async def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
+async def test_everything_is_there_after_reopening(place: Place) -> None:
     """After reopening, the cursor, summary, window, segments and notes are the same."""
-    path = tmp_path / "roomtone.db"
+    path = place
     async with open_database(path) as database:
         store = SqlTurnStore(database, FakeClock())
         await fill(store, 61)
@@ -54,9 +55,9 @@ async def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_two_processes_share_one_database(tmp_path: Path) -> None:
+async def test_two_processes_share_one_database(place: Place) -> None:
     """Two processes share the turns of a session, and a landing by one makes the other's landing stale."""
-    path = tmp_path / "roomtone.db"
+    path = place
     async with open_database(path) as first, open_database(path) as second:
         mine, theirs = SqlTurnStore(first, FakeClock()), SqlTurnStore(second, FakeClock())
         await fill(mine, 61)
@@ -66,11 +67,13 @@ async def test_two_processes_share_one_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_words_no_encoding_can_hold_are_stored(tmp_path: Path) -> None:
-    """Lone surrogates and NUL are kept in turns; in notes and the summary a lone surrogate is replaced."""
+async def test_words_no_encoding_can_hold_are_stored(place: Place) -> None:
+    """Lone surrogates and NUL are kept in turns; in notes and the summary a lone surrogate is replaced, on PostgreSQL
+    NUL too.
+    """
     strange = "half \ud83d emoji\x00"
     odd = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", strange, strange),))
-    async with open_database(tmp_path / "roomtone.db") as database:
+    async with open_database(place) as database:
         store = SqlTurnStore(database, FakeClock())
         await store.append_turn(EVENING, odd)
         await store.append_turn(EVENING, odd)
@@ -79,16 +82,17 @@ async def test_words_no_encoding_can_hold_are_stored(tmp_path: Path) -> None:
         assert await store.land(Landing(EVENING, Seq(0), 0, None, state, ()))
         memory = await store.load(EVENING)
     assert memory.window == (odd,)
-    assert memory.live_notes[0].what == "half � emoji\x00"
-    assert memory.state.summary == "half � emoji\x00"
+    kept = "half � emoji\x00" if isinstance(place, Path) else "half � emoji�"
+    assert memory.live_notes[0].what == kept
+    assert memory.state.summary == kept
 
 
 @pytest.mark.asyncio
-async def test_a_number_skipped_leaves_the_total_right(tmp_path: Path) -> None:
+async def test_a_number_skipped_leaves_the_total_right(place: Place) -> None:
     """The number of turns is one more than the highest stored number, so the number of a lost turn is not
     used again.
     """
-    async with open_database(tmp_path / "roomtone.db") as database:
+    async with open_database(place) as database:
         store = SqlTurnStore(database, FakeClock())
         await store.append_turn(EVENING, turn(0))
         await store.append_turn(EVENING, turn(2))
@@ -98,13 +102,13 @@ async def test_a_number_skipped_leaves_the_total_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(tmp_path: Path) -> None:
+async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(place: Place) -> None:
     """If storing a turn is repeated after it was forgotten, the call succeeds and the forgotten words are not stored
     again.
     """
     said = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Hello."), TurnPart("2", "Bo", "Hi.")))
     clock = FakeClock()
-    async with open_database(tmp_path / "roomtone.db") as database:
+    async with open_database(place) as database:
         store = SqlTurnStore(database, clock)
         forgetting = SpeechForgetter(database, clock)
         for person, left in (("1", said.parts[1:]), ("2", ())):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.database import Database
+    from tests.bot.conftest import Place
 
 
 async def like(shelf: VectorStore, text: str, scope: Scope = Scope(), *, model: str = "letters") -> Sequence[int]:  # noqa: B008
@@ -35,11 +36,11 @@ async def count(database: Database) -> int:
 
 
 @pytest.mark.asyncio
-async def test_what_another_process_stores_is_found(tmp_path: Path) -> None:
+async def test_what_another_process_stores_is_found(place: Place) -> None:
     """Embeddings that another process stores are loaded before the next search, and deleted ones are removed from
     memory.
     """
-    async with open_database(tmp_path / "a.db") as mine, open_database(tmp_path / "a.db") as theirs:
+    async with open_database(place) as mine, open_database(place) as theirs:
         room, other = _Room(mine), _Room(theirs)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
@@ -52,9 +53,9 @@ async def test_what_another_process_stores_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_another_model_starts_anew(tmp_path: Path) -> None:
+async def test_another_model_starts_anew(place: Place) -> None:
     """Changing the model deletes the vectors of other models and queues their passages again."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
@@ -68,9 +69,9 @@ async def test_another_model_starts_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> None:
+async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None:
     """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         room = _Room(database)
         await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
         waiting = await room.vectors.unembedded(limit=9)
@@ -84,9 +85,9 @@ async def test_newest_wait_first_and_small_talk_needs_none(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
-async def test_sessions_of_who_opted_out_are_not_embedded(tmp_path: Path) -> None:
+async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
     """What a person said in a guild in which they opted out waits until they opt in again."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         room, opt_outs = _Room(database), OptOutStore(database, FakeClock())
         await room.tell(EVENING, SAID[0])
         await room.tell(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
@@ -126,9 +127,9 @@ async def test_only_waiting_sessions_of_that_guild_are_read_for_opt_outs(tmp_pat
 
 
 @pytest.mark.asyncio
-async def test_what_went_while_it_was_embedded_is_left_out(tmp_path: Path) -> None:
+async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:
     """An embedding that arrives after its turn was forgotten is not stored."""
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
         waiting = await room.vectors.unembedded(limit=9)
@@ -139,11 +140,11 @@ async def test_what_went_while_it_was_embedded_is_left_out(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
-async def test_memory_is_bounded_over_all_guilds(tmp_path: Path) -> None:
+async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
     """If memory is full, the guild that was searched longest ago is dropped, and it is loaded again at its
     next search.
     """
-    async with open_database(tmp_path / "a.db") as database:
+    async with open_database(place) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:4])
         await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))

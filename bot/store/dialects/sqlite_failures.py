@@ -1,4 +1,4 @@
-"""Turns database errors into plain sentences that say what to do."""
+"""Turns SQLite's errors into plain sentences that say what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -56,7 +56,7 @@ _MAYBE_FULL = ("SQLITE_IOERR", "SQLITE_CANTOPEN")
 _FULL_BYTES = 500_000
 
 
-def store_failure(error: BaseException, path: Path) -> StoreError:
+def sqlite_failure(error: BaseException, path: Path) -> StoreError:
     """Return a `StoreError` that explains `error` for the database at `path` and gives the remedy."""
     if isinstance(error, StoreError):
         return error
@@ -95,7 +95,3 @@ def _disk_is_full(path: Path) -> bool:
         return shutil.disk_usage(path.parent).free < _FULL_BYTES
     except OSError:
         return False
-
-
-# Errors from outside the code. Anything else is a bug and is not caught.
-FAILURES = (SQLAlchemyError, sqlite3.Error, TimeoutError, OSError)

@@ -6,11 +6,13 @@ import asyncio
 import sqlite3
 import threading
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.reader import THREADS, ThreadedReader
+from bot.store.dialects.reader import THREADS, ThreadedReader
+from bot.store.dialects.sqlite import open_plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.asyncio
 async def test_it_reads_in_another_thread_and_keeps_its_connections(path: Path) -> None:
     """Reads run in the reader's threads, on no more connections than there are threads."""
-    reader = ThreadedReader(path, busy_timeout_s=1.0)
+    reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=1.0))
     seen: set[tuple[int, str]] = set()
 
     def look(connection: sqlite3.Connection) -> str:
@@ -48,7 +50,7 @@ async def test_it_reads_in_another_thread_and_keeps_its_connections(path: Path) 
 @pytest.mark.asyncio
 async def test_it_can_not_write(path: Path) -> None:
     """A read-only connection refuses every write and can still be read afterwards."""
-    reader = ThreadedReader(path, busy_timeout_s=1.0)
+    reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=1.0))
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         await reader.read(lambda connection: connection.execute("DELETE FROM words"))
     assert await reader.read(lambda connection: connection.execute("SELECT word FROM words").fetchall()) == [
@@ -60,7 +62,7 @@ async def test_it_can_not_write(path: Path) -> None:
 @pytest.mark.asyncio
 async def test_what_is_cancelled_is_read_to_its_end(path: Path) -> None:
     """A cancelled read runs to its end, after which its thread is free for other reads."""
-    reader = ThreadedReader(path, busy_timeout_s=1.0)
+    reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=1.0))
     begun, go_on = threading.Event(), threading.Event()
 
     def look(connection: sqlite3.Connection) -> object:

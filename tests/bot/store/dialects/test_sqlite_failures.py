@@ -1,4 +1,4 @@
-"""Each kind of database failure has a sentence with a remedy, and none contains a statement or its parameters."""
+"""Each kind of SQLite's failures has a sentence with a remedy, and none contains a statement or its parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from bot.store.failures import store_failure
+from bot.store.dialects.sqlite_failures import sqlite_failure
 from compaction.errors import StoreError
 
 PATH = Path("/data/roomtone.db")
@@ -42,7 +42,7 @@ def test_each_code_has_its_sentence(name: str, said: str) -> None:
     bare = sqlite_error(name)
     wrapped = OperationalError("INSERT INTO turns VALUES (?)", ["what somebody said"], bare)
     for error in (bare, wrapped):
-        told = str(store_failure(error, PATH))
+        told = str(sqlite_failure(error, PATH))
         assert said in told
         assert "/data/roomtone.db" in told
         assert told.count(".") >= 2
@@ -53,17 +53,17 @@ def test_an_io_error_on_a_full_disk_is_a_full_disk(monkeypatch: pytest.MonkeyPat
     """If SQLite reports an I/O error and the disk is full, the sentence says that the disk is full."""
     usage = type(shutil.disk_usage("/"))
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 10**9, 16_384))
-    assert "The disk is full" in str(store_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
-    assert "The disk is full" in str(store_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
+    assert "The disk is full" in str(sqlite_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
+    assert "The disk is full" in str(sqlite_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 0, 10**9))
-    assert "The disk failed" in str(store_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
-    assert "cannot be opened" in str(store_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
+    assert "The disk failed" in str(sqlite_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
+    assert "cannot be opened" in str(sqlite_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
 
 
 def test_other_troubles_are_told_by_their_kind() -> None:
     """A timeout, a refused file and an unknown SQLite error each get a fitting sentence, and a `StoreError` is kept."""
-    assert "did not answer in time" in str(store_failure(TimeoutError(), PATH))
-    assert "cannot be used: Not a directory" in str(store_failure(NotADirectoryError(20, "Not a directory"), PATH))
-    assert "no such table: turns" in str(store_failure(sqlite_error("SQLITE_ERROR", "no such table: turns"), PATH))
+    assert "did not answer in time" in str(sqlite_failure(TimeoutError(), PATH))
+    assert "cannot be used: Not a directory" in str(sqlite_failure(NotADirectoryError(20, "Not a directory"), PATH))
+    assert "no such table: turns" in str(sqlite_failure(sqlite_error("SQLITE_ERROR", "no such table: turns"), PATH))
     own = StoreError("ours")
-    assert store_failure(own, PATH) is own
+    assert sqlite_failure(own, PATH) is own

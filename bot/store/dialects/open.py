@@ -1,0 +1,33 @@
+"""Chooses the dialect by the place: a file is SQLite's, a URL is PostgreSQL's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.store.dialects.sqlite import SqliteDialect
+from bot.texts.text import Text
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from bot.store.dialects.port import Dialect
+    from bot.store.dialects.sqlite import Synchronous
+
+
+def open_dialect(place: Path | SecretStr, *, synchronous: Synchronous, busy_timeout_s: float) -> Dialect:
+    """Return the dialect of a file or a URL. Raises `StoreError` if its library or its folder cannot be had."""
+    if isinstance(place, Path):
+        return SqliteDialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+    try:
+        from bot.store.dialects.postgresql import PostgresDialect
+    except ImportError as exc:
+        raise StoreError(
+            Text(
+                "ROOMTONE_DATABASE_URL names a PostgreSQL database, and the library for it is not installed. In the "
+                "checkout, run `make setup`, or `uv tool install '.[piper,postgres]'`; or remove the variable to use "
+                "the embedded database."
+            )
+        ) from exc
+    return PostgresDialect(place.get_secret_value(), busy_timeout_s=busy_timeout_s)

@@ -1,0 +1,107 @@
+"""What a database must offer to the store: connections, queries, plain sentences, and removal of deleted bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from compaction.errors import StoreError
+    from compaction.memory.passage import Scope
+
+T = TypeVar("T")
+
+
+class PlainRows(Protocol):
+    """The result of a plain query."""
+
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class PlainConnection(Protocol):
+    """A read-only connection of the driver itself, for reads that somebody waits for. Parameters are named, `:name`."""
+
+    def execute(self, sql: str, parameters: Mapping[str, Any] = ..., /) -> PlainRows: ...
+
+
+class PlainQuery(NamedTuple):
+    """A SELECT and its parameters."""
+
+    sql: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSql:
+    """The queries that each database writes in its own way. Lists among the parameters are JSON."""
+
+    # `ids`: passages of facts. Returns each with the passage of the turn that the fact cites.
+    cited_turns: str
+    # `turns`: pairs of session and seq. Returns session, seq and terms of each fact that cites one of them.
+    fact_terms: str
+    # `ids`: passages. Returns id, session_id, kind, key, start_seq, own, preceding, following, the seq of the turn that
+    # corrects it, and whether it is archived.
+    passages: str
+    # `ranges`: session, first and last seq. Returns the turns in them: session_id, seq, kind, started_at, ended_at,
+    # parts, tombstone.
+    around: str
+    # `session`, `seqs`. Returns the ids of the turns' passages, by seq.
+    turn_passages: str
+    # `session`. Returns seq and the id of who speaks first, as JSON, of each turn that is not forgotten.
+    first_speakers: str
+    # `session`. Returns id and first name of each speaker, as JSON, as they first appeared.
+    speakers: str
+    # Terms. Returns rows of (term, passages with it); the first row has the number of all passages, and no term.
+    count_terms: Callable[[Sequence[str]], PlainQuery]
+    # Terms, scope, limit, how many of the newest passages to look at. Returns ids, the best first.
+    search_words: Callable[[Sequence[str], Scope, int, int | None], PlainQuery]
+    # Scope, limit. Returns ids, the newest first.
+    search_newest: Callable[[Scope, int], PlainQuery]
+
+
+class Dialect(Protocol):
+    """One open database of a kind. `place`: what sentences call it; it has no secret in it."""
+
+    place: str
+    sql: PlainSql
+    # What connections raise because of something outside of the code.
+    failures: tuple[type[BaseException], ...]
+    # Transactions of `readers` see one snapshot.
+    readers: AsyncEngine
+    writers: AsyncEngine
+
+    async def begin_writing(self, connection: AsyncConnection) -> None:
+        """Wait until no other process writes. Called first in each write transaction."""
+        ...
+
+    async def read(self, work: Callable[[PlainConnection], T]) -> T:
+        """Run `work` on a plain connection in a thread."""
+        ...
+
+    def failure(self, error: BaseException) -> StoreError:
+        """Return a plain sentence for an error of the driver."""
+        ...
+
+    def cause(self, error: BaseException) -> BaseException | None:
+        """Return `error` if it may be shown as the cause of its sentence: it holds nothing that people said."""
+        ...
+
+    async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
+        """Remove deleted words from the pages of the search index, in short transactions made by `writing`."""
+        ...
+
+    async def wipe(self) -> bool:
+        """Remove the bytes of deleted rows from the database's files, while nobody writes.
+
+        Returns False if another connection was reading, so that some may be left.
+        """
+        ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,218 @@
+"""PostgreSQL: opens a database by its URL, and removes deleted rows from its tables.
+
+One process writes at a time, as in SQLite: each write transaction first takes an advisory lock. So every read in it
+sees all that was committed before, and the store's comparisons (the compare-and-swap of a fold) hold with any number of
+processes. Readers see a snapshot and wait for nobody.
+
+Every wait is bounded, here and on the server: connecting, a statement, a lock, an idle transaction, and a network that
+swallows packets.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+import structlog
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from bot.store.dialects.postgresql_failures import postgresql_failure
+from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
+from bot.store.dialects.reader import ThreadedReader
+from bot.texts.text import Text
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.store.dialects.port import PlainConnection, PlainRows
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+# One connection writes, the others read; two threads have one each besides.
+POOL_SIZE = 4
+CONNECT_TIMEOUT_S = 5
+# How long one statement may take on the server: as long as a transaction of `Database`.
+_STATEMENT_TIMEOUT_S = 20.0
+_VACUUM_TIMEOUT_S = 110.0
+# A transaction that waits for the bot longer was forgotten by it.
+_IDLE_TIMEOUT_S = 60.0
+# How long sent data may stay unacknowledged before the connection counts as lost.
+_NETWORK_TIMEOUT_S = 15.0
+# Everything that holds text, for VACUUM.
+_TABLES = (
+    "turns",
+    "notes",
+    "segments",
+    "chapters",
+    "landings",
+    "segment_tiers",
+    "person_facts",
+    "sent_texts",
+    "passages",
+    "passage_vectors",
+    "sessions",
+)
+# One lock for the tables that the search path names: a server's database may have several schemas with a bot each.
+_WRITE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('roomtone writes ' || current_schema(), 0))"
+# Snapshots that are older than the deletion: their transactions may still read what was deleted.
+_OLDER_SNAPSHOTS = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND backend_xmin IS NOT NULL AND age(backend_xmin) > 0 AND backend_type = 'client backend'
+"""
+
+
+class PostgresDialect:
+    """One PostgreSQL database. Implements `bot.store.dialects.port.Dialect`."""
+
+    sql = POSTGRESQL_SQL
+    # Errors from outside the code. Anything else is a bug and is not caught.
+    failures: tuple[type[BaseException], ...] = (SQLAlchemyError, psycopg.Error, TimeoutError, OSError)
+
+    def __init__(self, url: str, *, busy_timeout_s: float) -> None:
+        """`url`: as libpq reads it, with the password. Raises `StoreError` if it is none."""
+        try:
+            self._options = _options(url, busy_timeout_s)
+        except psycopg.Error:
+            # `from None`: the message quotes parts of the URL.
+            raise StoreError(
+                Text(
+                    "ROOMTONE_DATABASE_URL is no address of a PostgreSQL database. It looks like this: "
+                    "postgresql://user:password@host:5432/name"
+                )
+            ) from None
+        self.place = place_of(url)
+        engine = create_async_engine(
+            "postgresql+psycopg://",
+            async_creator=self._connect,
+            pool_size=POOL_SIZE,
+            max_overflow=0,
+            # A server that was restarted has ended all connections; a new one is made without a failed turn.
+            pool_pre_ping=True,
+            # Parameters hold what people said, which must not reach errors and logs.
+            hide_parameters=True,
+        )
+        self.readers = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        # Each statement sees what was committed before it: the first one waits for the lock.
+        self.writers = engine.execution_options(isolation_level="READ COMMITTED")
+        self._reader = ThreadedReader(partial(ReconnectingConnection, self._options))
+
+    async def _connect(self) -> psycopg.AsyncConnection[Any]:
+        return await psycopg.AsyncConnection.connect(**self._options)
+
+    async def begin_writing(self, connection: AsyncConnection) -> None:
+        await connection.execute(text(_WRITE_LOCK))
+
+    async def read(self, work: Callable[[PlainConnection], T]) -> T:
+        return await self._reader.read(work)
+
+    def failure(self, error: BaseException) -> StoreError:
+        return postgresql_failure(error, self.place)
+
+    def cause(self, error: BaseException) -> BaseException | None:
+        # The details of PostgreSQL's messages quote rows.
+        return None
+
+    async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
+        """Free the index's and the tables' space that deleted rows had; others can read and write meanwhile."""
+        await self._vacuum(f"VACUUM {', '.join(_TABLES)}")
+
+    async def wipe(self) -> bool:
+        """Write the tables with text anew, without the deleted rows. Nobody can read or write meanwhile.
+
+        What the server keeps besides (its write-ahead log, archives, replicas, freed blocks of the disk) is its
+        operator's (docs/privacy.md).
+        """
+        try:
+            older = await self._vacuum(f"VACUUM (FULL) {', '.join(_TABLES)}", besides=_OLDER_SNAPSHOTS)
+        except psycopg.errors.LockNotAvailable:
+            # A reader holds a table.
+            older = 1
+        if older:
+            log.warning("deleted_rows_kept", remedy="end other programs that read the database")
+        return not older
+
+    async def _vacuum(self, statement: str, *, besides: str = "SELECT 0") -> int:
+        """Run a VACUUM on a connection of its own, and return the number that `besides` selects before it."""
+        async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:
+            await connection.execute(f"SET statement_timeout = {round(_VACUUM_TIMEOUT_S * 1000)}")
+            row = await (await connection.execute(besides)).fetchone()
+            await connection.execute(statement)
+            return int(row[0]) if row is not None else 0
+
+    async def aclose(self) -> None:
+        await self._reader.aclose()
+        await self.readers.dispose()
+
+
+class ReconnectingConnection:
+    """A read-only connection of one thread. A connection that the server has ended is made again once."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = {**options, "autocommit": True}
+        self._options["options"] = f"{options['options']} -c default_transaction_read_only=on"
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def execute(self, sql: str, parameters: Mapping[str, Any] | None = None, /) -> PlainRows:
+        """Run one query with named parameters."""
+        statement = _with_psycopg_names(sql)
+        reused = self._connection is not None and not self._connection.closed
+        try:
+            return self._open().execute(statement, parameters)
+        except psycopg.OperationalError:
+            if not reused or self._open_is_whole():
+                raise
+        return self._open().execute(statement, parameters)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _open(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(**self._options)
+        return self._connection
+
+    def _open_is_whole(self) -> bool:
+        return self._connection is not None and not self._connection.closed
+
+
+def place_of(url: str) -> str:
+    """Return what sentences call the database of a URL: the URL without user, password and options."""
+    parts = conninfo_to_dict(url)
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{parts.get('host') or 'localhost'}{port}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
+    """Return the options of a connection: those of the URL, and limits for everything that is waited for."""
+    limits = {
+        "statement_timeout": round((busy_timeout_s + _STATEMENT_TIMEOUT_S) * 1000),
+        "lock_timeout": round(busy_timeout_s * 1000),
+        "idle_in_transaction_session_timeout": round(_IDLE_TIMEOUT_S * 1000),
+    }
+    own = conninfo_to_dict(url)
+    wanted = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    return {
+        "application_name": "roomtone",
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "keepalives_idle": round(_NETWORK_TIMEOUT_S),
+        "tcp_user_timeout": round(_NETWORK_TIMEOUT_S * 1000),
+        "client_encoding": "utf8",
+        **own,
+        "options": f"{own.get('options') or ''} {wanted}".strip(),
+    }
+
+
+@lru_cache(maxsize=256)
+def _with_psycopg_names(sql: str) -> str:
+    """Return a query with `%(name)s` for `:name`. Casts (`::json`) stay."""
+    return re.sub(r"(?<!:):([a-z_]\w*)", r"%(\1)s", sql.replace("%", "%%"))

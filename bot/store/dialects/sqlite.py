@@ -1,0 +1,214 @@
+"""SQLite: opens one file, and removes the bytes of what was deleted from it.
+
+The journal is a WAL, so that readers (`roomtone explain`, a backup) never wait for the bot. Foreign keys are on, so
+that deleting a session deletes everything in it. Every transaction begins explicitly. The driver's implicit transaction
+starts only at the first write, so another writer could change the data between a read and the write that depends on it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import structlog
+from sqlalchemy import URL, event, text
+from sqlalchemy.exc import MissingGreenlet, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from bot.private_files import make_private_files, make_private_folder
+from bot.store.dialects.reader import ThreadedReader
+from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.dialects.sqlite_sql import SQLITE_SQL
+from bot.store.migrations.upgrade import HEAD, too_new
+from bot.texts.text import Text
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+    from bot.store.dialects.port import PlainConnection
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+Synchronous = Literal["full", "normal"]
+
+# One connection writes, the others read; the driver gives each a thread.
+POOL_SIZE = 4
+# Prepared statements of a reader's thread are cached: those of searches differ only in the number of terms.
+_PREPARED = 256
+# How long `verify_database_file` waits for a lock.
+_CHECK_WAIT_S = 2.0
+# Index pages that one step of a purge rewrites: it holds the write lock for about 100 ms.
+_PURGE_PAGES = 500
+# Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
+_WIPE_TRIES = 2
+
+
+class SqliteDialect:
+    """One database file. Implements `bot.store.dialects.port.Dialect`."""
+
+    sql = SQLITE_SQL
+    # Errors from outside the code. Anything else is a bug and is not caught.
+    failures: tuple[type[BaseException], ...] = (SQLAlchemyError, sqlite3.Error, TimeoutError, OSError)
+
+    def __init__(self, path: Path, *, synchronous: Synchronous, busy_timeout_s: float) -> None:
+        """Make the folder and the file. Raises `StoreError` if that fails."""
+        self._path = path
+        self.place = str(path)
+        try:
+            make_private_folder(path.parent)
+            make_private_files(path)
+        except OSError as exc:
+            raise sqlite_failure(exc, path.parent) from exc
+        self.readers = create_async_engine(
+            URL.create("sqlite+aiosqlite", database=str(path)),
+            pool_size=POOL_SIZE,
+            max_overflow=0,
+            # Parameters hold what people said, which must not reach errors and logs.
+            hide_parameters=True,
+        )
+        _prepare_connections(self.readers, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+        self.writers = self.readers.execution_options(roomtone_begin="BEGIN IMMEDIATE")
+        self._reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=busy_timeout_s))
+
+    async def begin_writing(self, connection: AsyncConnection) -> None:
+        """Do nothing: BEGIN IMMEDIATE has waited for other processes."""
+
+    async def read(self, work: Callable[[PlainConnection], T]) -> T:
+        return await self._reader.read(work)
+
+    def failure(self, error: BaseException) -> StoreError:
+        return sqlite_failure(error, self._path)
+
+    def cause(self, error: BaseException) -> BaseException | None:
+        # SQLite's messages name tables and columns, never values.
+        return error
+
+    async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
+        """Merge the pages of the index, which otherwise keep deleted words."""
+        pages = -_PURGE_PAGES  # a negative number marks everything for merging; later steps continue
+        while True:
+            async with writing() as connection:
+                before = await _changes(connection)
+                merge = text("INSERT INTO passage_index (passage_index, rank) VALUES ('merge', :pages)")
+                await connection.execute(merge, {"pages": pages})
+                if await _changes(connection) - before < 2:
+                    return
+            pages = _PURGE_PAGES
+
+    async def wipe(self) -> bool:
+        """Write the database anew and truncate the journal.
+
+        SQLite overwrites deleted rows itself (`PRAGMA secure_delete`), but it copies rows when it balances pages, and
+        overwrites only the last copy of a deleted one; the others stay in unused parts of pages until the database is
+        written anew. The journal keeps them until it is truncated.
+        """
+        await self._maintain("VACUUM")
+        for _ in range(_WIPE_TRIES):
+            if await self.checkpoint():
+                return True
+        log.warning("journal_not_truncated", remedy="close other programs that read the database")
+        return False
+
+    async def checkpoint(self) -> bool:
+        """Move the journal into the database and truncate it. Returns False if another connection was reading."""
+        ((busy, _, _),) = await self._maintain("PRAGMA wal_checkpoint(TRUNCATE)")
+        return not busy
+
+    async def _maintain(self, statement: str) -> list[tuple[int, ...]]:
+        """Run a statement outside of any transaction."""
+        async with self.readers.connect() as connection:
+            raw = await connection.get_raw_connection()
+            driver = raw.driver_connection
+            assert driver is not None, "an open connection has a driver connection"
+            found: list[tuple[int, ...]] = await driver.execute_fetchall(statement)
+            return found
+
+    async def aclose(self) -> None:
+        await self._reader.aclose()
+        await self.readers.dispose()
+
+
+def open_plain(path: Path, *, busy_timeout_s: float) -> sqlite3.Connection:
+    """Open a connection that cannot write."""
+    # `ThreadedReader` closes it from another thread.
+    connection = sqlite3.connect(
+        path,
+        timeout=busy_timeout_s,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_PREPARED,
+    )
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_timeout_s: float) -> None:
+    """Set the pragmas of each new connection and begin each transaction explicitly."""
+
+    def on_connect(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        # None: the driver begins no transaction by itself (docs.sqlalchemy.org, "SQLite transaction isolation").
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        try:
+            cursor.execute(f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}")
+            cursor.execute("PRAGMA journal_mode = WAL")
+            cursor.execute(f"PRAGMA synchronous = {synchronous.upper()}")
+            cursor.execute("PRAGMA foreign_keys = ON")
+            # Overwrites deleted data: forgotten text must not remain in free pages.
+            cursor.execute("PRAGMA secure_delete = ON")
+        finally:
+            cursor.close()
+
+    def on_invalidate(connection: DBAPIConnection, _entry: ConnectionPoolEntry, _error: BaseException | None) -> None:
+        # After a cancelled SELECT, closing alone does not end the transaction: the half-read cursor keeps it and its
+        # lock for as long as somebody holds the cancelled task. Outside a greenlet nothing is open and nothing can
+        # wait.
+        with suppress(MissingGreenlet):
+            connection.run_async(lambda driver: driver.rollback())
+
+    def on_begin(connection: object) -> None:
+        options = connection.get_execution_options()  # type: ignore[attr-defined]
+        connection.exec_driver_sql(options.get("roomtone_begin", "BEGIN"))  # type: ignore[attr-defined]
+
+    event.listen(engine.sync_engine, "connect", on_connect)
+    event.listen(engine.sync_engine, "invalidate", on_invalidate)
+    event.listen(engine.sync_engine, "begin", on_begin)
+
+
+async def _changes(connection: AsyncConnection) -> int:
+    return int((await connection.execute(text("SELECT total_changes()"))).scalar_one())
+
+
+def verify_database_file(path: Path) -> None:
+    """Check the whole file at `path` read-only; a running bot may have it open.
+
+    Raises `StoreError` if it cannot be read, is damaged, or was written by a newer Roomtone.
+    """
+    try:
+        with closing(
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_CHECK_WAIT_S)
+        ) as connection:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            if version > int(HEAD):
+                raise too_new(str(version))
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except SqliteDialect.failures as exc:
+        raise sqlite_failure(exc, path) from exc
+    if verdict != "ok":
+        raise StoreError(
+            Text(
+                "{path} is damaged ({verdict}). Stop the bot and restore a backup, or move the file away.",
+                path=str(path),
+                verdict=verdict,
+            )
+        )

@@ -1,0 +1,125 @@
+"""SQLite's queries: JSON functions for lists, and FTS5 for full text, which ranks by BM25 itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.store.dialects.conditions import row_conditions
+from bot.store.dialects.port import PlainQuery, PlainSql
+from bot.store.fact_kind import KIND as FACT_KIND
+from bot.store.tags import ARCHIVED_TAG, NOTHING_TAG, place_tags, tag_clauses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bot.store.tags import Clauses
+    from compaction.memory.passage import Scope
+
+# Column weights: a turn's own words 1, its neighbours' words 0.5, tags 0.
+_RANK = "bm25(1.0, 0.5, 0.5, 0.0)"
+_INDEXED = "passage_index f JOIN passages p ON p.id = f.rowid"
+_COUNTS = """
+    SELECT NULL, max(id) FROM passages
+    UNION ALL SELECT term, doc FROM passage_terms WHERE term IN (SELECT value FROM json_each(:terms))
+"""
+
+
+def _count_terms(terms: Sequence[str]) -> PlainQuery:
+    return PlainQuery(_COUNTS, {"terms": json.dumps(list(terms))})
+
+
+def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | None) -> PlainQuery:
+    # BM25 scores every word of the query, so tags that half the passages have are checked in the row instead.
+    conditions, values = row_conditions(scope, newest)
+    narrow = replace(scope, guild_id=None, channels=None)
+    values["match"] = match_expression(any_term_query(terms), tag_clauses(narrow))
+    conditions += ["passage_index MATCH :match", f"rank MATCH '{_RANK}'"]
+    for tags in place_tags(scope):
+        # With a space on both sides: a name's tag may end like the tag of a channel.
+        conditions.append("(" + " OR ".join(f"instr(' ' || p.tags, :{tag}) > 0" for tag in tags) + ")")
+        values |= {tag: f" {tag} " for tag in tags}
+    return _select_ids(_INDEXED, conditions, values, "f.rank", limit)
+
+
+def _search_newest(scope: Scope, limit: int) -> PlainQuery:
+    conditions, values = row_conditions(scope, None)
+    conditions.append(f"p.kind <> '{FACT_KIND}'")
+    match = match_expression("", tag_clauses(scope))
+    if not match:
+        return _select_ids("passages p", conditions, values, "p.id DESC", limit)
+    values["match"] = match
+    conditions.append("passage_index MATCH :match")
+    return _select_ids(_INDEXED, conditions, values, "f.rowid DESC", limit)
+
+
+def _select_ids(
+    source: str, conditions: Sequence[str], values: Mapping[str, object], order: str, limit: int
+) -> PlainQuery:
+    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+    # No outside text is in the SQL: words are parameters.
+    sql = f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit"  # noqa: S608
+    return PlainQuery(sql, {**values, "limit": limit})
+
+
+def any_term_query(terms: Sequence[str]) -> str:
+    """Return the FTS5 query for passages with any of `terms` in them or in their neighbours."""
+    return f"{{own preceding following}} : ({' OR '.join(map(_quoted, terms))})" if terms else ""
+
+
+def match_expression(words: str, clauses: Clauses) -> str:
+    """Return the FTS5 query for `words` (a query or empty) within the clauses. An empty result means no condition.
+
+    Terms and tags contain only letters and digits, so FTS5 cannot mistake them for syntax.
+    """
+    wanted = [f"({words})"] if words else []
+    for alternatives in clauses:
+        either = [f"({' AND '.join(map(_quoted, sorted(needed)))})" for needed in alternatives if needed]
+        # A clause without alternatives matches nothing.
+        wanted.append(f"({{tags}} : ({' OR '.join(either) or _quoted(NOTHING_TAG)}))")
+    return " AND ".join(wanted)
+
+
+def _quoted(term: str) -> str:
+    return f'"{term}"'
+
+
+SQLITE_SQL = PlainSql(
+    cited_turns="""
+        SELECT f.id, t.id FROM json_each(:ids) found JOIN passages f ON f.id = found.value
+        JOIN passages t ON t.session_id = f.session_id AND t.kind = 'turn' AND t.start_seq = f.start_seq
+        WHERE f.kind = 'fact'
+    """,
+    fact_terms="""
+        SELECT f.session_id, f.start_seq, f.own FROM json_each(:turns) found
+        JOIN passages f ON f.session_id = found.value ->> 0 AND f.start_seq = found.value ->> 1
+        WHERE f.kind = 'fact'
+    """,
+    passages=f"""
+        SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq,
+        instr(p.tags, '{ARCHIVED_TAG}') > 0
+        FROM passages p LEFT JOIN corrections c
+        ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
+        WHERE p.id IN (SELECT value FROM json_each(:ids))
+    """,  # noqa: S608 - a constant
+    around="""
+        SELECT DISTINCT t.session_id, t.seq, t.kind, t.started_at, t.ended_at, t.parts, t.tombstone
+        FROM json_each(:ranges) found JOIN turns t ON t.session_id = found.value ->> 0
+        AND t.seq BETWEEN found.value ->> 1 AND found.value ->> 2
+    """,
+    turn_passages="""
+        SELECT p.id FROM passages p WHERE p.session_id = :session AND p.kind = 'turn'
+        AND p.start_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY p.start_seq
+    """,
+    first_speakers="""
+        SELECT seq, parts -> '$[0][0]' FROM turns WHERE session_id = :session AND NOT tombstone ORDER BY seq
+    """,
+    speakers="""
+        SELECT part.value -> 0 AS speaker_id, part.value -> 1 AS name FROM turns, json_each(turns.parts) AS part
+        WHERE turns.session_id = :session GROUP BY speaker_id, name ORDER BY min(turns.seq)
+    """,
+    count_terms=_count_terms,
+    search_words=_search_words,
+    search_newest=_search_newest,
+)

@@ -1,0 +1,6 @@
+"""The kind of the passages of facts (`bot.store.fact_passages`).
+
+They are only a way to a turn, so it is no `PassageKind` and nothing else sees it.
+"""
+
+KIND = "fact"

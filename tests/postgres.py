@@ -1,0 +1,168 @@
+"""A PostgreSQL server for tests: one for each test process, with a fresh database for each test.
+
+Debian's package `postgresql` has the programs (`make test` installs it). The server listens on a socket in its own
+folder alone, runs as a user without rights, flushes nothing, and ends with the test process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from pydantic import SecretStr
+
+USER = "roomtone"
+TEMPLATE = "roomtone_template"
+_PLACES = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
+# A crash may lose everything: it is a test's.
+_SETTINGS = {
+    "autovacuum": "off",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "listen_addresses": "''",
+    "max_connections": "60",
+    "max_wal_senders": "0",
+    "shared_buffers": "16MB",
+    "synchronous_commit": "off",
+    "wal_level": "minimal",
+}
+_START_S = 60
+_END_CONNECTIONS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
+
+
+class PostgresServer:
+    """A running server. `folder`: its data, log and socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._count = 0
+
+    def url(self, name: str) -> SecretStr:
+        """Return the URL of a database."""
+        return SecretStr(f"postgresql://{USER}@/{name}?host={self.folder}")
+
+    def create(self, *, template: str = "template1") -> str:
+        """Create a database and return its name."""
+        self._count += 1
+        name = f"test_{self._count}"
+        self._run(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+                sql.Identifier(name), sql.Identifier(template)
+            )
+        )
+        return name
+
+    def empty(self, name: str, *, like: str) -> bool:
+        """Empty the tables of a database, whoever is still connected. A tenth of the time that a new one takes.
+
+        Returns False if it has other tables than `like`, so that it must be made anew.
+        """
+        with self._connected() as connection:
+            connection.execute(_END_CONNECTIONS, [name])
+        tables = []
+        for database in (name, like):
+            with psycopg.connect(self.url(database).get_secret_value(), autocommit=True) as connection:
+                tables.append([table for (table,) in connection.execute(_TABLES)])
+        if tables[0] != tables[1]:
+            return False
+        names = sql.SQL(", ").join(map(sql.Identifier, sorted(set(tables[0]) - {"alembic_version"})))
+        with psycopg.connect(self.url(name).get_secret_value(), autocommit=True) as connection:
+            connection.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(names))
+            connection.execute("INSERT INTO search_marks (name, value) VALUES ('generation', 0), ('purged', 0)")
+        return True
+
+    def drop(self, name: str) -> None:
+        """Drop a database, whoever is still connected."""
+        self._run(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def rename(self, name: str, new: str) -> None:
+        """Rename a database."""
+        self._run(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(name), sql.Identifier(new)))
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a database of that name."""
+        with self._connected() as connection:
+            return connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
+
+    def stop(self, *, how: str = "immediate") -> None:
+        """Stop the server. `how`: pg_ctl's mode."""
+        _pg("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "stop")
+
+    def start(self) -> None:
+        """Start the server."""
+        options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+        options += f" -c unix_socket_directories={self.folder}"
+        log = self.folder / "log"
+        _pg(
+            "pg_ctl", "-D", str(self.folder / "data"), "-o", options, "-l", str(log), "-w", "-t", str(_START_S), "start"
+        )
+
+    def _run(self, statement: sql.Composed) -> None:
+        with self._connected() as connection:
+            connection.execute(statement)
+
+    def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.url("postgres").get_secret_value(), autocommit=True)
+
+
+@cache
+def running_server() -> PostgresServer:
+    """Return the server of this test process, started at the first call. It ends with the process."""
+    # Not in pytest's folder: the path of a socket may have only 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="rt-pg-"))
+    folder.chmod(0o755)
+    if os.getuid() == 0:
+        shutil.chown(folder, "nobody")
+    server = PostgresServer(folder)
+    atexit.register(_end, server)
+    _pg("initdb", "-D", str(folder / "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+    server.start()
+    return server
+
+
+def _end(server: PostgresServer) -> None:
+    with suppress(subprocess.SubprocessError):
+        server.stop()
+    shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def _pg(program: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [str(_binaries() / program), *arguments],
+        # The server must not keep the pipes of the tests open.
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=_START_S,
+        check=False,
+        # PostgreSQL refuses to run as root.
+        user="nobody" if os.getuid() == 0 else None,
+        group="nogroup" if os.getuid() == 0 else None,
+        extra_groups=[] if os.getuid() == 0 else None,
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+    )
+    if done.returncode:
+        pytest.fail(f"{program} failed ({done.returncode}): {done.stderr}", pytrace=False)
+
+
+@cache
+def _binaries() -> Path:
+    found = [
+        path for place in _PLACES for path in Path("/").glob(place.removeprefix("/")) if (path / "initdb").is_file()
+    ]
+    if not found:
+        pytest.fail("PostgreSQL is not here: `make test` installs it (Debian: apt install postgresql).", pytrace=False)
+    return max(found, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
