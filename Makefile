@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz setup models lint types browser prometheus clean
+.PHONY: run quick fast test fuzz setup models lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -48,7 +48,7 @@ AGAIN := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
-	@$(MAKE) --no-print-directory --jobs 2 setup browser prometheus lint types
+	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal" || \
 	    $(AGAIN) -m "not rehearsal"
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
@@ -84,6 +84,17 @@ prometheus: | browser
 	    apt-get update -qq && cd .cache/prometheus && apt-get download -qq prometheus && \
 	    dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
 	} || echo "No Prometheus is installed, so the board's test is skipped (Debian, Ubuntu: sudo apt install prometheus)." >&2
+
+# The store is tried on a real server too, which the tests start and end by themselves: Debian is to make and start none.
+# After the others, because apt-get works alone.
+postgresql: | browser prometheus
+	@ls /usr/lib/postgresql/*/bin/initdb /opt/homebrew/opt/postgresql*/bin/initdb /usr/local/opt/postgresql*/bin/initdb \
+	    2>/dev/null | grep -q . || { \
+	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && mkdir -p /etc/postgresql-common && \
+	    { [ -e /etc/postgresql-common/createcluster.conf ] || \
+	    echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf; } && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; \
+	} || { echo "The tests need PostgreSQL (Debian, Ubuntu: sudo apt install postgresql)." >&2; exit 1; }
 
 lint: $(SYNCED)
 	$(BIN)/ruff format --check $(SOURCES)

@@ -265,10 +265,18 @@ class StorageSettings(BaseModel):
         ),
     ] = Path("data")
 
+    # The URL of a PostgreSQL database, with its password: only ROOMTONE_DATABASE_URL sets it.
+    database_url: Annotated[SecretStr | None, Field(json_schema_extra={"internal": True})] = None
+
     @property
     def database_path(self) -> Path:
         """Return the file of the embedded database."""
         return self.data_dir / "roomtone.db"
+
+    @property
+    def database(self) -> Path | SecretStr:
+        """Return where the database is: the file, or the URL if there is one."""
+        return self.database_path if self.database_url is None else self.database_url
 
 
 LogLevel = Literal["debug", "info", "warning", "error"]

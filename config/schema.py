@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -48,7 +49,7 @@ class Settings(BaseModel):
     """All sections, in the order in which `default.toml` shows them: first what most operators set.
 
     Every field has a default. A field with `internal` in its schema is no setting: tests, rehearsals and benchmarks set
-    it through `load(overrides=…)`, and no file or variable does.
+    it through `load(overrides=…)`, and no file or variable does, except those of `WELL_KNOWN_VARIABLES`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -82,6 +83,8 @@ WELL_KNOWN_VARIABLES: dict[str, Key] = {
     "DISCORD_CLIENT_SECRET": ("discord", "client_secret"),
     "OPENAI_API_KEY": ("llm", "api_key"),
     "PUBLIC_URL": ("web", "public_url"),
+    # It holds a password, so it is no setting of the file.
+    "ROOMTONE_DATABASE_URL": ("storage", "database_url"),
 }
 
 
@@ -162,11 +165,15 @@ def is_section(key: Key) -> bool:
 
 
 def secrets_in(value: object) -> Iterator[str]:
-    """Yield every secret that is set in `value`, at any depth. These values must not appear in any log."""
+    """Yield every secret that is set in `value`, at any depth, and the password in each that is a URL.
+
+    These values must not appear in any log.
+    """
     match value:
         case SecretStr():
-            if value.get_secret_value():
-                yield value.get_secret_value()
+            if secret := value.get_secret_value():
+                yield secret
+                yield from _passwords_in(secret)
         case BaseModel():
             for name in type(value).model_fields:
                 yield from secrets_in(getattr(value, name))
@@ -178,6 +185,15 @@ def secrets_in(value: object) -> Iterator[str]:
                 yield from secrets_in(each)
         case _:
             pass
+
+
+def _passwords_in(secret: str) -> Iterator[str]:
+    try:
+        password = urlsplit(secret).password
+    except ValueError:
+        return
+    if password:
+        yield from dict.fromkeys((password, unquote(password)))
 
 
 def _mentions(annotation: Any, wanted: type) -> bool:

@@ -151,7 +151,7 @@ def read_variables(variables: Iterable[Variable]) -> SourceReading:
     retired = {variable_of(key): key for key in RETIRED}
     for name in sorted(by_name):
         variable = by_name[name]
-        if not name.startswith(VARIABLE_PREFIX) or name == CONFIG_VARIABLE:
+        if not name.startswith(VARIABLE_PREFIX) or name == CONFIG_VARIABLE or name in WELL_KNOWN_VARIABLES:
             continue
         setting = settings.get(name)
         if name in retired:

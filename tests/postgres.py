@@ -95,6 +95,15 @@ class PostgresServer:
         with self._connected() as connection:
             return connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
 
+    def bytes_of(self, place: SecretStr) -> bytes:
+        """Return all bytes in the files of a database, with what the server had only in memory."""
+        with psycopg.connect(place.get_secret_value(), autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+            row = connection.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchone()
+        assert row is not None, "the database is there"
+        folder = self.folder / "data" / "base" / str(row[0])
+        return b"".join(each.read_bytes() for each in sorted(folder.iterdir()) if each.is_file())
+
     def stop(self, *, how: str = "immediate") -> None:
         """Stop the server. `how`: pg_ctl's mode."""
         _pg("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "stop")

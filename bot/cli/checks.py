@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -25,13 +26,15 @@ from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
+from bot.store.dialects.open import describe_database
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 from voice.errors import OpusMissingError, RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
+
+    from pydantic import SecretStr
 
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpServerSettings
@@ -325,18 +328,21 @@ def check_user(*, root: bool) -> Finding:
     )
 
 
-def check_database(path: Path) -> Finding:
+def check_database(place: Path | SecretStr) -> Finding:
     """Check the database, if there is one already."""
     try:
-        if not _is_there(path):
+        if not isinstance(place, Path):
+            return Finding("database", Status.OK, describe_database(place))
+        if not _is_there(place):
             return Finding("database", Status.OK, "none yet; the first session makes it")
-        verify_database_file(path)
+        verify_database_file(place)
     except OSError as error:
-        return Finding("database", Status.MISSING, _unreadable_path(error, path), _RIGHTS)
+        assert isinstance(place, Path), "only files raise it"
+        return Finding("database", Status.MISSING, _unreadable_path(error, place), _RIGHTS)
     except StoreError as error:
         detail, _, remedy = str(error).partition(". ")
         return Finding("database", Status.MISSING, detail, remedy)
-    return Finding("database", Status.OK, f"{path} is whole")
+    return Finding("database", Status.OK, f"{place} is whole")
 
 
 def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Finding:

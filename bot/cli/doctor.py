@@ -86,7 +86,7 @@ def run_checks() -> list[Finding]:
         check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),
         check_data_dir(settings.storage),
         check_user(root=runs_as_root()),
-        check_database(settings.storage.database_path),
+        check_database(settings.storage.database),
         check_ports(),
         check_rehearsal(),
     ]

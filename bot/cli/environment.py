@@ -54,12 +54,12 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
     from bot.store.database import open_database
 
     storage = settings.storage
-    if not storage.database_path.is_file():
+    if storage.database_url is None and not storage.database_path.is_file():
         trial = storage.data_dir / TRIAL_FOLDER
         kept = f" The trial in {trial} has one: `roomtone --config {trial}` and the command." if trial.is_dir() else ""
         raise SetupError(
             f"There is no memory yet at {storage.database_path}: `roomtone run` creates it.{kept} If it is elsewhere, "
             "set storage.data_dir, or name its settings with --config."
         )
-    async with open_database(storage.database_path) as database:
+    async with open_database(storage.database, create=False) as database:
         yield database

@@ -11,7 +11,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.store.dialects.open import open_dialect
-from bot.store.migrations.upgrade import migrate
+from bot.store.migrations.upgrade import has_tables, migrate
+from bot.texts.text import Text
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -109,11 +111,13 @@ class Database:
 
 @asynccontextmanager
 async def open_database(
-    place: Path | SecretStr, *, synchronous: Synchronous = "full", busy_timeout_s: float = 5.0
+    place: Path | SecretStr, *, synchronous: Synchronous = "full", busy_timeout_s: float = 5.0, create: bool = True
 ) -> AsyncIterator[Database]:
     """Open the database at `place`, migrate it, yield it, and close it.
 
-    `place`: SQLite's file, which is created if need be, or the URL of a PostgreSQL database. `synchronous`: of SQLite.
+    `place`: SQLite's file, or the URL of a PostgreSQL database. `synchronous`: of SQLite. `create`: whether to make the
+    tables if there are none.
+
     Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, or was written by a newer Roomtone.
     """
     database = Database(
@@ -121,6 +125,10 @@ async def open_database(
     )
     try:
         async with database.writing() as connection:
+            if not create and not await has_tables(connection):
+                raise StoreError(
+                    Text("There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place)
+                )
             await migrate(connection)
         yield database
     finally:

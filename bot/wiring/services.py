@@ -101,7 +101,7 @@ async def open_stores(
 
     Raises `StoreError` if the database cannot be used.
     """
-    database = await stack.enter_async_context(open_database(settings.storage.database_path))
+    database = await stack.enter_async_context(open_database(settings.storage.database))
     servers = ServerSettingsBook(SqlServerSettings(database, clock))
     await servers.load()
     turns = SqlTurnStore(database, clock)

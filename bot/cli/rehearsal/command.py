@@ -119,7 +119,8 @@ def _prepared(wanted: RehearsalOptions) -> RehearsalOptions:
     if wanted.keep is None:
         return wanted
     prepare_trial(wanted.keep)
-    return replace(wanted, overrides={**wanted.overrides, "storage.data_dir": str(wanted.keep.absolute())})
+    kept = {"storage.data_dir": str(wanted.keep.absolute()), "storage.database_url": None}
+    return replace(wanted, overrides={**wanted.overrides, **kept})
 
 
 def _rehearse_written(path: Path, wanted: RehearsalOptions) -> bool:

@@ -105,6 +105,8 @@ class InProcessCompanion:
                 # Several bots may run on this machine.
                 "web.port": 0,
                 "storage.data_dir": self._folder.name,
+                # The operator's own memory stays as it is.
+                "storage.database_url": None,
                 **self._overrides,
             }
         )
@@ -170,7 +172,7 @@ class InProcessCompanion:
 async def _store_history(settings: Settings, setup: BotSetup) -> None:
     """Store the scenario's earlier turns as an open session of the voice channel."""
     clock = SystemClock()
-    async with open_database(settings.storage.database_path) as database:
+    async with open_database(settings.storage.database) as database:
         opened = await Sessions(database, clock).open(
             guild_id=setup.discord.guild_id, channel_id=setup.discord.voice_channel_id, resume_within_s=0.0
         )

@@ -55,7 +55,7 @@ async def serve_local_discord(
     async with AsyncExitStack() as stack:
         # The logs and the memory of a served Discord stay apart from those of the operator's own bot.
         folder = stack.enter_context(TemporaryDirectory(prefix="roomtone-serve-"))
-        overrides = {"storage.data_dir": folder, **overrides}
+        overrides = {"storage.data_dir": folder, "storage.database_url": None, **overrides}
         settings = load(overrides=overrides)
         console = stack.enter_context(null_console())
         stack.enter_context(logging_from_settings(settings, console=console))

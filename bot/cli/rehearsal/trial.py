@@ -69,7 +69,7 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> st
     clock = SystemClock()
     lines: list[dict[str, object]] = []
     said: list[str] = []
-    async with open_database(settings.storage.database_path) as database:
+    async with open_database(settings.storage.database) as database:
         turns = SqlTurnStore(database, clock)
         for session in reversed(await Sessions(database, clock).recent()):
             for turn in await turns.turns(session.id, Seq(0), Seq(session.turn_count)):

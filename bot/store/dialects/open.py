@@ -10,6 +10,8 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from pydantic import SecretStr
 
     from bot.store.dialects.port import Dialect
@@ -20,8 +22,22 @@ def open_dialect(place: Path | SecretStr, *, synchronous: Synchronous, busy_time
     """Return the dialect of a file or a URL. Raises `StoreError` if its library or its folder cannot be had."""
     if isinstance(place, Path):
         return SqliteDialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+    dialect: Dialect = _postgresql().PostgresDialect(place.get_secret_value(), busy_timeout_s=busy_timeout_s)
+    return dialect
+
+
+def describe_database(url: SecretStr) -> str:
+    """Look at a PostgreSQL database for `roomtone doctor`: what it is and what it holds.
+
+    Raises `StoreError` if it cannot be used, or was written by a newer Roomtone.
+    """
+    return str(_postgresql().describe(url.get_secret_value()))
+
+
+def _postgresql() -> ModuleType:
+    """Return the module that needs the optional library. Raises `StoreError` without that."""
     try:
-        from bot.store.dialects.postgresql import PostgresDialect
+        from bot.store.dialects import postgresql
     except ImportError as exc:
         raise StoreError(
             Text(
@@ -30,4 +46,4 @@ def open_dialect(place: Path | SecretStr, *, synchronous: Synchronous, busy_time
                 "the embedded database."
             )
         ) from exc
-    return PostgresDialect(place.get_secret_value(), busy_timeout_s=busy_timeout_s)
+    return postgresql

@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.dialects.reader import ThreadedReader
+from bot.store.migrations.upgrade import HEAD, too_new
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
@@ -61,6 +62,12 @@ _TABLES = (
     "passage_vectors",
     "sessions",
 )
+# How long `describe` waits for a lock.
+_CHECK_WAIT_S = 2.0
+_DESCRIBED = """
+    SELECT current_setting('server_version'), pg_database_size(current_database()),
+    to_regclass('alembic_version') IS NOT NULL
+"""
 # One lock for the tables that the search path names: a server's database may have several schemas with a bot each.
 _WRITE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('roomtone writes ' || current_schema(), 0))"
 # Snapshots that are older than the deletion: their transactions may still read what was deleted.
@@ -79,16 +86,7 @@ class PostgresDialect:
 
     def __init__(self, url: str, *, busy_timeout_s: float) -> None:
         """`url`: as libpq reads it, with the password. Raises `StoreError` if it is none."""
-        try:
-            self._options = _options(url, busy_timeout_s)
-        except psycopg.Error:
-            # `from None`: the message quotes parts of the URL.
-            raise StoreError(
-                Text(
-                    "ROOMTONE_DATABASE_URL is no address of a PostgreSQL database. It looks like this: "
-                    "postgresql://user:password@host:5432/name"
-                )
-            ) from None
+        self._options = _options(url, busy_timeout_s)
         self.place = place_of(url)
         engine = create_async_engine(
             "postgresql+psycopg://",
@@ -185,6 +183,24 @@ class ReconnectingConnection:
         return self._connection is not None and not self._connection.closed
 
 
+def describe(url: str) -> str:
+    """Return what the database is and how large, for `roomtone doctor`. Raises `StoreError`."""
+    try:
+        options = _options(url, _CHECK_WAIT_S)
+        with psycopg.connect(**{**options, "autocommit": True}) as connection:
+            row = connection.execute(_DESCRIBED).fetchone()
+            assert row is not None, "it selects one row"
+            server, size_bytes, is_made = row
+            found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if is_made else None
+    except PostgresDialect.failures as exc:
+        raise postgresql_failure(exc, "ROOMTONE_DATABASE_URL") from None
+    version = None if found is None else str(found[0])
+    if version is not None and version > HEAD:
+        raise too_new(version)
+    held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
+    return f"{place_of(url)}, PostgreSQL {server}, {held}"
+
+
 def place_of(url: str) -> str:
     """Return what sentences call the database of a URL: the URL without user, password and options."""
     parts = conninfo_to_dict(url)
@@ -193,13 +209,25 @@ def place_of(url: str) -> str:
 
 
 def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
-    """Return the options of a connection: those of the URL, and limits for everything that is waited for."""
+    """Return the options of a connection: those of the URL, and limits for everything that is waited for.
+
+    Raises `StoreError` if it is no URL.
+    """
     limits = {
         "statement_timeout": round((busy_timeout_s + _STATEMENT_TIMEOUT_S) * 1000),
         "lock_timeout": round(busy_timeout_s * 1000),
         "idle_in_transaction_session_timeout": round(_IDLE_TIMEOUT_S * 1000),
     }
-    own = conninfo_to_dict(url)
+    try:
+        own = conninfo_to_dict(url)
+    except psycopg.Error:
+        # `from None`: the message quotes parts of the URL.
+        raise StoreError(
+            Text(
+                "ROOMTONE_DATABASE_URL is no address of a PostgreSQL database. It looks like this: "
+                "postgresql://user:password@host:5432/name"
+            )
+        ) from None
     wanted = " ".join(f"-c {name}={value}" for name, value in limits.items())
     return {
         "application_name": "roomtone",

@@ -51,6 +51,11 @@ def _read_version(connection: Connection) -> str | None:
     return f"{number:04d}" if number else None
 
 
+async def has_tables(connection: AsyncConnection) -> bool:
+    """Return whether any version of Roomtone has made its tables in the database."""
+    return await connection.run_sync(_read_version) is not None
+
+
 def too_new(version: str) -> StoreError:
     return StoreError(
         f"The database is of version {version.lstrip('0')}, and this Roomtone knows only {HEAD.lstrip('0')}: a newer "

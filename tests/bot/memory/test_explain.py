@@ -205,7 +205,7 @@ async def test_what_is_gone_since_is_said(place: Place) -> None:
         assert record.seq_from is not None
         async with evening.database.writing() as connection:
             await connection.execute(
-                text("UPDATE turns SET parts = '[]', tombstone = 1 WHERE seq = :seq"), {"seq": record.seq_from}
+                text("UPDATE turns SET parts = '[]', tombstone = TRUE WHERE seq = :seq"), {"seq": record.seq_from}
             )
             for table in ("person_facts", "notes", "prompts"):
                 await connection.execute(text(f"DELETE FROM {table}"))

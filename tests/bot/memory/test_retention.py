@@ -179,13 +179,13 @@ async def test_it_works_at_the_start_and_daily(place: Place, monkeypatch: pytest
     fails = {1: True}
     days: list[float] = []
 
-    async def checkpoint(_database: Database) -> bool:
+    async def wipe(_database: Database) -> bool:
         days.append(clock.monotonic())
         if fails.pop(len(days), False):
             raise StoreError("The disk is full.")
         return True
 
-    monkeypatch.setattr(Database, "checkpoint", checkpoint)
+    monkeypatch.setattr(Database, "wipe", wipe)
     async with (
         open_database(place) as database,
         Retention(database, TierSettings(), clock=clock).running(),

@@ -56,7 +56,7 @@ async def open_written_services(
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     async with AsyncExitStack() as stack:
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
-        storage = parts.storage.model_copy(update={"data_dir": folder})
+        storage = parts.storage.model_copy(update={"data_dir": folder, "database_url": None})
         parts = replace(parts, storage=storage)
         stores = await open_stores(stack, parts, clock)
         database, store, accesses = stores.database, stores.turns, stores.accesses

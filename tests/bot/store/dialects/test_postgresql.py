@@ -1,0 +1,261 @@
+"""What only PostgreSQL has: its URL and sentences, its schema, its locks between processes, and how deleted rows go."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import create_engine, inspect
+
+from bot.cli.checks import Status, check_database
+from bot.store.database import Database, open_database
+from bot.store.dialects.postgresql import place_of
+from bot.store.dialects.postgresql_failures import postgresql_failure
+from bot.store.forgetting import SpeechForgetter
+from bot.store.migrations import postgresql
+from bot.store.migrations.upgrade import HEAD
+from bot.store.tables import metadata
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.compaction.turn_store_contract import fill, landing, turn
+from tests.fakes.clock import FakeClock
+from tests.postgres import running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.postgres
+EVENING = SessionId("evening")
+PASSWORD = "opensesame-17"
+
+
+@pytest.fixture
+def empty_place() -> Iterator[SecretStr]:
+    """A database without tables."""
+    server = running_server()
+    name = server.create()
+    yield server.url(name)
+    server.drop(name)
+
+
+def run(place: SecretStr, statement: str) -> None:
+    """Run a statement as another program would."""
+    with psycopg.connect(place.get_secret_value(), autocommit=True) as connection:
+        connection.execute(statement)
+
+
+@pytest.mark.asyncio
+async def test_its_first_step_makes_the_tables_the_code_asks(empty_place: SecretStr) -> None:
+    """The frozen statements create the tables, columns, keys and indexes that `metadata` describes."""
+    async with open_database(empty_place):
+        pass
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(empty_place.get_secret_value()))
+    with closing(engine.connect()) as connection:
+        seen = inspect(connection)
+        assert set(seen.get_table_names()) == {*metadata.tables, "alembic_version"}
+        for table in metadata.sorted_tables:
+            columns = {each["name"]: each for each in seen.get_columns(table.name)}
+            extra = {"words"} if table.name == "passages" else set()
+            assert set(columns) == {*table.columns.keys(), *extra}
+            for column in table.columns:
+                assert columns[column.name]["nullable"] == column.nullable, column
+                wanted = column.type.dialect_impl(engine.dialect)
+                assert columns[column.name]["type"]._type_affinity is wanted._type_affinity, column
+            assert seen.get_pk_constraint(table.name)["constrained_columns"] == table.primary_key.columns.keys()
+            found = {str(each["name"]): each["column_names"] for each in seen.get_indexes(table.name)}
+            found.pop("passages_by_words", None)
+            assert found == {str(each.name): each.columns.keys() for each in table.indexes}
+            keys = {tuple(each["constrained_columns"]) for each in seen.get_foreign_keys(table.name)}
+            assert keys == {tuple(each.column_keys) for each in table.foreign_key_constraints}
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == HEAD
+    engine.dispose()
+
+
+def test_its_first_step_is_frozen() -> None:
+    """No statement has changed by a single character."""
+    assert hashlib.sha256("\0".join(postgresql.STATEMENTS).encode()).hexdigest()[:16] == "53a43c083eab77ca"
+
+
+@pytest.mark.asyncio
+async def test_a_newer_database_is_left_alone(postgres_place: SecretStr) -> None:
+    """A database of a later version is refused with a plain sentence, by the bot and by doctor."""
+    run(postgres_place, "UPDATE alembic_version SET version_num = '0099'")
+    try:
+        with pytest.raises(StoreError, match=r"^The database is of version 99, and this Roomtone knows only"):
+            async with open_database(postgres_place):
+                pass
+        assert check_database(postgres_place).status is Status.MISSING
+    finally:
+        run(postgres_place, f"UPDATE alembic_version SET version_num = '{HEAD}'")
+    assert "PostgreSQL 1" in check_database(postgres_place).detail
+
+
+@pytest.mark.asyncio
+async def test_a_command_makes_no_tables(empty_place: SecretStr) -> None:
+    """A command that only looks at the memory says that there is none, and leaves the database as it is."""
+    with pytest.raises(StoreError, match="There is no memory yet in postgresql://"):
+        async with open_database(empty_place, create=False):
+            pass
+    assert "no memory in it yet" in check_database(empty_place).detail
+
+
+@pytest.mark.asyncio
+async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a statement of the first step fails, nothing is made, and the next start makes all of it."""
+    monkeypatch.setattr(postgresql, "STATEMENTS", (*postgresql.STATEMENTS, "ALTER TABLE absent ADD COLUMN x BIGINT"))
+    with pytest.raises(StoreError, match='relation "absent" does not exist'):
+        async with open_database(empty_place):
+            pass
+    with psycopg.connect(empty_place.get_secret_value()) as connection:
+        assert connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").fetchone() is None
+    monkeypatch.undo()
+    async with open_database(empty_place) as first, open_database(empty_place) as second:
+        await fill(SqlTurnStore(first, FakeClock()), 3)
+        assert (await SqlTurnStore(second, FakeClock()).load(EVENING)).total_turns == 3
+
+
+@pytest.mark.asyncio
+async def test_one_process_writes_at_a_time(postgres_place: SecretStr) -> None:
+    """Of rival landings through two open databases, each of ten rounds has one winner, and no turn is lost."""
+    async with open_database(postgres_place) as mine, open_database(postgres_place) as theirs:
+        stores = [SqlTurnStore(each, FakeClock()) for each in (mine, theirs)]
+        await fill(stores[0], 120)
+        for number in range(10):
+            rivals = [store.land(landing(number * 10, number * 10 + 10, revision=number)) for store in stores]
+            assert sorted(await asyncio.gather(*rivals)) == [False, True]
+        await asyncio.gather(*(stores[seq % 2].append_turn(EVENING, turn(seq)) for seq in range(120, 160)))
+        memory = await stores[1].load(EVENING)
+        assert (memory.total_turns, memory.state.cursor, memory.state.revision) == (160, 100, 10)
+
+
+@pytest.mark.asyncio
+async def test_a_lock_that_is_held_is_told(postgres_place: SecretStr) -> None:
+    """While another process writes, a write fails after the time for locks, and reading goes on."""
+    async with open_database(postgres_place) as other, open_database(postgres_place, busy_timeout_s=0.05) as database:
+        store = SqlTurnStore(database, FakeClock())
+        async with other.writing():
+            with pytest.raises(StoreError, match="is locked: another process is writing to it"):
+                await store.append_turn(EVENING, turn(0))
+            assert (await store.load(EVENING)).total_turns == 0
+        await store.append_turn(EVENING, turn(0))
+
+
+@pytest.mark.asyncio
+async def test_a_restarted_server_is_found_again(postgres_place: SecretStr) -> None:
+    """When the server is away a turn is refused with a plain sentence; when it is back the same turn is stored, and
+    threads read again.
+    """
+    server = running_server()
+    async with open_database(postgres_place) as database:
+        store = SqlTurnStore(database, FakeClock())
+        await fill(store, 3)
+        assert await database.rows("SELECT count(*) FROM turns") == [(3,)]
+        await asyncio.to_thread(server.stop, how="fast")
+        try:
+            for wanted in (store.append_turn(EVENING, turn(3)), database.rows("SELECT 1")):
+                with pytest.raises(StoreError, match=r"(is away|cannot be reached)[.:].*(Look at both|Check)"):
+                    await wanted
+        finally:
+            await asyncio.to_thread(server.start)
+        await store.append_turn(EVENING, turn(3))
+        assert await database.rows("SELECT count(*) FROM turns") == [(4,)]
+
+
+def test_an_absent_server_is_told_in_time() -> None:
+    """An address where nothing listens is an error at once; the sentence has neither user nor password."""
+    url = SecretStr(f"postgresql://me:{PASSWORD}@127.0.0.1:1/rooms")
+    begun = time.monotonic()
+    found = check_database(url)
+    assert time.monotonic() - begun < 10.0
+    assert found.status is Status.MISSING
+    assert "cannot be reached" in found.detail
+    assert PASSWORD not in f"{found}"
+
+
+@pytest.mark.parametrize("url", [f"mysql://me:{PASSWORD}@x/y", f"postgresql://me:{PASSWORD}@h/d?odd=1", "rooms"])
+def test_what_is_no_url_is_told_without_it(url: str) -> None:
+    """Anything else than a URL of PostgreSQL is refused with an example, and is not quoted."""
+    found = check_database(SecretStr(url))
+    assert found.detail == "ROOMTONE_DATABASE_URL is no address of a PostgreSQL database"
+    assert "postgresql://user:password@host:5432/name" in found.remedy
+    assert PASSWORD not in f"{found}"
+
+
+def test_a_place_has_no_secret() -> None:
+    """What sentences call a database has its host and name alone."""
+    assert place_of(f"postgresql://me:{PASSWORD}@db.example:5433/rooms?sslmode=require") == (
+        "postgresql://db.example:5433/rooms"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (psycopg.errors.DiskFull("x"), "is full"),
+        (psycopg.errors.ReadOnlySqlTransaction("x"), "read-only"),
+        (psycopg.errors.TooManyConnections("x"), "no further connection"),
+        (psycopg.errors.QueryCanceled("x"), "did not answer in time"),
+        (psycopg.errors.InsufficientPrivilege("x"), "Make it the owner"),
+        (psycopg.errors.InvalidPassword("x"), "refuses the user or password"),
+        (psycopg.errors.AdminShutdown("x"), "is away"),
+        (psycopg.errors.DataCorrupted("x"), "is damaged"),
+        (psycopg.errors.DeadlockDetected("x"), "is locked"),
+        (psycopg.OperationalError('FATAL:  password authentication failed for user "me"'), "refuses the user"),
+        (psycopg.OperationalError('FATAL:  database "rooms" does not exist'), "CREATE DATABASE"),
+        (TimeoutError(), "did not answer in time"),
+        (psycopg.errors.NotNullViolation("Failing row contains (what Ada said)"), r"refused a request \(NotNull"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_each_error_has_its_sentence(error: BaseException, said: str) -> None:
+    """The sentence of an error has the cause and the remedy, and nothing that people said."""
+    told = str(postgresql_failure(error, "postgresql://h/rooms"))
+    assert re.search(said, told)
+    assert "postgresql://h/rooms" in told
+    assert "Ada" not in told
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: SecretStr) -> None:
+    """After a person was forgotten, no file of the database has a byte of their words, and others' words are there."""
+    server = running_server()
+    async with open_database(postgres_place) as database:
+        clock = FakeClock()
+        store = SqlTurnStore(database, clock)
+        for seq in range(40):
+            words = "quetzalcoatl sleeps" if seq % 2 else "the lighthouse is closed"
+            part = TurnPart(str(seq % 2), "Ada" if seq % 2 else "Bob", f"{words} {seq}")
+            await store.append_turn(EVENING, Turn(Seq(seq), TurnKind.SPEECH, float(seq), seq + 0.5, (part,)))
+        assert b"quetzalcoatl" in server.bytes_of(postgres_place)
+        forgetter = SpeechForgetter(database, clock)
+        (ada,) = await forgetter.find("1")
+        assert (await forgetter.forget(ada)).wiped
+    held = server.bytes_of(postgres_place)
+    assert b"lighthouse" in held
+    assert b"quetzalcoatl" not in held
+
+
+@pytest.mark.asyncio
+async def test_a_reader_keeps_deleted_rows_and_that_is_told(postgres_place: SecretStr) -> None:
+    """While another program reads an older state, its rows cannot go: the wipe says so, and the next one is whole."""
+    async with open_database(postgres_place) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 10)
+        with psycopg.connect(postgres_place.get_secret_value()) as reader:
+            reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            reader.execute("SELECT count(*) FROM search_marks")
+            await _delete_turns(database)
+            assert not await database.wipe()
+        assert await database.wipe()
+
+
+async def _delete_turns(database: Database) -> None:
+    async with database.writing() as connection:
+        await connection.exec_driver_sql("DELETE FROM turns")
