@@ -38,7 +38,7 @@ _MAX_ANSWER_BYTES: Final = 64_000
 _API_BASE: Final = "https://discord.com/api/v10"
 _AUTHORIZE_URL: Final = "https://discord.com/oauth2/authorize"
 _SCOPE: Final = "identify"
-_AGAIN: Final = "This login is not valid any more. Begin again, in this browser."
+_AGAIN: Final = Text("This login is not valid any more. Begin again, in this browser.")
 
 
 @dataclass(frozen=True, slots=True)

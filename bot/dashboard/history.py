@@ -15,6 +15,7 @@ from bot.dashboard.visible import WITHHELD, SpeechFilter
 from bot.memory.explain import Explainer
 from bot.memory.prompt_records import records_of, reply_records
 from bot.store.history import SessionHistory
+from bot.texts.text import Text
 from compaction.context.record import CallRecord, ContextRecord
 from compaction.model import Seq
 from compaction.payload import PartKind
@@ -103,7 +104,8 @@ class StoredHistory:
             "session": stored.id,
             "total": stored.turn_count,
             "turns": [turn_json(visible.turn(turn)) for turn in found],
-            "summary": (await self._history.summary(stored.id) or "") if shown else WITHHELD,
+            "summary": (await self._history.summary(stored.id) or "") if shown else "",
+            "hidden": None if shown else WITHHELD,
             "notes": await self.notes_json(stored.id, visible),
             **await self.folds_json(stored.id, visible, stored.turn_count),
         }
@@ -204,20 +206,21 @@ def _call_json(call: ExplainedCall, visible: SpeechFilter) -> Json:
         "exact": call.exact,
         "same": sum(message.is_part for message in call.messages),
         "others": [
-            WITHHELD if visible.withheld else _message_text(message.text)
+            {"told": True, "text": WITHHELD} if visible.withheld else _message_json(message.text)
             for message in call.messages
             if not message.is_part
         ],
     }
 
 
-def _message_text(text: str | None) -> str:
+def _message_json(text: str | None) -> Json:
+    """Return one message. `told`: the text is ours and about the message."""
     if text is None:
-        return "Not stored any more."
+        return {"told": True, "text": Text("Not stored any more.")}
     try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=1)
+        return {"told": False, "text": json.dumps(json.loads(text), ensure_ascii=False, indent=1)}
     except ValueError:
-        return text
+        return {"told": False, "text": text}
 
 
 def _sources_json(explained: Explanation, visible: SpeechFilter) -> list[Json]:

@@ -19,6 +19,7 @@ import structlog
 from bot import events
 from bot.dashboard.live_room import LiveRoom
 from bot.dashboard.messages import server_sent_event
+from bot.texts.catalogue import ENGLISH
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -44,23 +45,30 @@ LOOK_EVERY_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LiveEvent:
-    """One event for the pages that may see the channel. `text`: as it is sent."""
+    """One event for the pages that may see the channel. `mark`: its id for them."""
 
     number: int
+    mark: str
     session_id: SessionId
     guild_id: int
     channel_id: int
-    text: str
+    kind: str
+    data: Json
+
+    def text(self, language: str) -> str:
+        """Return the event as it is sent to a page in that language."""
+        return server_sent_event(self.mark, self.kind, self.data, language)
 
 
 class Follower:
     """One page's events. Implements `bot.web.dashboard_port.LiveFeed`.
 
-    `access`: returns what its viewer may see now.
+    `access`: returns what its viewer may see now. `language`: the page's.
     """
 
-    def __init__(self, access: Callable[[], Awaitable[Access]]) -> None:
+    def __init__(self, access: Callable[[], Awaitable[Access]], language: str) -> None:
         self._access = access
+        self._language = language
         self._waiting: deque[LiveEvent | str] = deque()
         self._added = asyncio.Event()
         self._over = False
@@ -84,7 +92,7 @@ class Follower:
                 if isinstance(event, str):
                     return event
                 if access.sees(event.guild_id, event.channel_id):
-                    return event.text
+                    return event.text(self._language)
             if self._over:
                 return None
             self._added.clear()
@@ -193,12 +201,14 @@ class LiveRooms:
         return [room for room in self._rooms.values() if access.sees(room.place.guild_id, room.place.channel_id)]
 
     @contextmanager
-    def follow(self, access: Callable[[], Awaitable[Access]], last_event_id: str) -> Iterator[Follower]:
+    def follow(
+        self, access: Callable[[], Awaitable[Access]], last_event_id: str, *, language: str = ENGLISH
+    ) -> Iterator[Follower]:
         """Follow what happens from `last_event_id` on. `access`: returns what the page's viewer may see now."""
-        follower = Follower(access)
+        follower = Follower(access, language)
         missed = self._since(last_event_id)
         if missed is None:
-            follower.add(server_sent_event(self.mark, "again", {}))
+            follower.add(server_sent_event(self.mark, "again", {}, language))
         else:
             # Makes the page's connection known as open.
             follower.add("retry: 2000\n\n")
@@ -229,8 +239,8 @@ class LiveRooms:
 
     def _publish(self, room: LiveRoom, kind: str, data: Json) -> None:
         self._count += 1
-        text = server_sent_event(self.mark, kind, data)
-        event = LiveEvent(self._count, room.session_id, room.place.guild_id, room.place.channel_id, text)
+        place = room.place
+        event = LiveEvent(self._count, self.mark, room.session_id, place.guild_id, place.channel_id, kind, data)
         self._kept.append(event)
         for follower in self._followers:
             follower.add(event)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from bot import events
 from bot.dashboard.messages import note_json, turn_json
+from bot.dropped_sounds import reasons_text
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -106,7 +108,7 @@ class LiveRoom:
         match event:
             case events.SpeechDropped():
                 self._dropped[event.reason] += 1
-                self._tell("dropped", {"id": event.utterance_id, "dropped": dict(self._dropped)})
+                self._tell("dropped", {"id": event.utterance_id, "dropped": reasons_text(self._dropped)})
             case events.ContextBuilt():
                 tokens: Counter[str] = Counter()
                 for part in event.parts:
@@ -128,7 +130,7 @@ class LiveRoom:
                     }
                 )
             case events.CompactionFailed():
-                self._add_problem("memory", event.reason)
+                self._add_problem("memory", Text("A fold failed, and will be tried again."))
             case events.Problem():
                 self._add_problem(event.where, event.sentence)
             case _:
@@ -192,7 +194,7 @@ class LiveRoom:
             },
             "folds": list(self._folds),
             "problems": list(self._problems),
-            "dropped": dict(self._dropped),
+            "dropped": reasons_text(self._dropped),
         }
 
     def memory_json(self) -> Json:
@@ -232,7 +234,7 @@ class LiveRoom:
         self._publish(self, kind, {"session": self.session_id, **data})
 
     def _name(self, user_id: int) -> str:
-        return next((person.name for person in self.place.members() if person.id == user_id), "Somebody")
+        return next((person.name for person in self.place.members() if person.id == user_id), Text("Somebody"))
 
     def _tell_cost(self, now: float) -> None:
         """Tell the pages what the last hour has cost if it has changed; keep a sample for the chart each minute."""
@@ -255,7 +257,7 @@ class LiveRoom:
             "spoken_s": round(cost.spoken_s, 1),
         }
 
-    def _add_problem(self, where: str, sentence: str) -> None:
+    def _add_problem(self, where: str, sentence: Text) -> None:
         self._problems.append({"at": self._clock.now(), "where": where, "sentence": sentence})
         self._tell("problem", {"problem": self._problems[-1]})
 

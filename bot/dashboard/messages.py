@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from bot.texts.text import all_in_language
+
 if TYPE_CHECKING:
     from bot.web.dashboard_port import Json
     from compaction.model import Chapter, Note, Segment, Turn
@@ -50,6 +52,6 @@ def chapter_json(chapter: Chapter) -> Json:
     return {"start": chapter.start, "end": chapter.end, "level": chapter.level}
 
 
-def server_sent_event(number: str, kind: str, data: Json) -> str:
-    """Return one event as the page receives it. JSON has no line breaks of its own."""
-    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
+def server_sent_event(number: str, kind: str, data: Json, language: str) -> str:
+    """Return one event as a page in that language receives it. JSON has no line breaks of its own."""
+    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(all_in_language(data, language))}\n\n"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory
 from bot.dashboard.history import HITS, hit_json
 from bot.dashboard.messages import turn_json
+from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from bot.web.dashboard_port import LoginRefusedError, LoginStart, NotShownError
 from compaction.memory.passage import Scope
@@ -143,9 +144,11 @@ class DashboardService:
             "notes": await history.notes_json(room.session_id, visible),
         }
 
-    def follow(self, viewer: Viewer, last_event_id: str) -> AbstractContextManager[LiveFeed]:
+    def follow(
+        self, viewer: Viewer, last_event_id: str, *, language: str = ENGLISH
+    ) -> AbstractContextManager[LiveFeed]:
         """See `Dashboard.follow`."""
-        return self.live.follow(lambda: self._access(viewer), last_event_id)
+        return self.live.follow(lambda: self._access(viewer), last_event_id, language=language)
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 

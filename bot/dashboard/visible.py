@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bot.texts.text import Text
 from compaction.model import TurnKind
 from compaction.payload import PartKind
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.payload import PayloadPart
 
-WITHHELD = "Not shown: somebody whose words may be in it has opted out."
+WITHHELD = Text("Not shown: somebody whose words may be in it has opted out.")
 
 
 @dataclass(frozen=True, slots=True)

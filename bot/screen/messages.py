@@ -43,15 +43,15 @@ TOO_MANY = Text("As many screens are shared here as may be. Ask somebody to stop
 
 # Shown on the page to the person who shared.
 END_MESSAGES = {
-    ShareEnd.STOPPED: "You stopped sharing.",
-    ShareEnd.COMMAND: "Sharing was ended with /watch stop.",
-    ShareEnd.LEFT: "You left the voice channel.",
-    ShareEnd.LOST: "The connection was lost for too long.",
-    ShareEnd.SUPERSEDED: "You share from another page now.",
-    ShareEnd.CLOSED: "The bot has left the voice channel.",
-    ShareEnd.MISBEHAVED: "This page sent data that is not a picture of a screen.",
-    ShareEnd.BROKEN: "Something in the bot broke.",
-    ShareEnd.OPTED_OUT: "You asked the bot not to hear you, so it does not see your screen either.",
+    ShareEnd.STOPPED: Text("You stopped sharing."),
+    ShareEnd.COMMAND: Text("Sharing was ended with /watch stop."),
+    ShareEnd.LEFT: Text("You left the voice channel."),
+    ShareEnd.LOST: Text("The connection was lost for too long."),
+    ShareEnd.SUPERSEDED: Text("You share from another page now."),
+    ShareEnd.CLOSED: Text("The bot has left the voice channel."),
+    ShareEnd.MISBEHAVED: Text("This page sent data that is not a picture of a screen."),
+    ShareEnd.BROKEN: Text("Something in the bot broke."),
+    ShareEnd.OPTED_OUT: Text("You asked the bot not to hear you, so it does not see your screen either."),
 }
 
 

@@ -191,12 +191,16 @@ class ModelWithOcrFallback(OcrOnlyReaders):
         return may
 
 
-def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> str:
+def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> Text:
     """Return a plain sentence, for the person who shares, about who sees the pictures."""
     if not screen.model:
-        return "By the bot alone, on its own machine: it reads the text. Pictures go nowhere else."
+        return Text("By the bot alone, on its own machine: it reads the text. Pictures go nowhere else.")
     where = urlsplit(screen.base_url or llm.base_url).hostname or "OpenAI"
-    return f"By the vision model {screen.model} at {where}, which is sent pictures now and then and describes them."
+    return Text(
+        "By the vision model {model} at {where}, which is sent pictures now and then and describes them.",
+        model=screen.model,
+        where=where,
+    )
 
 
 @asynccontextmanager

@@ -66,7 +66,7 @@ class Screens:
     """The shared screens of one process. `reading`: who sees the pictures, a plain sentence. Not thread-safe."""
 
     def __init__(
-        self, settings: ScreenSettings, readers: ScreenReaders, *, clock: Clock, bot_name: str, reading: str
+        self, settings: ScreenSettings, readers: ScreenReaders, *, clock: Clock, bot_name: str, reading: Text
     ) -> None:
         self._settings = settings
         self._readers = readers

@@ -8,6 +8,7 @@ new string of a `Text` (an f-string, `+`) makes English of it: use `joined`, and
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from bot.texts.catalogue import ENGLISH, Catalogue, catalogue
@@ -15,7 +16,7 @@ from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 
 class Text(str):
@@ -81,6 +82,19 @@ def in_language(text: str, language: str) -> str:
     except (LookupError, ValueError):
         # A line of a language's file with other placeholders than the English one. A test finds those in ours.
         return str(text)
+
+
+def all_in_language(value: object, language: str) -> object:
+    """Return what is made of mappings and sequences, as JSON is, with every text in it in a language."""
+    match value:
+        case str():
+            return in_language(value, language)
+        case Mapping():
+            return {key: all_in_language(each, language) for key, each in value.items()}
+        case list() | tuple():
+            return [all_in_language(each, language) for each in value]
+        case _:
+            return value
 
 
 def _filled(template: str, values: Mapping[str, object], known: Catalogue, language: str) -> str:

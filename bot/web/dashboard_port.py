@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bot.errors import BotError
+from bot.texts.catalogue import ENGLISH
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -46,7 +47,10 @@ class LiveFeed(Protocol):
 
 
 class Dashboard(Protocol):
-    """What the dashboard shows. Every method that reads raises `NotShownError` and `StoreError`."""
+    """What the dashboard shows. Every method that reads raises `NotShownError` and `StoreError`.
+
+    What is returned may have `Text`s in it, which the page gets in its language.
+    """
 
     @property
     def discord_login(self) -> bool:
@@ -64,8 +68,12 @@ class Dashboard(Protocol):
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """Return everything that the page shows of one open room."""
 
-    def follow(self, viewer: Viewer, last_event_id: str) -> AbstractContextManager[LiveFeed]:
-        """Follow the open rooms. `last_event_id`: the last event that the page got, or empty."""
+    def follow(
+        self, viewer: Viewer, last_event_id: str, *, language: str = ENGLISH
+    ) -> AbstractContextManager[LiveFeed]:
+        """Follow the open rooms. `last_event_id`: the last event that the page got, or empty. `language`: that of the
+        page.
+        """
 
     async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
         """Return stored sessions, latest first. `before`: only those that began earlier, in UTC epoch seconds."""

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import web
 
-from bot.texts.text import Text
+from bot.texts.text import Text, all_in_language, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import LoginRefusedError, NotShownError
+from bot.web.page_language import page_language
 from bot.web.refusals import WebRefusal
 from compaction.errors import StoreError
 
@@ -42,6 +43,7 @@ FILES: Final = {
     "/dashboard/history.js": ("dashboard_history.js", "text/javascript"),
 }
 
+LINK_USED: Final = Text("This login link has been used already, or the bot was started again since.")
 _COOKIE: Final = "roomtone-dashboard"
 # Only while a browser is at Discord.
 _PROOF_COOKIE: Final = "roomtone-login"
@@ -112,17 +114,17 @@ class DashboardRoutes:
         viewer = self._viewer(request)
         if viewer is None:
             # No error: a browser writes those into its console.
-            return _json({"discord": self._dashboard.discord_login})
-        return _json({"name": viewer.name, "operator": viewer.is_operator})
+            return _json(request, {"discord": self._dashboard.discord_login})
+        return _json(request, {"name": viewer.name, "operator": viewer.is_operator})
 
     async def _log_in(self, request: web.Request) -> web.Response:
         body = await self._body(request)
         cookie = self._logins.redeem(str(body.get("token", "")))
         if cookie is None:
             self._count("login_link")
-            return _json({"error": "This login link has been used already, or the bot was started again since."}, 403)
+            return _json(request, {"error": LINK_USED}, 403)
         log.info("dashboard_login", how="link")
-        return self._logged_in(cookie)
+        return self._logged_in(request, cookie)
 
     async def _begin_discord(self, request: web.Request) -> web.Response:
         await self._body(request)
@@ -130,8 +132,8 @@ class DashboardRoutes:
             # One of our own addresses, as `_body` has checked: the one with the browser's cookies.
             begun = self._dashboard.start_login(f"{request.headers['Origin']}{LOGIN_PATH}")
         except LoginRefusedError as error:
-            return _json({"error": str(error)}, 403)
-        response = _json({"url": begun.url})
+            return _json(request, {"error": sentence_of(error)}, 403)
+        response = _json(request, {"url": begun.url})
         self._set_cookie(response, _PROOF_COOKIE, begun.proof, max_age=_PROOF_S)
         return response
 
@@ -148,23 +150,23 @@ class DashboardRoutes:
                 viewer = await self._dashboard.finish_login(proof, state, code)
         except LoginRefusedError as error:
             self._count("discord_login")
-            return _json({"error": str(error)}, 403)
+            return _json(request, {"error": sentence_of(error)}, 403)
         except TimeoutError:
-            return _json({"error": "Discord did not answer in time. Try again."}, 503)
+            return _json(request, {"error": Text("Discord did not answer in time. Try again.")}, 503)
         log.info("dashboard_login", how="discord", user_id=viewer.user_id)
-        response = self._logged_in(self._logins.log_in(viewer))
+        response = self._logged_in(request, self._logins.log_in(viewer))
         response.del_cookie(_PROOF_COOKIE, path="/")
         return response
 
     async def _log_out(self, request: web.Request) -> web.Response:
         await self._body(request)
         self._logins.log_out(request.cookies.get(_COOKIE))
-        response = _json({})
+        response = _json(request, {})
         response.del_cookie(_COOKIE, path="/")
         return response
 
-    def _logged_in(self, cookie: str) -> web.Response:
-        response = _json({})
+    def _logged_in(self, request: web.Request, cookie: str) -> web.Response:
+        response = _json(request, {})
         self._set_cookie(response, _COOKIE, cookie, max_age=None)
         return response
 
@@ -199,16 +201,18 @@ class DashboardRoutes:
         async def handle(request: web.Request) -> web.Response:
             viewer = self._viewer(request)
             if viewer is None:
-                return _json({"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
+                return _json(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
             try:
                 async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reading:
-                    return _json(await read(viewer, request))
+                    return _json(request, await read(viewer, request))
             except NotShownError as error:
-                return _json({"error": str(error)}, HTTPStatus.NOT_FOUND)
+                return _json(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
             except StoreError as error:
-                return _json({"error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
+                return _json(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
             except TimeoutError:
-                return _json({"error": "Reading this took too long. Try again."}, HTTPStatus.SERVICE_UNAVAILABLE)
+                return _json(
+                    request, {"error": Text("Reading this took too long. Try again.")}, HTTPStatus.SERVICE_UNAVAILABLE
+                )
 
         return handle
 
@@ -243,13 +247,13 @@ class DashboardRoutes:
         cookie = request.cookies.get(_COOKIE, "")
         viewer = self._viewer(request)
         if viewer is None:
-            return _json({"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
+            return _json(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
         client = self._client(request)
         of_login = sum(other == cookie for other in self._feeds.values())
         full = len(self._feeds) >= MAX_FEEDS or of_login >= MAX_FEEDS_OF_ONE_LOGIN or not self._pages.has_room(client)
         if full:
             self._count(WebRefusal.CROWDED)
-            return _json({"error": "Too many pages are open. Close one and load this page again."}, 429)
+            return _json(request, {"error": Text("Too many pages are open. Close one and load this page again.")}, 429)
         connection, task = request.protocol, asyncio.current_task()
         assert isinstance(connection, WebConnection), "made by the server"
         assert task is not None, "in a request's task"
@@ -263,7 +267,9 @@ class DashboardRoutes:
             await response.prepare(request)
             # Known to be somebody, so that it does not make room for a stranger's connection.
             self._pages.admitted(connection, f"dashboard {id(task)}")
-            with self._dashboard.follow(viewer, request.headers.get("Last-Event-ID", "")) as feed:
+            with self._dashboard.follow(
+                viewer, request.headers.get("Last-Event-ID", ""), language=page_language(request)
+            ) as feed:
                 connection.when_lost(feed.end)
                 await self._send_events(response, feed, viewer, cookie)
             return response
@@ -288,8 +294,8 @@ class DashboardRoutes:
                 return
 
 
-def _json(body: Json, status: int = HTTPStatus.OK) -> web.Response:
-    return web.json_response(body, status=status)
+def _json(request: web.Request, body: Json, status: int = HTTPStatus.OK) -> web.Response:
+    return web.json_response(all_in_language(body, page_language(request)), status=status)
 
 
 def _number(text: str | None) -> float | None:

@@ -35,7 +35,7 @@ class Welcome:
     room: str
     server: str
     bot: str
-    reading: str
+    reading: Text
     resume_secret: str
     sharing: bool
     trouble: str = ""

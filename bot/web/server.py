@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from importlib import resources
 from typing import TYPE_CHECKING, Final, Self
 
 import structlog
@@ -19,6 +18,7 @@ from bot.web.connection import WebConnection
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import LOGIN_PATH, MAX_BODY_BYTES, DashboardRoutes
 from bot.web.open_pages import OpenPages
+from bot.web.page_language import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.probes import ProbeRoutes
 from bot.web.refusals import RefusalCounter, WebRefusal
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
@@ -26,7 +26,7 @@ from bot.web.socket import new_socket, serve
 from bot.web.viewer import Logins
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from types import TracebackType
 
     from bot.settings import WebSettings
@@ -50,6 +50,7 @@ _FILES: Final = {
     "/share/view.js": ("view.js", "text/javascript"),
     "/share/capture_worker.js": ("capture_worker.js", "text/javascript"),
     "/share/icon.svg": ("icon.svg", "image/svg+xml"),
+    TEXT_SCRIPT: ("text.js", "text/javascript"),
 }
 
 
@@ -201,10 +202,10 @@ class WebServer:
 
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        static = resources.files("bot.web") / "static"
         files = _FILES if self._dashboard is None else {**_FILES, **DASHBOARD_FILES}
         for path, (name, kind) in files.items():
-            app.router.add_get(path, _serve_file((static / name).read_bytes(), kind))
+            app.router.add_get(path, file_handler(name, kind))
+        app.router.add_get(TEXTS_SCRIPT, serve_texts)
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
         if self._dashboard is not None:
             self._dashboard.add_to(app)
@@ -250,6 +251,7 @@ class WebServer:
             await serve(
                 socket,
                 self._host,
+                language=page_language(request),
                 on_admitted=lambda link: self._pages.admitted(connection, link),
                 on_refused=lambda reason: self._count(f"{reason}_link"),
             )
@@ -257,11 +259,3 @@ class WebServer:
             self._pages.closed(connection)
             self._sockets.discard(socket)
         return socket
-
-
-def _serve_file(body: bytes, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-
-    async def handle(request: web.Request) -> web.Response:
-        return web.Response(body=body, content_type=kind, charset="utf-8")
-
-    return handle

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import WSMsgType, web
 
+from bot.texts.text import all_in_language, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
 
@@ -58,18 +59,20 @@ async def serve(
     socket: web.WebSocketResponse,
     host: SharePageHost,
     *,
+    language: str,
     on_admitted: Callable[[str], None],
     on_refused: Callable[[str], None],
 ) -> None:
-    """Serve one page until either side ends the connection. `socket`: already prepared. `on_admitted`: gets the link
-    once the page has shown it. `on_refused`: gets the reason if the link is not accepted.
+    """Serve one page until either side ends the connection. `socket`: already prepared. `language`: that of the page.
+    `on_admitted`: gets the link once the page has shown it. `on_refused`: gets the reason if the link is not accepted.
     """
     try:
         connection = await _admit(socket, host)
     except NotAdmittedError as error:
         on_refused(error.reason)
         with contextlib.suppress(ConnectionError, TimeoutError):
-            await _send(socket, {"t": "denied", "reason": error.reason, "sentence": str(error)})
+            denied = {"t": "denied", "reason": error.reason, "sentence": sentence_of(error)}
+            await _send(socket, all_in_language(denied, language))
         await socket.close(code=4403)
         return
     if connection is None:
@@ -77,8 +80,8 @@ async def serve(
         return
     try:
         on_admitted(connection.link)
-        await _send(socket, _welcome(connection))
-        await _run_connection(socket, connection)
+        await _send(socket, all_in_language(_welcome(connection), language))
+        await _run_connection(socket, connection, language)
     except (ConnectionError, TimeoutError):
         log.info("page_connection_lost")
     finally:
@@ -106,10 +109,10 @@ async def _admit(socket: web.WebSocketResponse, host: SharePageHost) -> PageConn
             return None
 
 
-async def _run_connection(socket: web.WebSocketResponse, connection: PageConnection) -> None:
+async def _run_connection(socket: web.WebSocketResponse, connection: PageConnection, language: str) -> None:
     """Receive and send concurrently until one of them ends."""
     receiving = asyncio.create_task(_receive(socket, connection), name="page-receive")
-    sending = asyncio.create_task(_send_messages(socket, connection), name="page-send")
+    sending = asyncio.create_task(_send_messages(socket, connection, language), name="page-send")
     try:
         await asyncio.wait({receiving, sending}, return_when=asyncio.FIRST_COMPLETED)
         if receiving.done() and not receiving.exception() and not socket.closed:
@@ -125,9 +128,9 @@ async def _run_connection(socket: web.WebSocketResponse, connection: PageConnect
             raise error
 
 
-async def _send_messages(socket: web.WebSocketResponse, connection: PageConnection) -> None:
+async def _send_messages(socket: web.WebSocketResponse, connection: PageConnection, language: str) -> None:
     async for message in connection.messages():
-        await _send(socket, message)
+        await _send(socket, all_in_language(message, language))
 
 
 async def _receive(socket: web.WebSocketResponse, connection: PageConnection) -> None:

@@ -1,7 +1,7 @@
 """Takes the pictures of the dashboard for the documentation: `python -m tests.browser.dashboard_pictures docs/images`.
 
 The people, the talk (the bundled evening) and the figures are made up; memory, store, log, pages and browser are real.
-With `--all` every view is taken, in light and dark, for laptop and phone, to be looked at.
+With `--all` every view is taken, in light and dark, for laptop and phone, to be looked at; `--german`: in German.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ _TALK = (
 )
 
 
-async def pictures(folder: Path, *, everything: bool) -> None:
+async def pictures(folder: Path, *, everything: bool, language: str = "en-GB") -> None:
     """Save the pictures in `folder`."""
     with TemporaryDirectory(prefix="roomtone-pictures-") as data:
         # The log has the times of the real clock.
         clock = FakeClock(time.time() - 500)
         async with open_house(Path(data), clock=clock) as house, browser("--hide-scrollbars") as chromium:
             await live_through(house)
-            page = await (await chromium.new_context(locale="en-GB")).new_page()
+            page = await (await chromium.new_context(locale=language)).new_page()
             await page.goto(house.links[0])
             await page.wait_for_selector("body[data-room]")
             if everything:
@@ -136,4 +136,5 @@ async def _take(
 
 
 if __name__ == "__main__":
-    asyncio.run(pictures(Path(sys.argv[1]), everything="--all" in sys.argv))
+    spoken = "de-DE" if "--german" in sys.argv else "en-GB"
+    asyncio.run(pictures(Path(sys.argv[1]), everything="--all" in sys.argv, language=spoken))

@@ -14,6 +14,7 @@ from bot.llm.settings import LlmSettings
 from bot.screen.readers import open_readers
 from bot.screen.screens import Screens
 from bot.settings import WebSettings
+from bot.texts.text import verbatim
 from bot.web.server import WebServer
 from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
@@ -187,7 +188,7 @@ async def evenings() -> AsyncIterator[OpenEvening]:
 @asynccontextmanager
 async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "") -> AsyncIterator[Evening]:
     clock = SystemClock()
-    screens = Screens(SETTINGS, readers, clock=clock, bot_name="Roomtone", reading="By the bot alone.")
+    screens = Screens(SETTINGS, readers, clock=clock, bot_name="Roomtone", reading=verbatim("By the bot alone."))
     async with WebServer(WebSettings(port=0), screens) as web:
         await web.start()
         async with await chromium.new_context(viewport={"width": LAPTOP[0], "height": LAPTOP[1]}) as context:

@@ -6,25 +6,34 @@ One browser serves all tests of this file. `tests.browser.dashboard_pictures` ta
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 from pydantic import SecretStr
 
+from bot import events
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
+from bot.texts import text
+from bot.texts.catalogue import Catalogue
+from bot.texts.text import Text
+from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_LOGIN
+from bot.web.page_texts import page_file, texts_module, texts_of_script
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
-from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
+from tests.browser.dashboard_pictures import live_through
 from tests.browser.evening import LAPTOP, PATIENCE_S, PHONE, until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
     from playwright.async_api import Browser, Page
@@ -97,12 +106,17 @@ class Tab:
 
 @asynccontextmanager
 async def dashboard(
-    chromium: Browser, folder: Path, *, log_in: bool = True, discord_login: DiscordLogin | None = None
+    chromium: Browser,
+    folder: Path,
+    *,
+    log_in: bool = True,
+    discord_login: DiscordLogin | None = None,
+    language: str = "en-GB",
 ) -> AsyncIterator[Tab]:
     """Open a house and a page of its dashboard."""
     async with open_house(folder, discord_login=discord_login) as house:
         size = {"width": LAPTOP[0], "height": LAPTOP[1]}
-        async with await chromium.new_context(viewport=size) as context:  # type: ignore[arg-type]
+        async with await chromium.new_context(viewport=size, locale=language) as context:  # type: ignore[arg-type]
             tab = Tab(house, await context.new_page())
             await tab.page.goto(house.links[0] if log_in else house.base)
             await tab.shown()
@@ -294,3 +308,112 @@ _UNNAMED = """() => [
     && !document.getElementById(each.getAttribute('aria-labelledby'))),
   ...(document.querySelectorAll('main h1').length === 1 ? [] : ['h1']),
 ].map(String)"""
+
+
+# What a page shows that has words and is neither marked (as all translations of the test's language are) nor somebody's
+# own words or a name, which have `lang=""`.
+UNTRANSLATED = """() => {
+  const found = [];
+  const words = (text) => /[A-Za-z]{2}/.test(text.replace(/⟦[^⟧]*⟧/g, "").replace(/\\b(ms|min)\\b/g, ""));
+  const ours = (element) => !element.closest('[lang=""], [translate=no], script, style, title, time, option');
+  const walk = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const { textContent, parentElement } = walk.currentNode;
+    if (ours(parentElement) && words(textContent)) found.push(textContent.trim());
+  }
+  for (const each of document.querySelectorAll("[aria-label], [title], [placeholder], [alt]")) {
+    for (const name of ["aria-label", "title", "placeholder", "alt"]) {
+      if (ours(each) && words(each.getAttribute(name) || "")) found.push(`${name}: ${each.getAttribute(name)}`);
+    }
+  }
+  return found;
+}"""
+
+
+class MarkedTexts(dict[str, str]):
+    """A language in which every sentence is itself between brackets, also inside each other only once."""
+
+    def get(self, key: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        """Return the marked sentence: each piece between placeholders, so that values in it stay unmarked."""
+        pieces = re.split(r"(\{[^}]*\})", key)
+        return "".join(
+            piece if number % 2 or not piece.strip() else f"⟦{piece}⟧" for number, piece in enumerate(pieces)
+        )
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __getitem__(self, key: str) -> str:
+        return str(self.get(key))
+
+    def __iter__(self) -> Iterator[str]:
+        scripts = (file for file in (resources.files("bot.web") / "static").iterdir() if file.name.endswith(".js"))
+        return iter({text for script in scripts for text in texts_of_script(script.read_text("utf-8"))})
+
+
+@pytest.fixture
+def marked_language(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let every sentence of the catalogue be marked in German."""
+    marked = Catalogue("Deutsch", MarkedTexts())
+    page_file.cache_clear()
+    texts_module.cache_clear()
+    for module in (text, page_texts):
+        monkeypatch.setattr(module, "catalogue", lambda _: marked)
+    yield
+    page_file.cache_clear()
+    texts_module.cache_clear()
+
+
+@pytest.mark.usefixtures("marked_language")
+async def test_no_text_of_the_dashboard_gets_past_the_catalogue(chromium: Browser, tmp_path: Path) -> None:
+    """In every view, all that is neither a translation nor somebody's words is found, by its missing mark."""
+    async with dashboard(chromium, tmp_path, log_in=False, language="de") as tab:
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+        house = tab.house
+        await tab.page.goto(house.links[0])
+        await tab.page.wait_for_selector("body[data-room]")
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+        await live_through(house)
+        house.observe(events.SpeechDropped("u", ADA.id, "too_short", "", 0.0, 1.0, 1.0))
+        house.observe(events.Problem("store", Text("I am here already."), 1.0))
+        await tab.page.wait_for_selector(".problems li")
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+        await house.participation.set_opt_out(GUILD, CHLOE.id, out=True)
+        views = ("#/live", "#/history", "#/history/evening", "#/search/Lisbon", "#/search/qqqq", "#/history/nothing")
+        for address in (*views, "#/history/evening/reply/58", "#/room/none"):
+            await tab.go(address)
+            assert await tab.page.evaluate(UNTRANSLATED) == [], address
+        # The page that shares a screen has all its states in it.
+        await tab.page.goto(f"{house.base}/share#used")
+        await tab.page.wait_for_selector("body[data-state=denied]")
+        assert set(await tab.page.evaluate(UNTRANSLATED)) == {"This link has been used already."}
+        tab.complaints.clear()
+
+
+async def test_german_is_shown_where_it_is_asked_for(chromium: Browser, tmp_path: Path) -> None:
+    """The browser's language counts, and the select changes it for good, with a cookie that has nothing but it."""
+    async with dashboard(chromium, tmp_path, language="de-AT") as tab:
+        assert await tab.page.evaluate("document.documentElement.lang") == "de"
+        assert "Noch hat niemand etwas gesagt." in await tab.shown()
+        await tab.page.select_option("#language", "en")
+        await tab.says("Nobody has said anything yet.")
+        assert await tab.page.evaluate("document.documentElement.lang") == "en"
+        assert await tab.page.evaluate("document.cookie") == "roomtone-language=en"
+        await tab.page.reload()
+        await tab.says("Nobody has said anything yet.")
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE])
+async def test_long_german_words_break_no_layout(chromium: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
+    """Nothing in any view is wider than the screen."""
+    async with dashboard(chromium, tmp_path, language="de") as tab:
+        await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
+        await live_through(tab.house)
+        for address in ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/58", "#/search/Lisbon"):
+            await tab.go(address)
+            assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        await tab.page.click("#logout")
+        await tab.page.wait_for_selector("body[data-view=login]")
+        assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        # The end of the live events is an error to the console.
+        tab.complaints.clear()

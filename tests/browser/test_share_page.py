@@ -299,7 +299,7 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
         await here.page.click("#change")
         await until(lambda: len([note for note in here.notes if note.why is NoteReason.SHARE_START]) == 2)
         assert "You are sharing a browser tab" in await here.state("sharing")
-        assert "You are sharing a browser tab with Roomtone now." in await here.page.inner_text("#announcer")
+        assert "You are sharing a browser tab." in await here.page.inner_text("#announcer")
         await here.show("health", "HP 12")
         await until(lambda: here.saw("HP 12"))
         await here.page.evaluate(f"() => {{ {REFUSE} }}")
@@ -407,7 +407,7 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(evening:
         assert await here.page.evaluate("document.activeElement.id") == "choose"
         await here.page.keyboard.press("Enter")
         await here.state("sharing")
-        assert "You are sharing a browser tab with Roomtone." in await here.page.inner_text("#announcer")
+        assert "You are sharing a browser tab." in await here.page.inner_text("#announcer")
         assert await here.page.title() == "● Sharing · Roomtone"
         await here.page.keyboard.press("Shift+Tab")
         assert await here.page.evaluate("document.activeElement.id") == "change"
@@ -424,7 +424,7 @@ async def test_each_state_is_a_region_with_its_heading(evening: OpenEvening) -> 
     async with evening() as here:
         page = await here.open()
         await here.state("ready")
-        for role, name in (("banner", None), ("main", None), ("region", "Share your screen with Roomtone")):
+        for role, name in (("banner", None), ("main", None), ("region", "Share your screen")):
             assert await _found(page, role, name) == 1, role
         assert await page.get_by_role("heading", level=1).count() == 1
         assert await _found(page, "button", "Choose what to share…") == 1
@@ -436,7 +436,7 @@ async def test_each_state_is_a_region_with_its_heading(evening: OpenEvening) -> 
             ("button", "Share something else…"),
             ("button", "Stop sharing"),
             ("img", "The last picture that was sent of your screen"),
-            ("list", "What Roomtone has noted"),
+            ("list", "What was noted"),
             ("status", None),
         ):
             assert await _found(page, role, name) == 1, name

@@ -1,6 +1,7 @@
 /* The dashboard's page: login, and which view is shown. The part after # in the address names the view.
 
    A login link's secret is after # too, where no server and no log sees it. */
+import { around, chooseLanguage, t } from "/page/text.js";
 import { ask, at, el } from "./dom.js";
 import { showSearch, showSession, showSessions } from "./history.js";
 import { showRoom, showRooms, stopFollowing } from "./live.js";
@@ -36,12 +37,12 @@ async function route(byPerson) {
   try {
     const name = await draw(stage, parts, () => mine === shown);
     if (mine !== shown) return;
-    view(name, name === "live" ? "live" : "history", name === "live" ? "Live" : "History");
+    view(name, name === "live" ? "live" : "history", name === "live" ? t("Live") : t("History"));
   } catch (failure) {
     if (mine !== shown) return;
     if (failure.status === 401) return open();
-    main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: failure.status === 404 ? "Not found" : "This does not work now" }), el("p", { text: failure.message })));
-    view("problem", "", "Problem");
+    main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: failure.status === 404 ? t("Not found") : t("This does not work now") }), el("p", { text: failure.message })));
+    view("problem", "", t("Problem"));
   }
   const heading = main.querySelector("h1");
   if (byPerson && heading) heading.focus({ preventScroll: !location.hash.includes("/reply/") });
@@ -73,17 +74,17 @@ async function draw(stage, [page, name, what, number], isShown) {
 // -- login ----------------------------------------------------------------------------------------------------------
 
 function showLogin(answer, problem) {
-  view("login", "", "Log in");
+  view("login", "", t("Log in"));
   at("pages").hidden = at("viewer").hidden = true;
   stopFollowing();
   const withDiscord = answer && answer.discord;
   main.replaceChildren(el("section", { class: "card login" },
-    el("h1", { tabindex: "-1", text: "Log in" }),
+    el("h1", { tabindex: "-1", text: t("Log in") }),
     problem ? el("p", { class: "problem", role: "alert", text: problem }) : null,
-    withDiscord ? el("p", { text: "See the rooms of the servers where you are a moderator or have a role that the bot serves. Discord tells the bot who you are, and nothing else." }) : null,
-    withDiscord ? el("p", {}, el("button", { type: "button", class: "primary", id: "discord", text: "Log in with Discord", onclick: toDiscord })) : null,
-    el("h2", { text: withDiscord ? "If you run the bot" : "Follow the bot's login link" }),
-    el("p", { text: "The bot prints it when it starts. Each link logs one browser in; the next one is in the file dashboard-link in its data folder." })));
+    withDiscord ? el("p", { text: t("See the rooms of the servers where you are a moderator or have a role that the bot serves. Discord tells the bot who you are, and nothing else.") }) : null,
+    withDiscord ? el("p", {}, el("button", { type: "button", class: "primary", id: "discord", text: t("Log in with Discord"), onclick: toDiscord })) : null,
+    el("h2", { text: withDiscord ? t("If you run the bot") : t("Follow the bot's login link") }),
+    el("p", {}, around("The bot prints it when it starts. Each link logs one browser in; the next one is in the file {file} in its data folder.", { file: el("code", { lang: "", text: "dashboard-link" }) }))));
   main.querySelector("h1").focus();
 }
 
@@ -104,7 +105,7 @@ async function useLogin() {
   // Secrets leave the address and the browser's history.
   history.replaceState(null, "", "/");
   try {
-    if (back.has("error")) return "Discord did not log you in. Try again.";
+    if (back.has("error")) return t("Discord did not log you in. Try again.");
     if (back.has("code")) await ask("/api/login/discord/back", { code: back.get("code"), state: back.get("state") || "" });
     else await ask("/api/login", { token });
     return "";
@@ -122,15 +123,16 @@ async function open() {
   try {
     const me = await ask("/api/me");
     if (!me.name) return showLogin(me, problem);
-    at("viewer-name").textContent = me.operator ? "Operator" : me.name;
+    at("viewer-name").textContent = me.operator ? t("Operator") : me.name;
     at("pages").hidden = at("viewer").hidden = false;
   } catch (failure) {
-    main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: "This does not work now" }), el("p", { text: failure.message })));
-    return view("problem", "", "Problem");
+    main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: t("This does not work now") }), el("p", { text: failure.message })));
+    return view("problem", "", t("Problem"));
   }
   return route(false);
 }
 
+chooseLanguage(at("language"));
 at("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();

@@ -1,12 +1,13 @@
 /* The pictures of the dashboard, drawn as SVG without a library. Each has a text for those who do not see it. */
-import { count, el, svg } from "./dom.js";
+import { around, counted, number, t } from "/page/text.js";
+import { el, svg } from "./dom.js";
 
 const STAGES = [
-  ["endpoint", "end of speech"], ["recognise", "recognition"], ["model", "model"], ["voice", "voice"], ["rest", "other"],
+  ["endpoint", t("end of speech")], ["recognise", t("recognition")], ["model", t("model")], ["voice", t("the voice")], ["rest", t("other")],
 ];
 
 export function milliseconds(value) {
-  return value >= 1000 ? `${(value / 1000).toFixed(value >= 9950 ? 0 : 1)} s` : `${Math.round(value)} ms`;
+  return value >= 1000 ? `${number(value / 1000, value >= 9950 ? 0 : 1)} s` : `${Math.round(value)} ms`;
 }
 
 function median(values) {
@@ -27,7 +28,7 @@ function stagesOf(reply) {
 
 /* The latencies of the last replies: a column for each, divided by stage. */
 export function latencyChart(replies) {
-  if (!replies.length) return el("p", { class: "quiet", text: "No reply yet. Each will be a column, divided by stage." });
+  if (!replies.length) return el("p", { class: "quiet", text: t("No reply yet. Each will be a column, divided by stage.") });
   const width = 320, height = 96, top = Math.max(1000, ...replies.map((reply) => reply.total));
   const step = Math.min(26, width / replies.length), bar = step * 0.72;
   const columns = replies.map((reply, place) => {
@@ -38,15 +39,16 @@ export function latencyChart(replies) {
       y -= tall;
       return svg("rect", { class: `stage ${name}`, x: (place * step).toFixed(1), y: y.toFixed(1), width: bar.toFixed(1), height: tall.toFixed(1) });
     });
-    const title = svg("title", { text: `Turn ${reply.turn}: ${milliseconds(reply.total)}` });
+    const title = svg("title", { text: t("Turn {turn}: {time}", { turn: String(reply.turn), time: milliseconds(reply.total) }) });
     return svg("g", {}, title, ...parts);
   });
   const typical = median(replies.map((reply) => reply.total));
   const last = replies[replies.length - 1];
-  const label = `Time from the end of a question to the first sound. Typical ${milliseconds(typical)}, last ${milliseconds(last.total)}.`;
+  const figures = { typical: milliseconds(typical), last: milliseconds(last.total) };
+  const label = t("Time from the end of a question to the first sound. Typical {typical}, last {last}.", figures);
   const line = (height - (height - 8) * typical / top).toFixed(1);
   return el("figure", {},
-    el("p", { class: "figure" }, el("b", { text: milliseconds(typical) }), ` typical, last ${milliseconds(last.total)}`),
+    el("p", { class: "figure" }, around("{typical} typical, last {last}", { typical: el("b", { text: figures.typical }), last: figures.last })),
     svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label, preserveAspectRatio: "none" },
       ...columns, svg("line", { class: "typical", x1: 0, x2: width, y1: line, y2: line })),
     el("ul", { class: "legend" }, STAGES.map(([name, words]) => {
@@ -67,56 +69,58 @@ export function sparkline(values, label, className = "") {
 }
 
 const BAD_PACKETS = {
-  lost: "lost", late: "late", dave_failures: "not decrypted (end to end)", transport_failures: "not decrypted",
-  undecodable: "undecodable", overrun_frames: "dropped", malformed: "malformed",
+  lost: t("lost"), late: t("late"), dave_failures: t("not decrypted (end to end)"), transport_failures: t("not decrypted"),
+  undecodable: t("undecodable"), overrun_frames: t("dropped"), malformed: t("malformed"),
 };
 
 /* Packets a second, and what went wrong with them. `samples`: counters since the bot joined. */
 export function packetChart(samples, link) {
-  if (samples.length < 2) return el("p", { class: "quiet", text: "Counting packets; this takes some seconds." });
+  if (samples.length < 2) return el("p", { class: "quiet", text: t("Counting packets; this takes some seconds.") });
   const rates = [];
   for (let place = 1; place < samples.length; place += 1) {
     const apart = Math.max(0.5, samples[place].at - samples[place - 1].at);
     rates.push(Math.max(0, (samples[place].received - samples[place - 1].received) / apart));
   }
   const now = samples[samples.length - 1], rate = rates[rates.length - 1];
-  const label = `Packets a second over the last minutes, now ${Math.round(rate)}.`;
+  const label = t("Packets a second over the last minutes, now {rate}.", { rate: Math.round(rate) });
   const bad = Object.entries(BAD_PACKETS).filter(([name]) => now[name]);
   const repaired = (now.recovered || 0) + (now.concealed || 0);
   return el("figure", {},
-    el("p", { class: "figure" }, el("b", { text: Math.round(rate) }), ` packets a second${link ? `, ${link}` : ""}`),
+    el("p", { class: "figure" }, around("{rate} packets a second", { rate: el("b", { text: number(Math.round(rate)) }) }), link ? `, ${LINK[link] || link}` : null),
     sparkline(rates, label, "packets"),
-    el("ul", { class: "legend" }, el("li", { text: `${now.received.toLocaleString()} received` }),
-      bad.map(([name, words]) => el("li", { class: "bad", text: `${now[name].toLocaleString()} ${words}` })),
-      repaired ? el("li", { text: `${repaired.toLocaleString()} filled in` }) : null));
+    el("ul", { class: "legend" }, el("li", { text: t("{number} received", { number: now.received }) }),
+      bad.map(([name, words]) => el("li", { class: "bad", text: `${number(now[name])} ${words}` })),
+      repaired ? el("li", { text: t("{number} filled in", { number: repaired }) }) : null));
 }
 
-const QUEUES = { recognise: "to be recognised", record: "to be recorded", answer: "to be answered", play: "to be played" };
+const LINK = { connected: t("connected"), disconnected: t("disconnected") };
+const QUEUES = { recognise: t("to be recognised"), record: t("to be recorded"), answer: t("to be answered"), play: t("to be played") };
 
 /* What waits in the bot's queues. */
 export function queueChart(samples) {
-  if (!samples.length) return el("p", { class: "quiet", text: "Measuring; this takes some seconds." });
+  if (!samples.length) return el("p", { class: "quiet", text: t("Measuring; this takes some seconds.") });
   const now = samples[samples.length - 1];
   const total = (sample) => Object.keys(QUEUES).reduce((sum, name) => sum + (sample[name] || 0), 0);
   const waiting = total(now);
+  const amount = { count: el("b", { text: number(waiting) }) };
   return el("figure", {},
-    el("p", { class: "figure" }, el("b", { text: waiting }), waiting === 1 ? " thing waits" : " things wait"),
-    sparkline(samples.map(total), `What waited over the last minutes, now ${waiting}.`, "queues"),
-    el("ul", { class: "legend" }, Object.entries(QUEUES).map(([name, words]) => el("li", { text: `${now[name] || 0} ${words}` }))));
+    el("p", { class: "figure" }, waiting === 1 ? around("{count} thing waits", amount) : around("{count} things wait", amount)),
+    sparkline(samples.map(total), t("What waited over the last minutes, now {waiting}.", { waiting }), "queues"),
+    el("ul", { class: "legend" }, Object.entries(QUEUES).map(([name, words]) => el("li", { text: `${number(now[name] || 0)} ${words}` }))));
 }
 
 /* What the server's last hour has cost. */
 export function costChart(samples, ceiling) {
   const now = samples[samples.length - 1];
-  if (!now) return el("p", { class: "quiet", text: "Nothing yet." });
-  const row = (amount, limit, words) => el("li", {}, Math.round(amount).toLocaleString(),
-    limit ? el("span", { class: "limit", text: ` of ${Math.round(limit).toLocaleString()}` }) : null, ` ${words}`,
-    limit ? el("meter", { min: 0, max: limit, high: 0.8 * limit, value: amount, "aria-label": `${words} of the limit` }) : null);
+  if (!now) return el("p", { class: "quiet", text: t("Nothing yet.") });
+  const row = (amount, limit, words) => el("li", {}, number(Math.round(amount)),
+    limit ? el("span", { class: "limit", text: ` ${t("of {limit}", { limit: Math.round(limit) })}` }) : null, ` ${words}`,
+    limit ? el("meter", { min: 0, max: limit, high: 0.8 * limit, value: amount, "aria-label": t("{what} of the limit", { what: words }) }) : null);
   return el("figure", {},
-    el("p", { class: "figure" }, el("b", { text: now.tokens.toLocaleString() }), " tokens in the last hour"),
-    sparkline(samples.map((each) => each.tokens), `Tokens of the last hour over time, now ${now.tokens}.`, "cost"),
-    el("ul", { class: "legend" }, row(now.calls, ceiling.calls, now.calls === 1 && !ceiling.calls ? "call" : "calls"),
-      ceiling.tokens ? row(now.tokens, ceiling.tokens, "tokens") : null, row(now.spoken_s, ceiling.spoken_s, "s of speech")));
+    el("p", { class: "figure" }, around("{number} tokens in the last hour", { number: el("b", { text: number(now.tokens) }) })),
+    sparkline(samples.map((each) => each.tokens), t("Tokens of the last hour over time, now {tokens}.", { tokens: now.tokens }), "cost"),
+    el("ul", { class: "legend" }, row(now.calls, ceiling.calls, now.calls === 1 && !ceiling.calls ? t("call") : t("calls")),
+      ceiling.tokens ? row(now.tokens, ceiling.tokens, t("tokens")) : null, row(now.spoken_s, ceiling.spoken_s, t("s of speech"))));
 }
 
 /* The session's memory as a picture: folded batches, the cursor, and the window that the model gets word for word.
@@ -141,15 +145,16 @@ export class MemoryPicture {
     const total = Math.max(memory.total, 1), unit = 640 / Math.max(total, 24);
     this.folds.replaceChildren(...memory.segments.map((segment) => {
       const wide = Math.max(1.5, (segment.end - segment.start) * unit - 1.2);
-      const words = `Turns ${segment.start} to ${segment.end - 1}: ${count(segment.facts, "fact", "facts")}`
-        + `${segment.degraded ? ", without the model" : ""}${segment.gist ? `. ${segment.gist}` : ""}`;
+      const facts = counted(segment.facts, "{count} fact", "{count} facts");
+      const place = { first: String(segment.start), last: String(segment.end - 1), facts };
+      const words = segment.degraded ? t("Turns {first} to {last}: {facts}, without the model.", place) : t("Turns {first} to {last}: {facts}.", place);
       return svg("rect", { class: segment.degraded ? "fold degraded" : "fold", x: (segment.start * unit).toFixed(1), y: 18, width: wide.toFixed(1), height: 26, rx: 2 },
-        svg("title", { text: words }));
+        svg("title", {}, words, segment.gist ? svg("tspan", { lang: "", text: ` ${segment.gist}` }) : null));
     }));
     this.chapters.replaceChildren(...memory.chapters.map((chapter) => svg("rect", {
       class: "chapter", x: (chapter.start * unit).toFixed(1), y: 10 - 4 * Math.min(2, chapter.level - 1), height: 3,
       width: Math.max(2, (chapter.end - chapter.start) * unit - 1.2).toFixed(1), rx: 1.5,
-    }, svg("title", { text: `Chapter: turns ${chapter.start} to ${chapter.end - 1}` }))));
+    }, svg("title", { text: t("Chapter: turns {first} to {last}", { first: String(chapter.start), last: String(chapter.end - 1) }) }))));
     const ticks = [];
     for (let seq = memory.window_from; seq < memory.total; seq += 1) {
       const colour = kinds(seq);
@@ -159,9 +164,10 @@ export class MemoryPicture {
     this.cursor.style.transform = `translateX(${(memory.cursor * unit).toFixed(1)}px)`;
     this.marker.setAttribute("display", mark === undefined ? "none" : "inline");
     if (mark !== undefined) this.marker.style.transform = `translateX(${((mark + 0.5) * unit).toFixed(1)}px)`;
-    const folded = memory.cursor ? `${count(memory.cursor, "turn is", "turns are")} folded into the summary` : "Nothing is folded yet";
-    const words = `${folded}; ${count(memory.total - memory.window_from, "turn goes", "turns go")} to the model word for word.`;
+    const folded = memory.cursor ? counted(memory.cursor, "{count} turn is folded into the summary;", "{count} turns are folded into the summary;") : t("Nothing is folded yet;");
+    const whole = counted(memory.total - memory.window_from, "{count} turn goes to the model word for word.", "{count} turns go to the model word for word.");
+    const words = `${folded} ${whole}`;
     this.words.textContent = words;
-    this.image.setAttribute("aria-label", `The memory of ${count(memory.total, "turn", "turns")}. ${words}`);
+    this.image.setAttribute("aria-label", `${counted(memory.total, "The memory of {count} turn.", "The memory of {count} turns.")} ${words}`);
   }
 }

@@ -1,5 +1,7 @@
 /* Builds elements. Every text goes through `textContent`, so nothing that somebody said can become markup. */
 
+import { counted, LOCALE, number as written, t } from "/page/text.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, properties, children) {
@@ -33,9 +35,9 @@ export function at(id) {
   return document.getElementById(id);
 }
 
-const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const SHORT = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const DAY = new Intl.DateTimeFormat(undefined, { weekday: "short", year: "numeric", month: "short", day: "numeric" });
+const TIME = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const SHORT = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat(LOCALE, { weekday: "short", year: "numeric", month: "short", day: "numeric" });
 
 /* Return a time element. `seconds`: since the epoch. `how`: "time", "short", or "day" with the short time. */
 export function time(seconds, how = "time") {
@@ -48,17 +50,20 @@ function dayAndTime(date) {
   return `${DAY.format(date)}, ${SHORT.format(date)}`;
 }
 
-export function count(number, one, many) {
-  return `${number.toLocaleString()} ${number === 1 ? one : many}`;
-}
-
 export function duration(seconds) {
   const minutes = Math.round(seconds / 60);
-  if (minutes < 1) return "less than a minute";
-  if (minutes < 60) return count(minutes, "minute", "minutes");
+  if (minutes < 1) return t("under a minute");
+  if (minutes < 60) return counted(minutes, "{count} minute", "{count} minutes");
   const rest = minutes % 60;
-  return `${Math.floor(minutes / 60)} h${rest ? ` ${rest} min` : ""}`;
+  return `${written(Math.floor(minutes / 60))} h${rest ? ` ${rest} min` : ""}`;
 }
+
+/* The kinds of parts of a prompt. */
+export const PARTS = {
+  system: t("Instructions"), continuity: t("Earlier sessions"), summary: t("Summary"), participants: t("About the people"),
+  eviction_note: t("What was left out"), turn: t("Turn"), tool: t("Tool"), note: t("Screen note"), recall: t("Quote from earlier"),
+  current: t("The question"),
+};
 
 /* Return a number from 0 to 7 for each speaker, in the order in which they are first met; the bot is "bot". */
 export class Colours {
@@ -85,13 +90,13 @@ export function turnItem(turn, colours, extra) {
   const when = time(turn.at);
   if (turn.gone || !turn.parts.length) {
     return el("li", { class: "turn gone", "data-seq": turn.seq }, el("div", { class: "meta" }, when, seq),
-      el("p", { text: "Not shown: forgotten, or somebody has opted out." }), extra);
+      el("p", { text: t("Not shown: forgotten, or somebody has opted out.") }), extra);
   }
   const plain = turn.kind === "membership" || turn.kind === "effect";
   const said = turn.parts.map((part) => (plain
-    ? el("p", { class: "event", text: part.text })
-    : el("p", {}, el("b", { class: "who", "data-colour": colours.of(part.id), text: part.who }),
-      document.createTextNode(" "), el("span", { class: "said", text: part.text }))));
+    ? el("p", { class: "event", lang: "", text: part.text })
+    : el("p", {}, el("b", { class: "who", "data-colour": colours.of(part.id), lang: "", text: part.who }),
+      document.createTextNode(" "), el("span", { class: "said", lang: "", text: part.text }))));
   return el("li", { class: `turn ${turn.kind}`, "data-seq": turn.seq }, el("div", { class: "meta" }, when, seq),
     el("div", { class: "words" }, ...said), extra);
 }
@@ -111,11 +116,11 @@ export async function ask(path, body) {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
     });
   } catch {
-    throw new Failure(0, "The bot cannot be reached. Is it running?");
+    throw new Failure(0, t("The bot cannot be reached. Is it running?"));
   }
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
-    const failure = new Failure(response.status, answer.error || `The bot refused this (${response.status}).`);
+    const failure = new Failure(response.status, answer.error || t("The bot refused this ({status}).", { status: String(response.status) }));
     failure.answer = answer;
     throw failure;
   }

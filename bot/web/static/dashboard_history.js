@@ -1,12 +1,7 @@
 /* Stored sessions: the list, full-text search, one session's transcript, and what the model saw at each reply. */
 import { MemoryPicture } from "./charts.js";
-import { ask, Colours, count, duration, el, put, time, turnItem } from "./dom.js";
-
-const PARTS = {
-  system: "Instructions", continuity: "Earlier sessions", summary: "Summary", participants: "About the people",
-  eviction_note: "What was left out", turn: "Turn", tool: "Tool", note: "Screen note", recall: "Quote from earlier",
-  current: "The question",
-};
+import { around, counted, number as written, t } from "/page/text.js";
+import { ask, Colours, duration, el, PARTS, put, time, turnItem } from "./dom.js";
 
 function searchForm(query) {
   const input = el("input", { type: "search", id: "query", name: "q", value: query || "", maxlength: 400, autocomplete: "off" });
@@ -16,11 +11,11 @@ function searchForm(query) {
       event.preventDefault();
       location.hash = input.value.trim() ? `#/search/${encodeURIComponent(input.value.trim())}` : "#/history";
     },
-  }, el("label", { for: "query", text: "Search what was said" }), el("div", {}, input, el("button", { type: "submit", class: "primary", text: "Search" })));
+  }, el("label", { for: "query", text: t("Search what was said") }), el("div", {}, input, el("button", { type: "submit", class: "primary", text: t("Search") })));
 }
 
 function place(session) {
-  return session.room ? `${session.room} · ${session.guild}` : "A channel that is not there any more";
+  return session.room ? el("span", { lang: "", text: `${session.room} · ${session.guild}` }) : t("A channel that is not there any more");
 }
 
 function address(session, seq) {
@@ -30,7 +25,7 @@ function address(session, seq) {
 
 export async function showSessions(main) {
   const list = el("ol", { class: "sessions" });
-  const more = el("button", { type: "button", class: "plain", text: "Earlier sessions" });
+  const more = el("button", { type: "button", class: "plain", text: t("Earlier sessions") });
   let oldest = null;
   const add = async () => {
     const found = await ask(`/api/sessions${oldest === null ? "" : `?before=${oldest}`}`);
@@ -39,39 +34,39 @@ export async function showSessions(main) {
       const took = (session.ended_at || session.last_at) - session.started_at;
       list.append(el("li", { class: "card" },
         el("a", { class: "row", href: address(session.session) }, el("b", {}, time(session.started_at, "day")),
-          session.live ? el("span", { class: "tag live", text: "live" }) : null),
-        el("p", { class: "quiet", text: place(session) }),
-        el("p", { class: "quiet", text: `${count(session.turn_count, "turn", "turns")}, ${duration(took)}` })));
+          session.live ? el("span", { class: "tag live", text: t("live") }) : null),
+        el("p", { class: "quiet" }, place(session)),
+        el("p", { class: "quiet", text: `${counted(session.turn_count, "{count} turn", "{count} turns")}, ${duration(took)}` })));
     }
     more.hidden = !found.more;
     return found.sessions.length;
   };
   more.addEventListener("click", add);
-  main.replaceChildren(el("h1", { text: "History", tabindex: "-1" }), searchForm(), list, more);
-  if (!await add()) list.replaceWith(el("p", { class: "card", text: "No session is stored yet. One begins when the bot joins a voice channel." }));
+  main.replaceChildren(el("h1", { text: t("History"), tabindex: "-1" }), searchForm(), list, more);
+  if (!await add()) list.replaceWith(el("p", { class: "card", text: t("No session is stored yet. One begins when the bot joins a voice channel.") }));
 }
 
 export async function showSearch(main, query) {
   const results = el("ol", { class: "hits" });
-  const said = el("p", { class: "quiet", role: "status", text: "Searching…" });
-  main.replaceChildren(el("h1", { text: "Search", tabindex: "-1" }), searchForm(query), said, results);
+  const said = el("p", { class: "quiet", role: "status", text: t("Searching…") });
+  main.replaceChildren(el("h1", { text: t("Search"), tabindex: "-1" }), searchForm(query), said, results);
   const { hits } = await ask(`/api/search?q=${encodeURIComponent(query)}`);
-  said.textContent = hits.length ? `${count(hits.length, "result", "results")}, best first` : "Nothing was found. Try fewer or other words.";
+  said.textContent = hits.length ? counted(hits.length, "{count} result, best first", "{count} results, best first") : t("Nothing was found. Try fewer or other words.");
   const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2);
   results.replaceChildren(...hits.map((hit) => el("li", { class: "card" },
-    el("a", { class: "row", href: address(hit.session, hit.seq) }, time(hit.at, "day"), ` · ${place(hit.where)}`),
+    el("a", { class: "row", href: address(hit.session, hit.seq) }, time(hit.at, "day"), " · ", place(hit.where)),
     hit.turns.length
       ? el("div", { class: "around" }, hit.turns.filter((turn) => !turn.gone).map((turn) => turn.parts.map((part) => el("p", { class: turn.seq === hit.seq ? "found" : "near" },
-        el("b", { text: part.who }), " ", marked(part.text, words)))))
-      : el("p", { class: "found" }, hit.who ? el("b", { text: `${hit.who} ` }) : null, marked(hit.text, words)),
-    el("p", { class: "quiet" }, hit.kind === "turn" ? null : el("span", { class: "tag", text: hit.kind === "note" ? "screen note" : "summary of turns" }),
-      hit.corrected ? el("span", { class: "tag", text: "corrected later" }) : null))));
+        el("b", { lang: "", text: part.who }), " ", marked(part.text, words)))))
+      : el("p", { class: "found" }, hit.who ? el("b", { lang: "", text: `${hit.who} ` }) : null, marked(hit.text, words)),
+    el("p", { class: "quiet" }, hit.kind === "turn" ? null : el("span", { class: "tag", text: hit.kind === "note" ? t("screen note") : t("summary of turns") }),
+      hit.corrected ? el("span", { class: "tag", text: t("corrected later") }) : null))));
 }
 
 /* Return the text with the words that were searched for marked. */
 function marked(text, words) {
-  const piece = el("span", {});
-  if (!words.length) return el("span", { text });
+  const piece = el("span", { lang: "" });
+  if (!words.length) return el("span", { lang: "", text });
   const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const pattern = new RegExp(`(${escaped.join("|")})`, "giu");
   text.split(pattern).forEach((each, place) => piece.append(place % 2 ? el("mark", { text: each }) : document.createTextNode(each)));
@@ -105,21 +100,21 @@ class Session {
     const data = this.data;
     this.colours.meet(data.speakers);
     data.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(data.speakers[speaker] ?? "")));
-    this.turns = el("ol", { class: "turns tall", "aria-label": "The transcript", tabindex: "0" });
-    this.earlier = el("button", { type: "button", class: "plain", text: "Earlier turns", onclick: () => this.more(false) });
-    this.later = el("button", { type: "button", class: "plain", text: "Later turns", onclick: () => this.more(true) });
+    this.turns = el("ol", { class: "turns tall", "aria-label": t("The transcript"), tabindex: "0" });
+    this.earlier = el("button", { type: "button", class: "plain", text: t("Earlier turns"), onclick: () => this.more(false) });
+    this.later = el("button", { type: "button", class: "plain", text: t("Later turns"), onclick: () => this.more(true) });
     this.seen = el("section", { class: "card seen", "aria-labelledby": "seen-title" });
     this.picture = new MemoryPicture();
     const took = (data.ended_at || data.last_at) - data.started_at;
     this.main.replaceChildren(
-      el("p", { class: "back" }, el("a", { href: "#/history", text: "← History" })),
+      el("p", { class: "back" }, el("a", { href: "#/history", text: t("← History") })),
       el("div", { class: "head" }, el("h1", { tabindex: "-1" }, time(data.started_at, "day")),
-        el("p", { class: "quiet place", text: `${place(data)} · ${count(data.turn_count, "turn", "turns")}, ${duration(took)}${data.live ? " · live now" : ""}` })),
+        el("p", { class: "quiet place" }, place(data), ` · ${counted(data.turn_count, "{count} turn", "{count} turns")}, ${duration(took)}`, data.live ? ` · ${t("live now")}` : null)),
       el("div", { class: "room" },
         el("div", { class: "column wide" },
-          el("section", { class: "card", "aria-labelledby": "memory-title" }, el("h2", { id: "memory-title", text: "Memory" }), this.picture.root,
-            el("details", { class: "summary-box" }, el("summary", { text: "Summary at the end" }), el("p", { class: "summary", text: data.summary || "Nothing was folded." }))),
-          el("section", { class: "card", "aria-labelledby": "transcript-title" }, el("h2", { id: "transcript-title", text: "Transcript" }), this.earlier, this.turns, this.later)),
+          el("section", { class: "card", "aria-labelledby": "memory-title" }, el("h2", { id: "memory-title", text: t("Memory") }), this.picture.root,
+            el("details", { class: "summary-box" }, el("summary", { text: t("Summary at the end") }), data.summary ? el("p", { class: "summary", lang: "", text: data.summary }) : el("p", { text: data.hidden || t("Nothing was folded.") }))),
+          el("section", { class: "card", "aria-labelledby": "transcript-title" }, el("h2", { id: "transcript-title", text: t("Transcript") }), this.earlier, this.turns, this.later)),
         el("div", { class: "column seen-column" }, this.seen)));
     await this.readReplies();
     this.addTurns(data.turns, true);
@@ -149,7 +144,7 @@ class Session {
     const items = turns.map((turn) => {
       const asked = turn.kind === "assistant" ? turn.answers : null;
       const link = asked !== null && asked !== undefined && answered.has(asked)
-        ? el("p", { class: "why" }, el("a", { href: `#/history/${encodeURIComponent(this.session)}/reply/${asked}`, text: "What the model saw" })) : null;
+        ? el("p", { class: "why" }, el("a", { href: `#/history/${encodeURIComponent(this.session)}/reply/${asked}`, text: t("What the model saw") })) : null;
       return turnItem(turn, this.colours, link);
     });
     if (later) this.turns.append(...items);
@@ -180,14 +175,14 @@ class Session {
   // -- what the model saw ---------------------------------------------------------------------------------------------
 
   seenIntroduction() {
-    const head = el("h2", { id: "seen-title", text: "What the model saw" });
+    const head = el("h2", { id: "seen-title", text: t("What the model saw") });
     if (!this.data.prompts) {
-      this.seen.replaceChildren(head, el("p", { class: "quiet", text: "Shown to members who may manage the server." }));
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("Shown to members who may manage the server.") }));
     } else if (!this.replies.length) {
-      this.seen.replaceChildren(head, el("p", { class: "quiet", text: "The log knows no reply of this session: the bot said nothing, has no language model, or old logs were rotated away." }));
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("The log knows no reply of this session: the bot said nothing, has no language model, or old logs were rotated away.") }));
     } else {
-      this.seen.replaceChildren(head, el("p", { text: `${count(this.replies.length, "reply", "replies")} of this session can be replayed.` }),
-        el("p", {}, el("a", { class: "button primary", href: `#/history/${encodeURIComponent(this.session)}/reply/${this.replies[0].turn}`, text: "Begin with the first" })));
+      this.seen.replaceChildren(head, el("p", { text: counted(this.replies.length, "{count} reply of this session can be replayed.", "{count} replies of this session can be replayed.") }),
+        el("p", {}, el("a", { class: "button primary", href: `#/history/${encodeURIComponent(this.session)}/reply/${this.replies[0].turn}`, text: t("Begin with the first") })));
     }
   }
 
@@ -200,39 +195,48 @@ class Session {
     const found = await ask(this.path(`/replies/${turn}`));
     this.drawMemory(found.cursor ?? undefined, turn);
     const most = found.max_tokens;
+    const tokens = el("b", { text: counted(found.total_tokens, "{count} token", "{count} tokens") });
     put(this.seen,
-      el("h2", { id: "seen-title", text: `What the model saw for turn ${turn}` }),
-      el("div", { class: "steps" }, step(place - 1, "← Previous", "reply-before"),
-        el("span", { class: "quiet", text: place < 0 ? "" : `${place + 1} of ${this.replies.length}` }), step(place + 1, "Next →", "reply-next")),
-      el("p", {}, el("b", { text: `${found.total_tokens.toLocaleString()} tokens` }), most ? ` of ${most.toLocaleString()}, at ` : ", at ", time(found.at)),
+      el("h2", { id: "seen-title", text: t("What the model saw for turn {turn}", { turn: String(turn) }) }),
+      el("div", { class: "steps" }, step(place - 1, t("← Previous"), "reply-before"),
+        el("span", { class: "quiet", text: place < 0 ? "" : t("{number} of {total}", { number: place + 1, total: this.replies.length }) }), step(place + 1, t("Next →"), "reply-next")),
+      el("p", {}, most
+        ? around("{tokens} of {most}, at {time}", { tokens, most: written(most), time: time(found.at) })
+        : around("{tokens}, at {time}", { tokens, time: time(found.at) })),
       tokenBar(found.tokens),
       el("p", { class: found.exact ? "quiet good" : "quiet bad", text: verdict(found) }),
       ...found.lost.map((sentence) => el("p", { class: "quiet bad", text: sentence })),
       el("ol", { class: "parts" }, found.parts.map(part)),
-      found.sources.length ? el("details", {}, el("summary", { text: "Where the summary comes from" }), el("ol", { class: "sources" }, found.sources.map((each) => this.source(each)))) : null,
-      ...found.calls.map((call, number) => el("details", {}, el("summary", { text: `Call ${number + 1}: ${count(call.same, "message", "messages")} as above${call.others.length ? `, ${call.others.length} more` : ""}` }),
-        call.exact ? null : el("p", { class: "quiet bad", text: "Not every message is stored any more." }), call.others.map((text) => el("pre", { text, tabindex: "0" })))));
+      found.sources.length ? el("details", {}, el("summary", { text: t("Where the summary comes from") }), el("ol", { class: "sources" }, found.sources.map((each) => this.source(each)))) : null,
+      ...found.calls.map((call, number) => el("details", {}, el("summary", { text: headOfCall(call, number + 1) }),
+        call.exact ? null : el("p", { class: "quiet bad", text: t("Not every message is stored any more.") }), call.others.map((other) => el("pre", { lang: other.told ? null : "", text: other.text, tabindex: "0" })))));
   }
 
   source(each) {
-    return el("li", {}, el("p", { text: each.text }), el("p", { class: "quiet" }, each.turns.length ? "turns " : "no stored turn says this any more",
+    return el("li", {}, el("p", { lang: "", text: each.text }), el("p", { class: "quiet" }, each.turns.length ? `${t("turns")} ` : t("no stored turn says this any more"),
       each.turns.map((seq, place) => [place ? ", " : "", el("a", { href: address(this.session, seq), text: seq })])));
   }
 }
 
+function headOfCall(call, number) {
+  const same = counted(call.same, "{count} message", "{count} messages");
+  const more = call.others.length;
+  return more ? t("Call {number}: {same} as above, {more} more", { number, same, more }) : t("Call {number}: {same} as above", { number, same });
+}
+
 function verdict(found) {
-  if (found.exact === true) return "The prompt was made of exactly these parts: the digest in the log matches.";
-  if (found.exact === false) return "The prompt was not made of exactly these parts. Something was forgotten or renamed since.";
-  return "It is not known whether these were exactly the parts.";
+  if (found.exact === true) return t("The prompt was made of exactly these parts: the digest in the log matches.");
+  if (found.exact === false) return t("The prompt was not made of exactly these parts. Something was forgotten or renamed since.");
+  return t("It is not known whether these were exactly the parts.");
 }
 
 /* The tokens of a prompt by kind of part, as one bar. */
 function tokenBar(tokens) {
   const total = Object.values(tokens).reduce((sum, each) => sum + each, 0) || 1;
-  const words = Object.entries(tokens).map(([kind, each]) => `${PARTS[kind] || kind} ${each.toLocaleString()}`).join(", ");
+  const words = Object.entries(tokens).map(([kind, each]) => `${PARTS[kind] || kind} ${written(each)}`).join(", ");
   const bar = el("div", { class: "token-bar", role: "img", "aria-label": words });
   for (const [kind, each] of Object.entries(tokens)) {
-    const piece = el("span", { class: `kind-${kind}`, title: `${PARTS[kind] || kind}: ${each.toLocaleString()} tokens` });
+    const piece = el("span", { class: `kind-${kind}`, title: `${PARTS[kind] || kind}: ${counted(each, "{count} token", "{count} tokens")}` });
     piece.style.flexGrow = each / total;
     bar.append(piece);
   }
@@ -240,10 +244,10 @@ function tokenBar(tokens) {
 }
 
 function part(each) {
-  const where = each.from === null ? "" : each.from === each.to ? ` ${each.from}` : ` ${each.from} to ${each.to}`;
+  const where = each.from === null ? "" : each.from === each.to ? ` ${each.from}` : ` ${t("{first} to {last}", { first: String(each.from), last: String(each.to) })}`;
   const head = el("span", { class: "meta" }, el("span", { class: `swatch kind-${each.kind}`, "aria-hidden": "true" }), el("b", { text: `${PARTS[each.kind] || each.kind}${where}` }),
-    el("span", { class: "quiet", text: ` ${each.tokens.toLocaleString()} tokens` }));
-  const body = el("pre", { class: each.withheld ? "withheld" : null, text: each.content });
+    el("span", { class: "quiet", text: ` ${counted(each.tokens, "{count} token", "{count} tokens")}` }));
+  const body = el("pre", { class: each.withheld ? "withheld" : null, lang: each.withheld ? null : "", text: each.content });
   // Instructions are long and the same each time.
   if (each.kind === "system" || each.content.length > 1500) return el("li", {}, el("details", {}, el("summary", {}, head), body));
   return el("li", {}, head, body);

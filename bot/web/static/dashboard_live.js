@@ -3,17 +3,18 @@
    One connection of server-sent events tells of all rooms. A room's page is read once as a whole and then moved by
    events; when the bot says that words were forgotten or events were missed, it is read anew. */
 import { costChart, latencyChart, MemoryPicture, packetChart, queueChart } from "./charts.js";
-import { ask, Colours, count, el, time, turnItem } from "./dom.js";
+import { around, counted, number, t } from "/page/text.js";
+import { ask, Colours, el, PARTS, time, turnItem } from "./dom.js";
 
 const MOST_TURNS = 300;
 const MOST_NOTES = 40;
 const MOST_MEASURED = 120;
 const MOST_REPLIES = 24;
 const WHY = {
-  share_start: "a share began", cut: "the picture changed", text: "a new text", interval: "time passed",
-  asked: "somebody asked",
+  share_start: t("a share began"), cut: t("the picture changed"), text: t("a new text"), interval: t("time passed"),
+  asked: t("somebody asked"),
 };
-const SOURCE = { ocr: "read as text", model: "seen by the model" };
+const SOURCE = { ocr: t("read as text"), model: t("seen by the model") };
 const KINDS = [
   "heard", "turn", "note", "reply", "packets", "queues", "people", "cost", "fold", "dropped", "prompt", "problem",
   "opened", "closed", "reset", "again",
@@ -30,13 +31,13 @@ export function follow(listener, onState) {
   source.addEventListener("error", async () => {
     if (source !== events) return;
     if (source.readyState !== EventSource.CLOSED) {
-      onState("The connection to the bot is lost. Trying again…");
+      onState(t("The connection to the bot is lost. Trying again…"));
       return;
     }
     // The browser does not try again after an error of the server: logged out, or too many pages.
     const failure = await ask("/api/rooms").then(() => null, (error) => error);
     if (failure && failure.status === 401) location.reload();
-    onState(failure ? failure.message : "Live events have stopped. Too many pages may be open: close one, and load this page again.");
+    onState(failure ? failure.message : t("Live events have stopped. Too many pages may be open: close one, and load this page again."));
   });
   for (const kind of KINDS) source.addEventListener(kind, (event) => listener(kind, JSON.parse(event.data), event.lastEventId));
   return stopFollowing;
@@ -56,15 +57,15 @@ export async function showRooms(main, onState, isShown) {
   const list = el("ul", { class: "cards" });
   const draw = (shown) => {
     list.replaceChildren(...shown.map((room) => el("li", { class: "card" },
-      el("h2", {}, el("a", { href: `#/room/${encodeURIComponent(room.session)}`, text: room.room })),
-      el("p", { class: "quiet", text: room.guild }),
-      el("p", { text: `${count(room.people, "person", "people")}, ${count(room.turns, "turn", "turns")}` }))));
+      el("h2", {}, el("a", { href: `#/room/${encodeURIComponent(room.session)}`, lang: "", text: room.room })),
+      el("p", { class: "quiet", lang: "", text: room.guild }),
+      el("p", { text: `${counted(room.people, "{count} person", "{count} people")}, ${counted(room.turns, "{count} turn", "{count} turns")}` }))));
     empty.hidden = shown.length > 0;
   };
-  const empty = el("section", { class: "card empty" }, el("h2", { text: "The bot is in no voice channel" }),
-    el("p", {}, "Type ", el("kbd", { text: "/join" }), " in Discord from a voice channel. What is said then appears here at once."),
-    el("p", {}, "What was said before is in the ", el("a", { href: "#/history", text: "history" }), "."));
-  main.replaceChildren(el("h1", { text: "Live", tabindex: "-1" }), empty, list);
+  const empty = el("section", { class: "card empty" }, el("h2", { text: t("The bot is in no voice channel") }),
+    el("p", {}, around("Type {command} in Discord from a voice channel. What is said then appears here at once.", { command: el("kbd", { text: t("/join") }) })),
+    el("p", {}, around("What was said before is in the {history}.", { history: el("a", { href: "#/history", text: t("history") }) })));
+  main.replaceChildren(el("h1", { text: t("Live"), tabindex: "-1" }), empty, list);
   draw(rooms);
   if (!isShown()) return undefined;
   return follow(async (kind) => {
@@ -100,23 +101,24 @@ class Room {
   build() {
     const panel = (id, title, ...content) => el("section", { class: `card ${id}`, "aria-labelledby": `${id}-title` },
       el("h2", { id: `${id}-title`, text: title }), ...content);
-    this.title = el("h1", { tabindex: "-1", text: "Live" });
+    this.title = el("h1", { tabindex: "-1", lang: "" });
     this.place = el("p", { class: "quiet place" });
     this.turns = el("ol", {});
-    this.log = el("div", { class: "turns", role: "log", "aria-live": "off", "aria-label": "The conversation", tabindex: "0" }, this.turns);
+    this.log = el("div", { class: "turns", role: "log", "aria-live": "off", "aria-label": t("The conversation"), tabindex: "0" }, this.turns);
     // A narrower window makes the turns longer: who was at their end stays there.
     this.follows = true;
     this.log.addEventListener("scroll", () => { this.follows = this.isAtEnd(); });
     new ResizeObserver(() => { if (this.follows) this.toEnd(); }).observe(this.turns);
-    this.nothing = el("p", { class: "quiet", text: "Nobody has said anything yet." });
+    this.nothing = el("p", { class: "quiet", text: t("Nobody has said anything yet.") });
     this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.log.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
     this.people = el("ul", { class: "people" });
     this.mode = el("p", { class: "quiet" });
-    this.summary = el("p", { class: "summary" });
+    this.summary = el("p", { class: "summary", lang: "" });
+    this.unfolded = el("p", { text: t("Nothing is folded yet: the model gets every turn word for word.") });
     this.summaryChars = el("p", { class: "quiet" });
     this.lastFold = el("p", { class: "quiet", role: "status" });
     this.notes = el("ol", { class: "notes" });
-    this.noNotes = el("p", { class: "quiet", text: "Nobody shares a screen." });
+    this.noNotes = el("p", { class: "quiet", text: t("Nobody shares a screen.") });
     this.problems = el("ul", { class: "problems" });
     this.charts = Object.fromEntries(["latency", "packets", "queues", "cost"].map((name) => [name, el("div")]));
     this.dropped = el("p", { class: "quiet" });
@@ -125,17 +127,17 @@ class Room {
       el("div", { class: "head" }, this.title, this.place), el("div", { role: "status" }, this.problems),
       el("div", { class: "room" },
         el("div", { class: "column wide" },
-          panel("memory", "Memory", this.picture.root, this.lastFold),
-          panel("conversation", "Conversation", el("label", { class: "aloud", for: "aloud" }, this.aloud, " Let a screen reader speak new lines"),
+          panel("memory", t("Memory"), this.picture.root, this.lastFold),
+          panel("conversation", t("Conversation"), el("label", { class: "aloud", for: "aloud" }, this.aloud, ` ${t("Let a screen reader speak new lines")}`),
             this.nothing, this.log),
-          panel("so-far", "Summary", this.summary, this.summaryChars),
-          panel("screens", "Screen notes", this.noNotes, this.notes)),
+          panel("so-far", t("Summary"), this.unfolded, this.summary, this.summaryChars),
+          panel("screens", t("Screen notes"), this.noNotes, this.notes)),
         el("div", { class: "column" },
-          panel("present", "In the channel", this.people, this.mode),
-          panel("latency", "Time to an answer", this.charts.latency, this.prompt),
-          panel("cost", "Cost", this.charts.cost),
-          panel("packets", "Packets", this.charts.packets, this.dropped),
-          panel("queues", "Queues", this.charts.queues))));
+          panel("present", t("In the channel"), this.people, this.mode),
+          panel("latency", t("Time to an answer"), this.charts.latency, this.prompt),
+          panel("cost", t("Cost"), this.charts.cost),
+          panel("packets", t("Packets"), this.charts.packets, this.dropped),
+          panel("queues", t("Queues"), this.charts.queues))));
   }
 
   /* Read everything anew. */
@@ -160,7 +162,7 @@ class Room {
     found.memory.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(found.memory.speakers[speaker] ?? "")));
     this.heard.clear();
     this.title.textContent = found.room;
-    this.place.replaceChildren(`${found.guild} · since `, time(found.opened_at, "short"));
+    this.place.replaceChildren(el("span", { lang: "", text: found.guild }), " · ", ...around("since {time}", { time: time(found.opened_at, "short") }));
     this.turns.replaceChildren();
     for (const turn of found.turns) this.addTurn(turn);
     this.toEnd();
@@ -205,8 +207,8 @@ class Room {
 
   close() {
     this.over = true;
-    this.problems.replaceChildren(el("li", { class: "over" }, "The bot has left this channel. The session is in the ",
-      el("a", { href: `#/history/${encodeURIComponent(this.session)}`, text: "history" }), "."));
+    const history = el("a", { href: `#/history/${encodeURIComponent(this.session)}`, text: t("history") });
+    this.problems.replaceChildren(el("li", { class: "over" }, around("The bot has left this channel. The session is in the {history}.", { history })));
   }
 
   // -- the conversation ---------------------------------------------------------------------------------------------
@@ -230,8 +232,8 @@ class Room {
 
   addHeard(data) {
     this.atEnd(() => {
-      const item = el("li", { class: "turn heard" }, el("div", { class: "meta" }, el("span", { text: "hearing…" })),
-        el("div", { class: "words" }, el("p", {}, el("b", { class: "who", "data-colour": this.colours.of(data.speaker), text: data.who }), " ", el("span", { class: "said", text: data.text }))));
+      const item = el("li", { class: "turn heard" }, el("div", { class: "meta" }, el("span", { text: t("hearing…") })),
+        el("div", { class: "words" }, el("p", {}, el("b", { class: "who", "data-colour": this.colours.of(data.speaker), lang: "", text: data.who }), " ", el("span", { class: "said", lang: "", text: data.text }))));
       this.heard.set(data.id, item);
       this.turns.append(item);
       if (this.heard.size > 40) this.dropHeard(this.heard.keys().next().value);
@@ -274,8 +276,9 @@ class Room {
 
   showFold(memory) {
     this.data.memory = memory;
-    this.summary.textContent = memory.summary || "Nothing is folded yet: the model gets every turn word for word.";
-    this.summaryChars.textContent = memory.summary ? `${memory.summary.length.toLocaleString()} of at most 1,200 characters` : "";
+    this.summary.textContent = memory.summary;
+    this.unfolded.hidden = Boolean(memory.summary);
+    this.summaryChars.textContent = memory.summary ? t("{number} of at most {most} characters", { number: memory.summary.length, most: 1200 }) : "";
     this.drawMemory();
     this.showLastFold(memory.folds.at(-1));
   }
@@ -291,30 +294,33 @@ class Room {
   }
 
   showLastFold(made) {
-    if (made) this.lastFold.replaceChildren("Last fold at ", time(made.at), made.to > made.from
-      ? `: turns ${made.from} to ${made.to - 1}, in ${(made.ms / 1000).toFixed(1)} s.` : ": the summary was improved.");
+    if (!made) return;
+    const values = { time: time(made.at), first: String(made.from), last: String(made.to - 1), seconds: number(made.ms / 1000, 1) };
+    this.lastFold.replaceChildren(...(made.to > made.from
+      ? around("Last fold at {time}: turns {first} to {last}, in {seconds} s.", values)
+      : around("Last fold at {time}: the summary was improved.", values)));
   }
 
   // -- beside it ----------------------------------------------------------------------------------------------------
 
   showPeople(present) {
     this.people.replaceChildren(...present.people.map((person) => el("li", {},
-      el("b", { class: "who", "data-colour": person.bot ? "bot" : this.colours.of(person.id), text: person.name }),
-      person.bot ? el("span", { class: "tag", text: "bot" }) : null,
-      person.heard || person.bot ? null : el("span", { class: "tag", text: "not heard" }))));
+      el("b", { class: "who", "data-colour": person.bot ? "bot" : this.colours.of(person.id), lang: "", text: person.name }),
+      person.bot ? el("span", { class: "tag", text: t("bot") }) : null,
+      person.heard || person.bot ? null : el("span", { class: "tag", text: t("not heard") }))));
     const modes = {
-      name: "The bot speaks when it is called by name.",
-      engaged: "The bot speaks when it is called by name, and when somebody goes on talking with it.",
-      free: "The bot speaks when it is called, talked with, or when somebody asks the room.",
+      name: t("The bot speaks when it is called by name."),
+      engaged: t("The bot speaks when it is called by name, and when somebody goes on talking with it."),
+      free: t("The bot speaks when it is called, talked with, or when somebody asks the room."),
     };
-    this.mode.textContent = present.silent ? "The bot is silenced." : modes[present.mode] || `The bot speaks in the mode ${present.mode}.`;
+    this.mode.textContent = present.silent ? t("The bot is silenced.") : modes[present.mode];
   }
 
   addNote(note) {
     if ([...this.notes.children].some((each) => each.dataset.note === note.id)) return;
     this.notes.prepend(el("li", { "data-note": note.id }, el("div", { class: "meta" }, time(note.at),
       el("span", { class: "tag", text: WHY[note.why] || note.why }), el("span", { class: "tag", text: SOURCE[note.source] || note.source })),
-    el("p", {}, el("b", { text: note.who }), " ", el("span", { text: note.what }))));
+    el("p", {}, el("b", { lang: "", text: note.who }), " ", el("span", { lang: "", text: note.what }))));
     while (this.notes.childElementCount > MOST_NOTES) this.notes.lastElementChild.remove();
   }
 
@@ -324,14 +330,13 @@ class Room {
   }
 
   showDropped(dropped) {
-    const reasons = Object.entries(dropped).map(([reason, number]) => `${number} ${reason.replaceAll("_", " ")}`);
-    this.dropped.textContent = reasons.length ? `Sounds left out: ${reasons.join(", ")}.` : "";
+    this.dropped.textContent = dropped ? t("Sounds left out: {reasons}.", { reasons: dropped }) : "";
   }
 
   showPrompt(tokens) {
     const total = Object.values(tokens).reduce((sum, each) => sum + each, 0);
-    const parts = Object.entries(tokens).map(([kind, each]) => `${kind.replaceAll("_", " ")} ${each.toLocaleString()}`);
-    this.prompt.textContent = `Last prompt: ${total.toLocaleString()} tokens (${parts.join(", ")}).`;
+    const parts = Object.entries(tokens).map(([kind, each]) => `${PARTS[kind] || kind} ${number(each)}`);
+    this.prompt.textContent = t("Last prompt: {total} tokens ({parts}).", { total, parts: parts.join(", ") });
   }
 
   measure(samples, sample, most) {

@@ -3,8 +3,9 @@
    The link's token is in the URL's fragment, which no server and no log sees; the first message of the web socket uses
    it up. A picture is sent when the screen has changed, at most twice a second; the preview shows the picture that was
    sent. Only the secret with which a reloaded page can reconnect is stored. */
+import { t } from "/page/text.js";
 import {
-  addNote, announce, at, briefTrouble, describeSurface, page, setConnected, setHeadline, setText, show, tick, trouble,
+  addNote, announce, at, briefTrouble, page, setConnected, setHeadline, setText, sharing, show, tick, trouble,
 } from "./view.js";
 
 const RESUME_KEY = "roomtone-resume";
@@ -16,11 +17,13 @@ const MAX_FRAMES_PER_S = 5;
 const MIN_FRAMES_PER_S = 1;
 // Sentences for the browser's errors.
 const SHARE_ERRORS = {
-  NotAllowedError: "Nothing was chosen, or the browser or system did not allow it.",
-  NotFoundError: "The browser found nothing that it could share.",
-  NotReadableError: "The system does not let the browser see the screen: its privacy settings say who may record it.",
+  NotAllowedError: t("Nothing was chosen, or the browser or system did not allow it."),
+  NotFoundError: t("The browser found nothing that it could share."),
+  NotReadableError: t("The system does not let the browser see the screen: its privacy settings say who may record it."),
 };
-const REFUSALS = { too_large: "a picture was too large", wrong_size: "a picture had an odd size" };
+const REFUSALS = {
+  too_large: t("A picture was refused: it was too large."), wrong_size: t("A picture was refused: it had an odd size."),
+};
 
 // -- the web socket ----------------------------------------------------------------------------------------------
 
@@ -53,8 +56,7 @@ function handleMessage(message) {
     case "welcome": return handleWelcome(message);
     case "note": return addNote(message.what);
     case "trouble": return trouble("reading", message.sentence);
-    case "refused": return briefTrouble("refused",
-      `${page.bot} refused a picture: ${REFUSALS[message.reason] || "it could not be read"}.`);
+    case "refused": return briefTrouble("refused", REFUSALS[message.reason] || t("A picture was refused: it could not be read."));
     case "ended": return finish("ended", message.sentence);
     case "denied": return page.capture ? finish("ended", message.sentence) : finish("denied", message.sentence);
     default: return undefined;
@@ -73,14 +75,14 @@ function handleWelcome(message) {
   for (const each of document.querySelectorAll("[data-bot]")) each.textContent = message.bot;
   at("place").textContent = `${message.room} · ${message.server}`;
   at("place").hidden = false;
-  at("ready-who").textContent = `You are ${message.who}, in ${message.room} on ${message.server}.`;
+  at("ready-who").textContent = t("You are {who}, in {room} on {server}.", message);
   at("ready-reading").textContent = message.reading;
-  at("sharing-with").textContent = `with ${message.bot} in ${message.room}`;
+  at("sharing-with").textContent = t("with {bot} in {room}", message);
   setConnected(true);
   trouble("connection", "");
   trouble("reading", message.trouble);
   if (page.capture) {
-    announce("Connected again.");
+    announce(t("Connected again."));
     if (!message.sharing || !page.capture.startSent) start(page.capture);
     // Changes were not sent meanwhile, so send the latest picture again.
     page.capture.worker.postMessage({ again: true });
@@ -89,7 +91,7 @@ function handleWelcome(message) {
     sendMessage({ t: "stop" });
   } else {
     setText("choose-problem", "");
-    show("ready", `You can share your screen with ${message.bot} now.`);
+    show("ready", t("You can share your screen with {bot} now.", message));
   }
 }
 
@@ -99,23 +101,23 @@ function connectionLost() {
   setConnected(false);
   page.brokenSince ??= Date.now();
   if (Date.now() - page.brokenSince > GIVE_UP_MS) {
-    if (page.capture) finish("ended", `${page.bot} cannot be reached any more.`);
-    else finish("denied", `${page.bot} cannot be reached. Type /watch start in Discord to try again.`);
+    if (page.capture) finish("ended", t("{bot} cannot be reached any more.", page));
+    else finish("denied", t("{bot} cannot be reached. Type /watch start in Discord to try again.", page));
     return;
   }
   const hello = page.resume ? { resume: page.resume } : firstHello();
   if (!hello) return;
-  if (page.state === "sharing") trouble("connection", "The connection broke. Trying again…");
+  if (page.state === "sharing") trouble("connection", t("The connection broke. Trying again…"));
   else if (page.state === "opening") at("opening-lead").textContent = retryMessage();
-  else showProblem("The connection broke. Trying again…");
+  else showProblem(t("The connection broke. Trying again…"));
   const wait = Math.min(1000 * 2 ** page.attempts++, 15_000);
   setTimeout(() => { if (!page.socket) connect(hello); }, wait);
 }
 
 function retryMessage() {
-  const sentence = "The bot cannot be reached yet. Trying again…";
+  const sentence = t("The bot cannot be reached yet. Trying again…");
   if (page.attempts < 3) return sentence;
-  return `${sentence} If this goes on, tell whoever runs it: this page’s address may not be its PUBLIC_URL.`;
+  return `${sentence} ${t("If this goes on, tell whoever runs it: this page’s address may not be its PUBLIC_URL.")}`;
 }
 
 function finish(state, sentence) {
@@ -155,7 +157,7 @@ async function requestStream(button, fail) {
       surfaceSwitching: "include",
     });
   } catch (error) {
-    fail(SHARE_ERRORS[error.name] || `The browser could not share a screen (${error.name}).`);
+    fail(SHARE_ERRORS[error.name] || t("The browser could not share a screen ({error}).", { error: error.name }));
     return null;
   } finally {
     button.disabled = false;
@@ -169,7 +171,7 @@ function stopTracks(stream) {
 
 async function choose() {
   setText("choose-problem", "");
-  const stream = await requestStream(at("choose"), (why) => showProblem(`${why} You can choose again.`));
+  const stream = await requestStream(at("choose"), (why) => showProblem(`${why} ${t("You can choose again.")}`));
   if (!stream) return;
   if (page.state !== "ready") {
     stopTracks(stream);
@@ -180,13 +182,13 @@ async function choose() {
   at("notes").replaceChildren();
   at("no-notes").hidden = false;
   begin(stream);
-  show("sharing", `You are sharing ${describeSurface()} with ${page.bot}.`);
+  show("sharing", `${sharing()}.`);
   at("stop").focus();
 }
 
 /* Share something else over the same connection. If the person cancels, the present share goes on. */
 async function change() {
-  const stream = await requestStream(at("change"), (why) => briefTrouble("choice", `${why} You are sharing as before.`));
+  const stream = await requestStream(at("change"), (why) => briefTrouble("choice", `${why} ${t("You are sharing as before.")}`));
   if (!stream) return;
   if (page.state !== "sharing") {
     stopTracks(stream);
@@ -194,10 +196,10 @@ async function change() {
   }
   endCapture();
   trouble("muted", "");
-  at("preview-caption").textContent = "Waiting for the first picture…";
+  at("preview-caption").textContent = t("Waiting for the first picture…");
   at("preview").getContext("2d").clearRect(0, 0, at("preview").width, at("preview").height);
   begin(stream);
-  announce(`You are sharing ${describeSurface()} with ${page.bot} now.`);
+  announce(`${sharing()}.`);
 }
 
 function start(capture) {
@@ -213,7 +215,7 @@ function begin(stream) {
   capture.worker.postMessage({ limits: page.limits });
   page.sentAt = 0;
   track.addEventListener("ended", () => stop());
-  track.addEventListener("mute", () => trouble("muted", "Your screen sends no pictures now: is the window minimised?"));
+  track.addEventListener("mute", () => trouble("muted", t("Your screen sends no pictures now: is the window minimised?")));
   track.addEventListener("unmute", () => trouble("muted", ""));
   setHeadline();
   start(capture);
@@ -226,7 +228,7 @@ function stop() {
   sendMessage({ t: "stop" });
   endCapture();
   // The bot answers with `ended`; if it can't, show the end all the same.
-  setTimeout(() => { if (page.state === "sharing") finish("ended", "You stopped sharing."); }, 1500);
+  setTimeout(() => { if (page.state === "sharing") finish("ended", t("You stopped sharing.")); }, 1500);
 }
 
 function endCapture() {
@@ -320,7 +322,7 @@ function open() {
   if (!navigator.mediaDevices || !navigator.mediaDevices.getDisplayMedia || !window.WebSocket) return show("phone");
   const hello = firstHello();
   if (!hello) {
-    return finish("denied", "This address has no link in it. Type /watch start in Discord and follow the link you get.");
+    return finish("denied", t("This address has no link in it. Type /watch start in Discord and follow the link you get."));
   }
   return connect(hello);
 }

@@ -2,8 +2,12 @@
 
    Changes are announced to screen readers too, except notes, which would be read aloud over the conversation. */
 
+import { counted, LOCALE, t } from "/page/text.js";
+
 const SHOWN_NOTES = 6;
-const SURFACES = { monitor: "your whole screen", window: "a window", browser: "a browser tab" };
+const SURFACES = {
+  monitor: t("You are sharing your whole screen"), window: t("You are sharing a window"), browser: t("You are sharing a browser tab"),
+};
 // Kinds of trouble by priority. The first one present is shown.
 const TROUBLES = ["connection", "muted", "reading", "refused", "choice"];
 const BRIEF_TROUBLE_MS = 10_000;
@@ -72,20 +76,21 @@ export function setConnected(open) {
   setHeadline();
 }
 
-export function describeSurface() {
-  return (page.capture && SURFACES[page.capture.surface]) || "your screen";
+/* Return what is shared, as a sentence without its full stop. */
+export function sharing() {
+  return (page.capture && SURFACES[page.capture.surface]) || t("You are sharing your screen");
 }
 
 export function setHeadline() {
   const broken = document.body.dataset.link === "broken";
-  at("sharing-what").textContent = broken ? "Not connected: nothing is sent" : `You are sharing ${describeSurface()}`;
+  at("sharing-what").textContent = broken ? t("Not connected: nothing is sent") : sharing();
   setTitle();
 }
 
 export function setTitle() {
   const broken = document.body.dataset.link === "broken";
-  const sharing = broken ? "○ Not connected" : "● Sharing";
-  document.title = `${page.state === "sharing" ? sharing : "Share your screen"} · ${page.bot}`;
+  const shared = broken ? t("○ Not connected") : t("● Sharing");
+  document.title = `${page.state === "sharing" ? shared : t("Share your screen")} · ${page.bot}`;
 }
 
 export function addNote(what) {
@@ -93,8 +98,9 @@ export function addNote(what) {
   const item = document.createElement("li");
   const time = document.createElement("time");
   time.dateTime = now.toISOString();
-  time.textContent = now.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  time.textContent = now.toLocaleTimeString(LOCALE, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const text = document.createElement("span");
+  text.lang = "";
   text.textContent = what;
   item.append(time, text);
   at("notes").prepend(item);
@@ -112,8 +118,9 @@ export function tick() {
     ? `${hours}:${padded(minutes)}:${padded(seconds % 60)}` : `${minutes}:${padded(seconds % 60)}`;
   if (page.sentAt) {
     const age = Math.round((Date.now() - page.sentAt) / 1000);
-    const when = age < 3 ? "just now" : age < 100 ? `${age} seconds ago` : `${Math.round(age / 60)} minutes ago`;
-    at("preview-caption").textContent =
-      `Sent last, ${when}. While nothing changes, nothing is sent.`;
+    const when = age < 3 ? t("Sent last, just now.") : age < 100
+      ? counted(age, "Sent last, {count} second ago.", "Sent last, {count} seconds ago.")
+      : counted(Math.round(age / 60), "Sent last, {count} minute ago.", "Sent last, {count} minutes ago.");
+    at("preview-caption").textContent = `${when} ${t("While nothing changes, nothing is sent.")}`;
   }
 }

@@ -17,6 +17,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.room.room import Room
 from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
+from bot.texts.text import verbatim
 from compaction.model import TurnKind
 from tests.bot.room.test_room import House, a_house, ended, settle
 from tests.bot.screen.watching import PICTURES, FakeReaders
@@ -44,7 +45,7 @@ class Cinema:
         house.new_responder = lambda: self.responder
         house.can_skip = True
         self.screens = Screens(
-            ScreenSettings(), self.readers, clock=house.clock, bot_name="Roomtone", reading="Read here."
+            ScreenSettings(), self.readers, clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here.")
         )
 
     @asynccontextmanager

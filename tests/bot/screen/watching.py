@@ -101,7 +101,9 @@ class Watching:
     opted_out: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.screens = Screens(self.settings, self.readers, clock=self.clock, bot_name="Roomtone", reading="Read here.")
+        self.screens = Screens(
+            self.settings, self.readers, clock=self.clock, bot_name="Roomtone", reading=verbatim("Read here.")
+        )
 
     def excludes(self, user_id: int) -> bool:
         """See `ShareObserver.excludes`."""

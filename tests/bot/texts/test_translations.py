@@ -17,6 +17,7 @@ import pytest
 
 from bot.discord.access import RULES
 from bot.texts.catalogue import catalogue, languages
+from bot.web.page_texts import texts_of_page, texts_of_script
 from tests.bot.discord.test_command_tree import all_commands
 from tests.bot.texts.source import errors, modules, name_of, words_in
 
@@ -52,6 +53,11 @@ def used_texts() -> dict[str, str]:
                 and name_of(call) in {*errors(), "__init__"}
             ):
                 found |= {text: module.place(call) for text in module.literals(call.args[0]) if words_in(text)}
+    static = ROOT / "bot/web/static"
+    for page in static.glob("*.html"):
+        found |= dict.fromkeys(texts_of_page(page.read_text("utf-8")), page.name)
+    for script in static.glob("*.js"):
+        found |= dict.fromkeys(texts_of_script(script.read_text("utf-8")), script.name)
     return found
 
 

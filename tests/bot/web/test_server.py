@@ -44,7 +44,7 @@ class FakeLine:
     @property
     def welcome(self) -> Welcome:
         """Return the greeting for Ada."""
-        return Welcome("Ada", "Lounge", "Games", "Roomtone", "Read here.", "secret", sharing=False)
+        return Welcome("Ada", "Lounge", "Games", "Roomtone", verbatim("Read here."), "secret", sharing=False)
 
     @property
     def link(self) -> str:

@@ -1,0 +1,143 @@
+"""The pages in the reader's language: which one it is, the HTML in it, and the sentences that the scripts use.
+
+English stands in the HTML and, in calls of `t`, `counted` and `around`, in the scripts. The catalogue translates it
+(`bot.texts`). Texts of an element with `translate="no"` stay as they are. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from html import escape
+from html.parser import HTMLParser
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from bot.texts.catalogue import ENGLISH, catalogue, languages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Says nothing but a language, and is set only when somebody chooses one.
+LANGUAGE_COOKIE: Final = "roomtone-language"
+# Attributes that people read or hear.
+_READ: Final = frozenset({"alt", "aria-label", "placeholder", "title"})
+_EMPTY: Final = frozenset({"input", "link", "meta"})
+_STRING: Final = r'"((?:[^"\\\n]|\\.)*)"'
+# The first argument of `t` and `around`; the second and the third one of `counted`.
+_ONE: Final = re.compile(rf"\b(?:t|around)\(\s*{_STRING}")
+_COUNTED: Final = re.compile(rf"\bcounted\([^;\"]*?,\s*{_STRING},\s*{_STRING}")
+
+
+def chosen_language(cookie: str | None, accepted: str | None) -> str:
+    """Return the language of a page. `cookie`: what somebody chose; `accepted`: their browser's Accept-Language."""
+    known = languages()
+    if cookie in known:
+        return str(cookie)
+    for wanted in _by_preference((accepted or "")[:500]):
+        for code in (wanted, wanted.partition("-")[0]):
+            if found := next((each for each in known if each.casefold() == code), None):
+                return found
+    return ENGLISH
+
+
+def _by_preference(accepted: str) -> list[str]:
+    """Return the language ranges of an Accept-Language header (RFC 9110, section 12.5.4), the most wanted first."""
+    found: list[tuple[float, str]] = []
+    for part in accepted.split(","):
+        name, _, parameter = part.partition(";")
+        weight = re.fullmatch(r"\s*q=([01](?:\.\d{0,3})?)\s*", parameter)
+        quality = float(weight[1]) if weight else 0.0 if parameter.strip() else 1.0
+        if quality and name.strip():
+            found.append((quality, name.strip().casefold()))
+    return [name for _, name in sorted(found, key=lambda each: -each[0])]
+
+
+@cache
+def page_file(name: str, language: str) -> bytes:
+    """Return a file of the pages in a language. Only HTML differs."""
+    content = (resources.files("bot.web") / "static" / name).read_bytes()
+    if not name.endswith(".html"):
+        return content
+    known = catalogue(language).texts
+    return page_in(content.decode(), language, lambda english: known.get(english, english)).encode()
+
+
+def page_in(html: str, language: str, translated: Callable[[str], str]) -> str:
+    """Return a page with its texts translated and its language marked."""
+    page = _Page(language, translated)
+    page.feed(html)
+    page.close()
+    return "".join(page.made)
+
+
+def texts_of_page(html: str) -> list[str]:
+    """Return the English texts of a page."""
+    found: list[str] = []
+
+    def collected(english: str) -> str:
+        found.append(english)
+        return english
+
+    page_in(html, ENGLISH, collected)
+    return found
+
+
+def texts_of_script(script: str) -> Iterator[str]:
+    """Yield the English sentences of a script, also those that a language has no line for."""
+    for match in (*_ONE.finditer(script), *_COUNTED.finditer(script)):
+        yield from (json.loads(f'"{text}"') for text in match.groups())
+
+
+@cache
+def texts_module(language: str) -> bytes:
+    """Return the script with the translations of all sentences that the scripts use."""
+    known = catalogue(language).texts
+    folder = resources.files("bot.web") / "static"
+    scripts = [file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".js")]
+    used = sorted({text for script in scripts for text in texts_of_script(script)} & set(known))
+    parts = {"LANGUAGE": language, "LANGUAGES": languages(), "TEXTS": {text: known[text] for text in used}}
+    lines = [f"export const {name} = {json.dumps(value, ensure_ascii=False)};\n" for name, value in parts.items()]
+    return "".join(lines).encode()
+
+
+class _Page(HTMLParser):
+    """Writes a page again with its texts translated."""
+
+    def __init__(self, language: str, translated: Callable[[str], str]) -> None:
+        super().__init__(convert_charrefs=True)
+        self.made: list[str] = []
+        self._language = language
+        self._translated = translated
+        # The open elements, and whether their texts are translated.
+        self._open: list[bool] = [True]
+
+    def handle_decl(self, decl: str) -> None:
+        self.made.append(f"<!{decl}>")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        translates = self._open[-1] and ("translate", "no") not in attrs
+        self.made.append(f"<{tag}{''.join(self._attribute(tag, *each, translates) for each in attrs)}>")
+        if tag not in _EMPTY:
+            self._open.append(translates)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.made.append(f"</{tag}>")
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        text = " ".join(data.split())
+        if self._open[-1] and any(letter.isalpha() for letter in text):
+            start, end = data[: len(data) - len(data.lstrip())], data[len(data.rstrip()) :]
+            data = start + self._translated(text) + end
+        self.made.append(escape(data, quote=False))
+
+    def _attribute(self, tag: str, name: str, value: str | None, translates: bool) -> str:
+        if value is None:
+            return f" {name}"
+        if tag == "html" and name == "lang":
+            value = self._language
+        elif name in _READ and translates:
+            value = self._translated(" ".join(value.split()))
+        return f' {name}="{escape(value)}"'
