@@ -315,7 +315,7 @@ _UNNAMED = """() => [
 UNTRANSLATED = """() => {
   const found = [];
   const words = (text) => /[A-Za-z]{2}/.test(text.replace(/⟦[^⟧]*⟧/g, "").replace(/\\b(ms|min)\\b/g, ""));
-  const ours = (element) => !element.closest('[lang=""], [translate=no], script, style, title, time, option');
+  const ours = (element) => !element.closest('[lang=""], [translate=no], noscript, script, style, title, time, option');
   const walk = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const { textContent, parentElement } = walk.currentNode;
