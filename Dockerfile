@@ -1,37 +1,59 @@
-# Roomtone as a service: the bot, the embedded recogniser and the embedded voice, on CPU.
+# syntax=docker/dockerfile:1
+# Roomtone as a service: the bot with the embedded recogniser and voice. docs/operations.md has the commands.
 #
-#   docker build -t roomtone .
-#   docker run --env-file .env -v roomtone-data:/app/data roomtone
+#   docker build -t roomtone .                        for the CPU
+#   docker build -t roomtone:cuda --target cuda .     the recogniser on an NVIDIA GPU
 #
-# Models are fetched into the volume at the first start, and each file is checked against its SHA-256.
+# The root filesystem may be read-only (`--read-only --tmpfs /tmp`): the bot writes into /app/data alone.
 #
-# To fix the base image, pass the digest that you have checked:
-#   docker build --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:… -t roomtone .
-# None is written here, because none could be checked when this was written.
+# Fix the base image by the digest that you have checked:
+#   --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:…
+# None is written here: no registry of images could be reached where this file was written, so none could be checked.
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+
 FROM ${PYTHON_IMAGE} AS build
-ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=/app/.venv
+ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=/app/.venv UV_PYTHON_DOWNLOADS=never
 RUN pip install --no-cache-dir 'uv==0.13.8'
 WORKDIR /app
 COPY pyproject.toml uv.lock README.md LICENSE ./
-RUN uv sync --frozen --no-dev --all-extras --no-install-project
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-install-project
 COPY benchmarks benchmarks
 COPY bot bot
 COPY compaction compaction
 COPY config config
 COPY rehearsal rehearsal
 COPY voice voice
-RUN uv sync --frozen --no-dev --all-extras --no-editable
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-editable
 
-FROM ${PYTHON_IMAGE}
-RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone -m 0700 /app/data
+FROM build AS build-cuda
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --group cuda --all-extras --no-editable
+
+# The image without Roomtone's libraries. uv and its cache stay behind in the stages above.
+FROM ${PYTHON_IMAGE} AS runtime
+RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone -g roomtone -m 0700 /app/data
 WORKDIR /app
-COPY --from=build --chown=root:root /app/.venv /app/.venv
-ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 \
-    ROOMTONE_STORAGE__DATA_DIR=/app/data ROOMTONE_MODELS__DIRECTORY=/app/data/models
-USER roomtone
+ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 \
+    ROOMTONE_STORAGE__DATA_DIR=/app/data ROOMTONE_MODELS__DIRECTORY=/app/data/models \
+    ROOMTONE_WEB__HOST=0.0.0.0 ROOMTONE_WEB__PORT=8095
 VOLUME /app/data
-# SIGTERM ends sessions with their closing segment; give it more than Docker's ten seconds when you stop it.
+# Inside the container's own network. Publish it for this machine alone, or for a reverse proxy.
+EXPOSE 8095
+# Red means that a restart helps. /readyz says more, and is red for reasons that a restart does not mend.
+# The first start downloads the models.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=15m --retries=3 CMD ["python", "-c", \
+    "import os, urllib.request as u; u.urlopen(f\"http://127.0.0.1:{os.environ['ROOMTONE_WEB__PORT']}/healthz\", timeout=4)"]
+# The bot lets a spoken sentence end and stores everything: give it 60 seconds (`docker stop --time 60`).
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["/bin/sh", "-c", "roomtone models pull && exec roomtone \"$@\"", "--"]
+ENTRYPOINT ["/bin/sh", "-c", "case $1 in run) roomtone models pull || exit ;; esac; exec roomtone \"$@\"", "roomtone"]
 CMD ["run"]
+
+FROM runtime AS cuda
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+COPY --from=build-cuda --chown=root:root /app/.venv /app/.venv
+# The driver comes from the host; the libraries of CUDA are in the environment, where the recogniser does not look.
+RUN find /app/.venv -type d -path '*/nvidia/*/lib' > /etc/ld.so.conf.d/cuda.conf && ldconfig
+USER 10001:10001
+
+FROM runtime AS cpu
+COPY --from=build --chown=root:root /app/.venv /app/.venv
+USER 10001:10001

@@ -1,0 +1,108 @@
+"""compose.yaml is valid, keeps what it starts in bounds, and fits the image and the other files."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy import dockerfile
+from tests.scenarios.program import REPOSITORY
+
+FILES = ("compose.yaml", "compose.cuda.yaml")
+COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "compose.yaml").read_text("utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+STAGES = dockerfile.read((REPOSITORY / "Dockerfile").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_follows_the_specification(name: str) -> None:
+    """The schema of the Compose specification accepts it."""
+    checked = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", name],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_bot_is_all_that_starts_by_itself() -> None:
+    """Every other service waits for its profile."""
+    profiles = {name: service.get("profiles") for name, service in SERVICES.items()}
+    assert profiles == {
+        "bot": None,
+        "postgres": ["postgres"],
+        "ollama": ["ollama"],
+        "prometheus": ["monitoring"],
+        "grafana": ["monitoring"],
+    }
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_in_bounds(name: str) -> None:
+    """Read-only, without capabilities or new privileges, and reached from this machine alone."""
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+    assert service["pids_limit"] > 0
+    assert all(volume.endswith(":ro") for volume in service["volumes"] if volume.startswith("."))
+
+
+def test_every_path_and_volume_exists() -> None:
+    """Each mounted file is in the repository, and each named volume and network is declared and used."""
+    mounts = [volume.split(":")[0] for service in SERVICES.values() for volume in service["volumes"]]
+    assert [path for path in mounts if path.startswith(".") and not (REPOSITORY / path).exists()] == []
+    assert {path for path in mounts if not path.startswith(".")} == set(COMPOSE["volumes"])
+    assert {network for service in SERVICES.values() for network in service["networks"]} == set(COMPOSE["networks"])
+
+
+def test_the_bot_fits_its_image() -> None:
+    """The volume, the port and the targets are those of the Dockerfile, and there is time for an orderly end."""
+    bot, runtime = SERVICES["bot"], STAGES["runtime"]
+    assert bot["volumes"] == [f"roomtone-data:{runtime.last('VOLUME')}"]
+    assert bot["ports"] == [f"127.0.0.1:{runtime.last('EXPOSE')}:{runtime.last('EXPOSE')}"]
+    assert "/healthz" in (runtime.last("HEALTHCHECK") or "")
+    assert bot["build"]["target"] in STAGES
+    cuda = yaml.safe_load((REPOSITORY / "compose.cuda.yaml").read_text("utf-8"))
+    assert cuda["services"]["bot"]["build"]["target"] in STAGES
+    image = (REPOSITORY / "Dockerfile").read_text("utf-8")
+    assert f"ARG PYTHON_IMAGE={bot['build']['args']['PYTHON_IMAGE'].split(':-')[1].rstrip('}')}\n" in image
+    assert bot["stop_grace_period"] == "60s"
+    unit = (REPOSITORY / "deploy" / "roomtone.service").read_text("utf-8")
+    assert "TimeoutStopSec=60s" in unit
+
+
+def test_no_secret_is_written_down() -> None:
+    """Passwords come from `.env`, and a variable without a value there keeps nobody from starting the bot."""
+    text = (REPOSITORY / "compose.yaml").read_text("utf-8")
+    assert [value for value in re.findall(r"PASSWORD: (.+)", text) if not re.fullmatch(r"\$\{\w+:-\}", value)] == []
+    assert "${" not in re.sub(r"\$\{\w+:-[^}]*\}", "", text)
+
+
+def test_prometheus_asks_the_bot_by_its_name() -> None:
+    """What Prometheus's start replaces stands in config/prometheus.yml, so that it asks the bot's container."""
+    start = SERVICES["prometheus"]["entrypoint"][-1]
+    here, there = re.findall(r"sed s/(\S+?)/(\S+?)/ ", start)[0]
+    config = yaml.safe_load((REPOSITORY / "config" / "prometheus.yml").read_text("utf-8").replace(here, there))
+    targets = [each["targets"] for job in config["scrape_configs"] for each in job["static_configs"]]
+    assert targets == [["bot:8095"]]
+
+
+def test_grafana_finds_prometheus_and_the_board() -> None:
+    """The provisioned source is the service, and the folder of boards is where it is mounted."""
+    [source] = yaml.safe_load((REPOSITORY / "deploy/grafana/datasources.yaml").read_text("utf-8"))["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+    [boards] = yaml.safe_load((REPOSITORY / "deploy/grafana/boards.yaml").read_text("utf-8"))["providers"]
+    assert f"./config/grafana:{boards['options']['path']}:ro" in SERVICES["grafana"]["volumes"]
+    home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert home.startswith(f"{boards['options']['path']}/")
+    assert (REPOSITORY / "config" / "grafana" / home.rsplit("/", 1)[1]).exists()
